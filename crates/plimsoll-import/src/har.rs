@@ -1,6 +1,6 @@
-//! HAR 1.2: how browsers save what they did.
+//! HAR 1.2: the recording format of browsers.
 //!
-//! One entry that makes no sense is left out and named; a file of which nothing makes sense is an error.
+//! An invalid entry is left out and reported; a file without any valid entry is an error.
 
 mod entry;
 mod multipart;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::recording::{FormField, Recording, media_type_of};
 
-/// Most entries named as unusable; the rest are counted.
+/// Most invalid entries reported; further ones are only counted.
 const UNUSABLE_NAMED_MAX: usize = 10;
 
-/// Most values of a file: a request has about a hundred. Each takes up to forty times its length in memory, so that a file
-/// of nothing else would fill it.
+/// Most JSON values of a file: a request has about a hundred. Each takes up to forty times its length in memory, so a
+/// file of nothing else would fill it.
 const VALUES_MAX: usize = 8_000_000;
 
 /// Why a HAR file gives no plan.
@@ -22,17 +22,17 @@ pub enum HarError {
     /// Not JSON, cut off for instance.
     #[error("line {}, column {}: not JSON ({source}); a HAR file is one JSON object, save it again from the network panel", source.line(), source.column())]
     NotJson {
-        /// What the JSON reader says.
+        /// The JSON parser's error.
         source: serde_json::Error,
     },
     /// More values than a recording has.
     #[error(
-        "it has more than {VALUES_MAX} values, which no recording of a visit has; save a shorter one, or without content"
+        "it has more than {VALUES_MAX} JSON values; save a shorter recording, or save it without content"
     )]
     TooMany,
-    /// JSON of something else.
+    /// Other JSON.
     #[error(
-        "no list `log.entries`: this is JSON and not a HAR file (HAR 1.2 has an object `log` with a list `entries`)"
+        "the list `log.entries` is missing: not a HAR file (HAR 1.2 has an object `log` with a list `entries`)"
     )]
     NoEntries,
     /// Nothing was recorded.
@@ -50,7 +50,7 @@ pub enum HarError {
     },
 }
 
-/// Whether there are more values than are taken up, counted by what begins or separates them outside of strings.
+/// Whether there are more values than allowed, counted by the characters that begin or separate them outside strings.
 fn has_too_many(text: &str) -> bool {
     let (mut count, mut in_string, mut is_escaped) = (0_usize, false, false);
     for byte in text.bytes() {
@@ -68,7 +68,7 @@ fn has_too_many(text: &str) -> bool {
 /// Reads a HAR file.
 ///
 /// # Errors
-/// When it is not one, or holds no usable entry.
+/// When it is not a HAR file, or has no valid entry.
 pub fn read(text: &str) -> Result<Recording, HarError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if has_too_many(text) {
@@ -110,7 +110,7 @@ pub fn read(text: &str) -> Result<Recording, HarError> {
             .problems
             .push(format!("{more} more entries left out"));
     }
-    // Chromium saves in the order of the answers' arrival in places; what matters is who asked first.
+    // Chromium orders some entries by the arrival of responses; the order of requests matters.
     if recording
         .exchanges
         .iter()

@@ -1,15 +1,15 @@
-//! What a value looks like: an identifier, a token, a secret, or a word that somebody wrote.
+//! Classifies a value: an identifier, a token, a secret, or a plain word.
 
 use std::borrow::Cow;
 
 use plimsoll_model::redact;
 
-/// Shortest value that is looked for in answers, characters.
+/// Shortest value searched for in responses, characters.
 pub(crate) const VALUE_LENGTH_MIN: usize = 6;
-/// Longest value that is looked for in answers, bytes.
+/// Longest value searched for in responses, bytes.
 pub(crate) const VALUE_LEN_MAX: usize = 16 << 10;
 
-/// Words in names of fields that carry a token of the server's.
+/// Words in names of fields with a server token.
 const TOKEN_WORDS: [&str; 10] = [
     "csrf",
     "xsrf",
@@ -22,9 +22,9 @@ const TOKEN_WORDS: [&str; 10] = [
     "signature",
     "ticket",
 ];
-/// Words in names of fields that carry a password.
+/// Words in names of fields with a password.
 const PASSWORD_WORDS: [&str; 5] = ["password", "passwd", "passphrase", "passwort", "pwd"];
-/// Words in names of tokens that a form carries against forgery, or for the server's own state.
+/// Words in names of CSRF tokens, or of tokens for the server's own state.
 const FORGERY_WORDS: [&str; 8] = [
     "csrf",
     "xsrf",
@@ -36,27 +36,27 @@ const FORGERY_WORDS: [&str; 8] = [
     "sectok",
 ];
 
-/// Whether a field of this name carries a token of the server's, whatever its value looks like.
+/// Whether a field of this name has a server token, whatever its value looks like.
 pub(crate) fn names_token(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TOKEN_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Whether a field of this name carries a password.
+/// Whether a field of this name has a password.
 pub(crate) fn names_password(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(name.as_str(), "pass" | "pw" | "pin" | "otp")
         || PASSWORD_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Whether a field of this name carries a secret of a person's that is no password. Tokens against forged forms are none:
+/// Whether a field of this name has a personal secret that is not a password. CSRF tokens are not included:
 /// without a source they are sent as recorded.
 pub(crate) fn names_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     redact::is_secret(name) && !FORGERY_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// A path without parameters that carry secrets, such as `;jsessionid=…`.
+/// A path without secret parameters, such as `;jsessionid=…`.
 pub(crate) fn path_without_secrets(path: &str) -> Cow<'_, str> {
     if !path.contains(';') {
         return Cow::Borrowed(path);
@@ -74,12 +74,12 @@ pub(crate) fn path_without_secrets(path: &str) -> Cow<'_, str> {
     Cow::Owned(segments.collect::<Vec<_>>().join("/"))
 }
 
-/// Whether a parameter, which may be several with `;` between them, carries a secret.
+/// Whether a parameter, which may be several separated by `;`, is secret.
 pub(crate) fn parameter_is_secret(pair: &str) -> bool {
     redact::query(pair) != pair
 }
 
-/// Whether a value may have come from the server: long enough and not a plain word.
+/// Whether a value may come from the server: long enough and not a plain word.
 pub(crate) fn is_extraction_candidate(name: &str, value: &str) -> bool {
     let length = value.chars().count();
     if length < VALUE_LENGTH_MIN || value.len() > VALUE_LEN_MAX {
@@ -95,7 +95,7 @@ pub(crate) fn is_extraction_candidate(name: &str, value: &str) -> bool {
     has_digit || (length >= 20 && has_both_cases(value) && !value.contains(['/', '.']))
 }
 
-/// Whether a segment of a path stands for one thing of many: a number, a UUID, hexadecimal or mixed characters.
+/// Whether a path segment identifies an object: a number, a UUID, hexadecimal or mixed characters.
 pub(crate) fn is_id_segment(segment: &str) -> bool {
     let length = segment.len();
     if !(VALUE_LENGTH_MIN..=512).contains(&length) {
@@ -105,7 +105,7 @@ pub(crate) fn is_id_segment(segment: &str) -> bool {
     digits == length || is_uuid(segment) || is_random(segment)
 }
 
-/// Whether a value looks like nothing a person would write: it very likely differs next time.
+/// Whether a value looks random: it very likely differs next time.
 pub(crate) fn is_random(value: &str) -> bool {
     let length = value.chars().count();
     if length < 8 || !value.is_ascii() || value.contains([' ', '\n']) {
@@ -124,12 +124,12 @@ pub(crate) fn is_random(value: &str) -> bool {
     if digits == 0 || letters == 0 || length < 12 {
         return false;
     }
-    // Names such as `jquery-3.7.1.min.js` change between letters and digits at their marks only.
+    // Names such as `jquery-3.7.1.min.js` mix letters and digits only at separators.
     let inner = transitions(bytes);
     inner >= 4 && inner * 8 >= length
 }
 
-/// Neighbours of which one is a letter and the other a digit, or that change case upward within a word.
+/// Transitions between a letter and a digit, or from lower to upper case within a word.
 fn transitions(bytes: &[u8]) -> usize {
     bytes
         .windows(2)
@@ -142,7 +142,7 @@ fn transitions(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Whether it is written as RFC 9562 writes a UUID.
+/// Whether it has the form of a UUID (RFC 9562).
 pub(crate) fn is_uuid(value: &str) -> bool {
     value.len() == 36
         && value.bytes().enumerate().all(|(at, b)| match at {
@@ -155,7 +155,7 @@ fn has_both_cases(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_lowercase()) && value.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// A name as templates take it: lower case, letters, digits and `_`, a letter first.
+/// A name valid in templates: lower case, letters, digits and `_`, a letter first.
 pub(crate) fn slot_name(hint: &str) -> String {
     let mut name = String::new();
     for c in hint.chars().take(40) {
@@ -174,7 +174,7 @@ pub(crate) fn slot_name(hint: &str) -> String {
     }
 }
 
-/// Names that mean something in templates.
+/// Reserved names of templates.
 const RESERVED: [&str; 20] = [
     "user",
     "iteration",
@@ -198,7 +198,7 @@ const RESERVED: [&str; 20] = [
     "matches",
 ];
 
-/// A literal as templates take it: two braces that were recorded open no hole.
+/// A literal for templates: recorded double braces open no placeholder.
 pub(crate) fn literal(text: &str) -> String {
     text.replace("{{", "{{ pick('{{') }}")
 }

@@ -1,7 +1,7 @@
-//! A recording becomes a journey: steps in order, pages with what they need, think times, values that the server
-//! gave and that later requests sent back.
+//! Turns a recording into a journey: steps in order, pages with their resources, think times, and server-generated
+//! values that later requests send back.
 //!
-//! What a browser adds by itself (cookies, its own headers) is left to the user of the plan; other hosts, failed
+//! Headers that a browser adds itself (cookies, its own headers) are left to the virtual user; other hosts, failed
 //! requests and `WebSocket`s are left out and named in comments.
 
 mod draft;
@@ -17,29 +17,29 @@ use url::Url;
 use crate::Imported;
 use crate::recording::Recording;
 
-/// What the recording does not say.
+/// Options that the recording does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The site; `None` takes the origin of the first page that was shown.
+    /// The site; `None` takes the origin of the first page.
     pub target: Option<Url>,
-    /// Hosts that stay in beside the site's own, as `host` or `host:port`.
+    /// Hosts included beside the site's own, as `host` or `host:port`.
     pub hosts: Vec<String>,
 }
 
 /// Why a recording gives no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum JourneyError {
-    /// Nothing was asked of the site.
+    /// No request goes to the site.
     #[error(
-        "no request of the recording goes to {target}; it spoke to: {hosts}; name the site with --target URL, or keep a host with --host NAME"
+        "no request of the recording goes to {target}; its hosts: {hosts}; set the site with --target URL, or keep a host with --host NAME"
     )]
     NothingOfTarget {
         /// The site.
         target: String,
-        /// The hosts that were spoken to.
+        /// The recorded hosts.
         hosts: String,
     },
-    /// Nothing at all was asked.
+    /// No request at all.
     #[error("the recording holds no request; visit the site while recording")]
     Nothing,
 }

@@ -1,7 +1,7 @@
-//! Turns what was recorded into plan files: the traffic of a browser, and the logs of servers.
+//! Turns recordings into plan files: the traffic of a browser, and the logs of servers.
 //!
-//! Text in, text out: nothing here reads a file, a clock or a socket. A fault in one entry or line never loses the
-//! others; what could not be used is counted and said. The plans are YAML with comments that say what was guessed.
+//! Text in, text out: nothing here reads a file, a clock or a socket. An invalid entry or line never affects the
+//! others; unusable input is counted and reported. The plans are YAML with comments about what was guessed.
 
 pub mod har;
 pub mod journey;
@@ -11,11 +11,11 @@ pub mod recording;
 mod heuristics;
 mod yaml;
 
-/// A plan file made of a recording, and what its maker must be told.
+/// A plan file made from a recording, and notes for its author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The plan file: YAML with comments, its `target:` in column 1.
     pub plan: String,
-    /// What was left out or guessed, one sentence each, for the terminal; the plan's comments say it too.
+    /// What was left out or guessed, one sentence each, for the terminal; also in the plan's comments.
     pub notes: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! Access logs become a plan: what visitors ask for and how often, how many come when, how long they stay and think.
+//! Turns access logs into a plan: requested pages and their frequency, arrivals, visit lengths and think times.
 //!
-//! A log is gone through line by line; what is kept has a size that does not depend on its length: tables of paths and
-//! of open sessions have a limit, values of paths are sampled, gaps are counted in classes.
+//! A log is processed line by line in bounded memory: tables of paths and
+//! of open sessions are limited, values of paths are sampled, gaps are counted in classes.
 
 mod fit;
 mod format;
@@ -23,25 +23,25 @@ use crate::Imported;
 /// Why a log gives no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// No line could be read.
+    /// No line could be parsed.
     #[error(
-        "none of the {lines} lines can be read as {format}; {first}; name the format with --format: nginx, apache, haproxy, cloudfront or json"
+        "none of the {lines} lines can be parsed as {format}; {first}; set the format with --format: nginx, apache, haproxy, cloudfront or json"
     )]
     NothingReadable {
         /// Lines that are not empty.
         lines: u64,
         /// The format that was tried.
         format: &'static str,
-        /// The first line that could not be read, with its number and fault.
+        /// The first unreadable line, with its number and error.
         first: String,
     },
     /// The log is empty.
-    #[error("the log is empty: it holds no request")]
+    #[error("the log is empty: it has no requests")]
     Empty,
-    /// Lines were read, and none of them is of use.
-    #[error("none of the {lines} requests can be repeated: {reason}")]
+    /// Lines were parsed, and none of them is usable.
+    #[error("none of the {lines} requests can be replayed: {reason}")]
     NothingUsable {
-        /// Lines that were read.
+        /// Parsed lines.
         lines: u64,
         /// Why.
         reason: String,
@@ -52,7 +52,7 @@ impl LogTally {
     /// Makes the plan of all lines taken so far.
     ///
     /// # Errors
-    /// When no line could be read or repeated.
+    /// When no line could be parsed or replayed.
     pub fn finish(self) -> Result<Imported, LogError> {
         write::write(self)
     }

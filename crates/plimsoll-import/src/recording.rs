@@ -1,26 +1,26 @@
-//! What went between a browser and servers, whoever recorded it.
+//! Traffic between a browser and servers, independent of the recorder.
 
 use url::Url;
 
-/// Requests and answers in the order in which they began.
+/// Requests and responses in the order in which they began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// Who recorded it, such as `Firefox 128.0`; may be empty.
     pub recorder: String,
-    /// Requests with their answers.
+    /// Requests with their responses.
     pub exchanges: Vec<RecordedExchange>,
-    /// Hosts that were spoken to and not recorded.
+    /// Hosts contacted but not recorded.
     pub unrecorded_hosts: Vec<String>,
-    /// Entries that could not be used, one sentence each.
+    /// Invalid entries, one sentence each.
     pub problems: Vec<String>,
 }
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedExchange {
     /// When it began, milliseconds since any fixed moment.
     pub started_ms: Option<f64>,
-    /// From its beginning to its end, milliseconds.
+    /// Duration, milliseconds.
     pub lasted_ms: Option<f64>,
     /// As in HTTP.
     pub method: String,
@@ -36,26 +36,26 @@ pub struct RecordedExchange {
     pub answer_headers: Vec<(String, String)>,
     /// Media type of the answer, without parameters, in lower case.
     pub media_type: String,
-    /// Body of the answer where it is text and was recorded.
+    /// Body of the response where it is text and was recorded.
     pub content: Option<String>,
     /// Name of the page it belongs to.
     pub page: Option<String>,
-    /// What asked for it.
+    /// Its initiator.
     pub kind: ResourceKind,
-    /// Answered by the browser's own cache.
+    /// Served by the browser's own cache.
     pub from_cache: bool,
 }
 
-/// Why a browser asks for something.
+/// The initiator of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
-    /// A page that a person went to.
+    /// A navigation.
     Document,
-    /// What a page needs: styles, scripts, images, fonts.
+    /// A resource of a page: styles, scripts, images, fonts.
     Resource,
-    /// What a script asked for.
+    /// A script's request.
     Call,
-    /// What no plan can say: `WebSocket`s, event streams, preflights, beacons.
+    /// Not supported in plans: `WebSocket`s, event streams, preflights, beacons.
     Other,
 }
 
@@ -99,7 +99,7 @@ impl RecordedExchange {
         Some(self.started_ms? + self.lasted_ms.unwrap_or(0.0).max(0.0))
     }
 
-    /// Where a redirect leads.
+    /// The target of a redirect.
     pub(crate) fn redirect(&self) -> Option<Url> {
         if !matches!(self.status, 301 | 302 | 303 | 307 | 308) {
             return None;
@@ -117,7 +117,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.as_str())
 }
 
-/// What asked for an answer, judged by what the request and the answer say; for recorders that do not tell.
+/// The initiator, guessed from request and response; for recorders that do not report it.
 pub fn kind_of(
     method: &str,
     headers: &[(String, String)],

@@ -1,4 +1,4 @@
-//! Writes YAML that a person goes on editing: block style, comments, quotes only where they are needed.
+//! Writes YAML for further editing: block style, comments, quotes only where needed.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ const NOTE_LENGTH_MAX: usize = 400;
 pub(crate) enum YamlNode {
     /// A string, quoted where it must be.
     Text(String),
-    /// Written as it is: numbers, durations, rates, booleans.
+    /// Written as is: numbers, durations, rates, booleans.
     Plain(String),
     /// A sequence.
     List(Vec<YamlItem>),
@@ -82,7 +82,7 @@ impl YamlEntry {
     }
 }
 
-/// The document of a map, below comments of its own.
+/// The document of a map, with leading comments.
 pub(crate) fn document(notes: &[String], entries: &[YamlEntry]) -> String {
     let mut out = String::new();
     write_notes(&mut out, notes, 0);
@@ -104,7 +104,7 @@ fn write_notes(out: &mut String, notes: &[String], indent: usize) {
     }
 }
 
-/// `in_line` says that the first key stands behind a dash that is already written.
+/// `in_line`: the first key follows a dash that is already written.
 fn write_map(out: &mut String, entries: &[YamlEntry], indent: usize, in_line: bool) {
     let mut in_line = in_line;
     for entry in entries {
@@ -144,7 +144,7 @@ fn write_list(out: &mut String, items: &[YamlItem], indent: usize) {
         if let YamlNode::Map(entries) = &item.value
             && let Some(first) = entries.first()
         {
-            // What is said of the first key stands above the dash, where it is legible.
+            // Comments of the first key are above the dash, where they are legible.
             write_notes(out, &first.notes, indent);
             pad(out, indent);
             out.push_str("- ");
@@ -210,7 +210,7 @@ fn flow_value(value: &YamlNode) -> String {
     }
 }
 
-/// A string as YAML: plain where nobody could read it as something else. `in_flow` also keeps flow marks out.
+/// A string as YAML: plain where it is unambiguous. `in_flow` also excludes flow indicators.
 fn scalar(text: &str, in_flow: bool) -> String {
     if is_plain(text, in_flow) {
         return text.to_owned();
@@ -257,7 +257,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
         && !WORDS.contains(&text.to_ascii_lowercase().as_str())
 }
 
-/// What YAML lets stand unescaped, less what would break a line or hide.
+/// Characters that YAML allows unescaped, except line breaks and invisible ones.
 fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(
@@ -271,7 +271,7 @@ fn pad(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// The scalars of a document, read by a parser of YAML; for the tests of all that is written.
+/// The scalars of a document, as read by a YAML parser; for tests.
 #[cfg(test)]
 pub(crate) fn scalars(text: &str) -> Vec<String> {
     saphyr_parser::Parser::new_from_str(text)

@@ -1,4 +1,4 @@
-//! Drives the engine against a URL, for measuring: `drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]
+//! Runs the engine against a URL, for measurements: `drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]
 //! [http2=STREAMS]`.
 
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
-//! What a journey costs beside plain requests: `journey cost [USERS SECONDS ROUNDS]` prints the CPU time of the event
-//! loop per request of both, in turns; `journey memory [USERS SECONDS]` prints the memory that users with cookies and
-//! captures take.
+//! The cost of a journey compared with plain requests: `journey cost [USERS SECONDS ROUNDS]` prints the CPU time of the
+//! event loop per request of both, in turns; `journey memory [USERS SECONDS]` prints the memory that users with cookies
+//! and captures take.
 //!
 //! The journey has five steps: a page whose token is captured by a regular expression, a form that sends the token, and
-//! three pages. The server is in the same process, on a thread of its own, and answers all with the same 2 KiB page.
+//! three pages. The server is in the same process, on its own thread, and responds to all with the same 2 KiB page.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ fn scenario(think: Option<Duration>) -> Scenario {
     }
 }
 
-/// A page of 2 KiB with a token; `cookies` has it set two on every answer.
+/// A page of 2 KiB with a token; `cookies` adds two cookies to every response.
 fn page(cookies: bool) -> Vec<u8> {
     let filler = "<p>Some words of a page that is about as long as pages are.</p>\n".repeat(14);
     let body = format!(

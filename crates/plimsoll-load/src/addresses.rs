@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 
 use nix::ifaddrs::getifaddrs;
 
-/// Addresses of this machine from which connections to a target may come: the one that the system would choose, and
-/// behind it the others of the same interface and kind. Empty when the system does not say.
+/// Addresses of this machine from which connections to a target may come: the one that the system would choose, then
+/// the others of the same interface and family. Empty when the system does not report it.
 pub fn sources_toward(target: SocketAddr) -> Vec<IpAddr> {
     let Some(chosen) = chosen(target) else {
         return Vec::new();
@@ -21,7 +21,7 @@ pub fn sources_toward(target: SocketAddr) -> Vec<IpAddr> {
     beside(chosen, &all.collect::<Vec<_>>())
 }
 
-/// The address that the system would choose. Nothing is sent for it.
+/// The address that the system would choose. No packet is sent.
 fn chosen(target: SocketAddr) -> Option<IpAddr> {
     let any: IpAddr = match target {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -32,7 +32,7 @@ fn chosen(target: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// One of them first, then the others of its interface and kind that reach as far.
+/// The chosen address first, then the others of its interface and family with the same scope.
 fn beside(chosen: IpAddr, all: &[(String, IpAddr)]) -> Vec<IpAddr> {
     let own = all.iter().find(|(_, ip)| *ip == chosen);
     let interface = own.map(|(name, _)| name);
@@ -45,7 +45,7 @@ fn beside(chosen: IpAddr, all: &[(String, IpAddr)]) -> Vec<IpAddr> {
     found
 }
 
-/// Whether an address means something on its link only.
+/// Whether an address is link-local.
 fn is_local(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_link_local(),

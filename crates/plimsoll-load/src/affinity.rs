@@ -22,6 +22,6 @@ pub(crate) fn places(cores: u32) -> Vec<usize> {
 pub(crate) fn pin(place: usize) {
     let mut mask = CpuSet::new();
     mask.set(place);
-    // Refused (by a sandbox), the loop runs wherever it may: slower at worst.
+    // Where a sandbox refuses this, the loop runs on any CPU: slower at worst.
     let _ = sched_setaffinity(None, &mask);
 }

@@ -1,4 +1,4 @@
-//! What is done on every WebSocket of a load, made ready.
+//! What every WebSocket of a load does, prepared once.
 
 use plimsoll_model::plan::Plan;
 use plimsoll_model::websocket::WebSocketLoad;
@@ -12,32 +12,32 @@ use crate::finder::Marks;
 /// Most fragments of one message.
 const FRAGMENTS_MAX: u32 = 4096;
 
-/// Longest message that is taken at all, bytes.
+/// Longest message accepted, bytes.
 const MESSAGE_LEN_MAX: u64 = 64 << 20;
 
-/// What all loops share of a load of WebSockets.
+/// Settings that all loops share in a load of WebSockets.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// What is sent.
+    /// The message that is sent.
     pub(crate) text: Box<[u8]>,
-    /// How often, ns; 0 for once, unanswered.
+    /// Interval of messages, ns; 0 for one message without an expected response.
     pub(crate) every_ns: u64,
     /// Whether anything is sent.
     pub(crate) sends: bool,
     pub(crate) marks: Marks,
     pub(crate) is_marked: bool,
-    /// The subprotocols that are offered.
+    /// The subprotocols offered.
     pub(crate) protocols: String,
-    /// Compression that is offered.
+    /// The compression offered.
     pub(crate) offer: Option<Offer>,
-    /// Whether an answer can be late before the next message is due.
+    /// Whether a response can be late before the next message is due.
     pub(crate) expires: bool,
     pub(crate) timeout_ns: u64,
 }
 
 impl Agenda {
     /// # Errors
-    /// When a JSON path is none.
+    /// When a JSON path is invalid.
     pub(crate) fn new(load: &WebSocketLoad, plan: &Plan) -> Result<Self, LoadError> {
         let message = load.message.as_ref();
         let every = message.and_then(|message| message.every);
@@ -61,9 +61,9 @@ impl Agenda {
     }
 }
 
-/// What is taken of a message.
+/// Limits of incoming messages.
 pub(crate) fn limits(plan: &Plan) -> WebSocketLimits {
-    // The bound on bodies is far higher, where it is not said: nothing of them is kept.
+    // The default for bodies is far higher; nothing of a message is stored.
     let limit = plan.transport.body_len_max.min(MESSAGE_LEN_MAX);
     WebSocketLimits {
         message_len_max: usize::try_from(limit).unwrap_or(usize::MAX),
@@ -71,7 +71,7 @@ pub(crate) fn limits(plan: &Plan) -> WebSocketLimits {
     }
 }
 
-/// The subprotocols among the headers of the plan.
+/// The subprotocols in the plan's headers.
 fn protocols(plan: &Plan) -> String {
     let headers = plan.request.headers.iter();
     let offered = headers.filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));

@@ -1,12 +1,12 @@
-//! Channels that users listen to, numbered.
+//! Numbered channels that users subscribe to.
 
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// Channels that are told apart; those beyond are one.
+/// Channels that are counted separately; all others share one entry.
 const CHANNELS_MAX: usize = 100_000;
 
-/// The name of all channels beyond.
+/// The name of the entry for all other channels.
 const OTHERS: &str = "(others)";
 
 /// Numbers of channels by name, the same in all loops.
@@ -16,7 +16,7 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// The number of a channel. Asked for once for each subscription, never for a message.
+    /// The number of a channel. Called once per subscription, never per message.
     pub(crate) fn number(&self, name: &str) -> u32 {
         let numbers = self.numbers.lock();
         let mut numbers = numbers.unwrap_or_else(PoisonError::into_inner);

@@ -26,8 +26,8 @@ impl LoadClock {
         nanoseconds(Instant::now().saturating_duration_since(self.epoch))
     }
 
-    /// The moment of run time at which the time of day was `wall_ns`, which lies a little back. Both clocks are read
-    /// at once, so that a step of the time of day does no harm unless it falls between stamp and reading.
+    /// The run time of a recent time of day `wall_ns`. Both clocks are read together, so that a step of the time of day
+    /// does no harm unless it falls between timestamp and reading.
     #[inline]
     pub(crate) fn moment_of(&self, wall_ns: u64) -> u64 {
         let age = self::wall_ns().saturating_sub(wall_ns);
@@ -47,13 +47,13 @@ impl LoadClock {
     }
 }
 
-/// Time of day, ns since 1970: what the kernel stamps packets with.
+/// Time of day, ns since 1970: the clock of the kernel's packet timestamps.
 #[inline]
 pub(crate) fn wall_ns() -> u64 {
     ns_of(rustix::time::clock_gettime(ClockId::Realtime))
 }
 
-/// A moment as the kernel's monotonic clock counts it, ns: the same to all processes of this machine.
+/// A moment on the kernel's monotonic clock, ns: the same for all processes of this machine.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn kernel_ns(moment: Instant) -> u64 {
     let (now, now_ns) = (Instant::now(), monotonic_ns());
@@ -63,7 +63,7 @@ pub(crate) fn kernel_ns(moment: Instant) -> u64 {
     }
 }
 
-/// The moment that [`kernel_ns`] has told another process, to some microseconds.
+/// The run time of a [`kernel_ns`] that another process sent, accurate to some microseconds.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn instant_of(kernel_ns: u64) -> Instant {
     let (now, now_ns) = (Instant::now(), monotonic_ns());
@@ -85,7 +85,7 @@ pub(crate) fn sleep(wait_ns: u64) {
     let _ = rustix::thread::nanosleep(&timespec(wait_ns));
 }
 
-/// Nanoseconds as the kernel takes them.
+/// A duration as the kernel's `timespec`.
 pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(ns / SECOND_NS).unwrap_or(i64::MAX),
@@ -127,7 +127,7 @@ mod tests {
         ] {
             let converted = instant_of(kernel_ns(moment));
             let off = converted.max(moment) - converted.min(moment);
-            // Each way reads two clocks one after the other; a machine may pause between.
+            // Each direction reads two clocks one after the other; the machine may pause in between.
             assert!(off < Duration::from_millis(500), "{off:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! One connection, and one request: what the slabs hold.
+//! Entries of the slabs: a connection, and a request.
 
 use plimsoll_wire::response::ResponseReader;
 use rustix::fd::OwnedFd;
@@ -9,63 +9,63 @@ use crate::multiplex::{Multiplex, Standing};
 use crate::tls::TlsSession;
 use crate::user_request::UserRequest;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionPhase {
-    /// Being made, or shaking hands.
+    /// Connecting, or in the TLS handshake.
     Connecting,
-    /// Kept, without a request.
+    /// Idle keep-alive.
     Idle,
-    /// With a request.
+    /// Carries a request.
     Busy,
-    /// Its last answer is there; the target closes it, so that its port is not left in `TIME_WAIT` on our side.
+    /// The last response is complete; the target closes, so that `TIME_WAIT` does not stay on our side.
     Closing,
 }
 
-/// How far a connection is, and what is spoken on it.
+/// The protocol of a connection, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransportStage {
-    /// The kernel is making it.
+    /// The TCP connection is being established.
     Dialing,
-    /// TLS is shaking hands, and the target chooses between HTTP/1.1 and HTTP/2.
+    /// The TLS handshake is in progress, and ALPN chooses between HTTP/1.1 and HTTP/2.
     Negotiating,
-    /// HTTP/1.1; TLS may still be shaking hands.
+    /// HTTP/1.1; the TLS handshake may still be in progress.
     Exchanging,
     /// HTTP/2.
     Multiplexing,
-    /// A WebSocket, or what is to become one; TLS may still be shaking hands.
+    /// A WebSocket, or one that is being opened; the TLS handshake may still be in progress.
     WebSocket,
 }
 
-/// One connection. Small, for there may be tens of thousands.
+/// One connection. Kept small: there may be tens of thousands.
 #[derive(Debug)]
 pub(crate) struct TargetConnection {
     pub(crate) socket: OwnedFd,
-    /// Tells an event of this connection from one of the last that had its place.
+    /// Distinguishes events of this connection from those of an earlier one in the same slot.
     pub(crate) generation: u32,
     pub(crate) phase: ConnectionPhase,
     pub(crate) stage: TransportStage,
-    /// Bytes of the request could not all be written at once.
+    /// A request is only partly written.
     pub(crate) writing: bool,
-    /// The body of its answer is needed, and not skipped.
+    /// The response body is needed, and must not be skipped.
     pub(crate) keeps_body: bool,
-    /// Index of the origin it goes to; 0 is the plan's target.
+    /// Index of the origin; 0 is the plan's target.
     pub(crate) origin: u16,
-    /// The request it carries, or is being made for.
+    /// The request that it carries, or is being opened for.
     pub(crate) request: u32,
     /// Requests sent on it.
     pub(crate) served: u32,
-    /// The user of a closed load, or of a journey, that it belongs to.
+    /// The user of a closed load, or of a journey, that owns it.
     pub(crate) user: u32,
-    /// Bytes of the request that are written.
+    /// Bytes of the request written so far.
     pub(crate) written: usize,
-    /// When it is given up while being made or closed.
+    /// Deadline while it is being opened or closed.
     pub(crate) deadline: u64,
-    /// Place among those being made, being closed, or idle: by phase.
+    /// Link in the list of its phase: connecting, closing or idle.
     pub(crate) links: Links,
     pub(crate) reader: ResponseReader,
     pub(crate) tls: Option<Box<TlsSession>>,
-    /// HTTP/2 on it. Its requests stand there, and not in `request`.
+    /// HTTP/2 state. Its requests are kept there, not in `request`.
     pub(crate) multiplex: Option<Box<Multiplex>>,
 }
 
@@ -97,13 +97,13 @@ impl TargetConnection {
         }
     }
 
-    /// Whether it speaks HTTP/2, and goes on doing so.
+    /// Whether it uses HTTP/2, and accepts new requests.
     pub(crate) fn is_http2_open(&self) -> bool {
         let multiplex = self.multiplex.as_ref();
         multiplex.is_some_and(|multiplex| multiplex.standing() == Standing::Open)
     }
 
-    /// Whether a request of its user can go on it now, without leaving another waiting.
+    /// Whether a request of its user can be sent on it now without delaying another.
     pub(crate) fn is_free(&self) -> bool {
         match &self.multiplex {
             None => self.phase == ConnectionPhase::Idle,
@@ -111,7 +111,7 @@ impl TargetConnection {
         }
     }
 
-    /// Whether it will carry several requests at once sooner or later, as far as is known: who needs it waits for it.
+    /// Whether it will multiplex requests, as far as is known: further requests then wait for it.
     pub(crate) fn may_multiplex(&self) -> bool {
         self.is_http2_open()
             || matches!(
@@ -121,7 +121,7 @@ impl TargetConnection {
     }
 }
 
-/// Connections being made, idle or closing: one list each, and a connection is in at most one.
+/// Connecting, idle or closing connections: one list each, and a connection is in at most one.
 impl Linked<0> for TargetConnection {
     fn links(&mut self) -> &mut Links {
         &mut self.links
@@ -136,7 +136,7 @@ pub(crate) const BY_WAIT: usize = 1;
 /// Never sent.
 pub(crate) const UNSENT: u64 = u64::MAX;
 
-/// One request from being due to its end, over redirects and a retry.
+/// One request from its due time to its end, over redirects and a retry.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) due: u64,
@@ -145,18 +145,18 @@ pub(crate) struct Request {
     pub(crate) user: u32,
     /// Index of its template.
     pub(crate) path: u32,
-    /// The connection that carries it or is being made for it; [`NONE`] while it waits.
+    /// The connection that carries it or is being opened for it; [`NONE`] while it waits.
     pub(crate) connection: u32,
     pub(crate) redirects: u32,
-    /// Times it was sent again.
+    /// Number of retries.
     pub(crate) retries: u8,
-    /// Stands in the list of those that wait.
+    /// Whether it is in the list of waiting requests.
     pub(crate) waiting: bool,
     pub(crate) due_links: Links,
     pub(crate) wait_links: Links,
-    /// Where a redirect sent it.
+    /// The target of the last redirect.
     pub(crate) detour: Option<Box<Detour>>,
-    /// What a user of a journey asks.
+    /// The request of a journey's user.
     pub(crate) call: Option<Box<UserRequest>>,
 }
 
@@ -178,13 +178,13 @@ impl Request {
         }
     }
 
-    /// When it is given up, when that is not the plan's time-out.
+    /// Deadline, where it differs from the plan's time-out.
     #[inline]
     pub(crate) fn own_expiry(&self) -> Option<u64> {
         self.call.as_ref().and_then(|call| call.expiry)
     }
 
-    /// Whether it stands for a user of a closed load.
+    /// Whether it belongs to a user of a closed load.
     pub(crate) fn has_user(&self) -> bool {
         self.user != NOBODY
     }
@@ -202,7 +202,7 @@ impl Linked<BY_WAIT> for Request {
     }
 }
 
-/// A request as a redirect changed it.
+/// A request changed by a redirect.
 #[derive(Debug)]
 pub(crate) struct Detour {
     /// Path and query.

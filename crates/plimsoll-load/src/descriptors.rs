@@ -1,4 +1,4 @@
-//! File descriptors of this process: how many it may open, and room for them in the kernel's table.
+//! File descriptors of this process: the limit, and room in the kernel's table.
 
 use std::os::fd::RawFd;
 
@@ -8,13 +8,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the soft limit to the hard one where `wanted` would not fit, and makes room for as many of them as may be open.
 ///
-/// The kernel's table of descriptors doubles when it is full, and in a process of several threads it waits 8 to 12 ms each
-/// time until no CPU reads the old one. In a load, what is due meanwhile would be late: the table grows here, before anything
-/// is due. It takes 8 bytes of kernel memory for each.
+/// The kernel's table of descriptors doubles when it is full. In a process of several threads it then waits 8 to 12 ms
+/// until no CPU reads the old one, and requests due meanwhile would be late. So the table grows here, before the load
+/// starts. It takes 8 bytes of kernel memory per entry.
 pub fn prepare(wanted: u64) {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < wanted) {
-        // Whatever it does not suffice for is counted, or waits in the kernel's line.
+        // Requests beyond the limit are counted, or wait in the kernel's backlog.
         let raised = Rlimit {
             current: limit.maximum,
             ..limit
@@ -26,7 +26,7 @@ pub fn prepare(wanted: u64) {
     let Ok(last) = RawFd::try_from(last) else {
         return;
     };
-    // The table never shrinks: one descriptor that stands for a moment where the last one will is enough.
+    // The table never shrinks: it is enough to open one descriptor at the highest number for a moment.
     if let Ok(any) = eventfd(0, EventfdFlags::CLOEXEC) {
         drop(fcntl_dupfd_cloexec(&any, last));
     }
@@ -36,7 +36,7 @@ pub fn prepare(wanted: u64) {
 mod tests {
     use super::*;
 
-    /// Entries of the table, as the kernel tells.
+    /// Entries of the table, as the kernel reports them.
     fn table_capacity() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with("FDSize:"));

@@ -1,7 +1,7 @@
-//! One event loop: takes up what is due, drives connections, counts what ends.
+//! One event loop: takes arrivals when they are due, drives connections, counts outcomes.
 //!
-//! Everything a loop touches while it runs is its own. It makes one `send` and one `recv` for a usual request,
-//! registers a connection once (edge-triggered), and waits with the precision of the kernel's timer.
+//! A loop shares no state with others while it runs. A usual request takes one `send` and one `recv`; a connection is
+//! registered once (edge-triggered); the loop waits with the precision of the kernel's timer.
 
 mod answered;
 mod arrival;
@@ -56,22 +56,22 @@ const BUFFER_LEN: usize = 64 * 1024;
 /// Size of the buffer for decrypted bytes: one TLS record.
 const PLAIN_LEN: usize = 16 * 1024;
 
-/// Events taken from the kernel at once; bounds how long a batch keeps arrivals waiting.
+/// Events taken from the kernel in one batch; bounds the delay of arrivals by a batch.
 const EVENTS_MAX: usize = 256;
 
-/// The same where broadcasts come to thousands of connections at once, and messages are due meanwhile.
+/// The batch size where broadcasts arrive on thousands of connections while messages are due.
 const WEBSOCKET_EVENTS_MAX: usize = 64;
 
-/// Arrivals taken up before looking at events again.
+/// Arrivals handled before the next poll.
 const ARRIVALS_MAX: usize = 64;
 
 /// Event data of the waker, which no connection has: generations stay below it.
 const WAKER: u64 = u64::MAX;
 
-/// What a loop has been asked to do.
+/// Requested state of a loop.
 pub(crate) mod command {
     pub(crate) const RUN: u8 = 0;
-    /// No further arrivals; what is in flight drains.
+    /// No further arrivals; requests in flight drain.
     pub(crate) const STOP: u8 = 1;
     /// No further arrivals, and no drain.
     pub(crate) const ABORT: u8 = 2;
@@ -79,7 +79,7 @@ pub(crate) mod command {
 
 pub(crate) use carry_over::Returns;
 
-/// How a loop is told to stop.
+/// Handle that stops a loop.
 #[derive(Debug)]
 pub(crate) struct Signal {
     pub(crate) command: AtomicU8,
@@ -97,17 +97,17 @@ pub(crate) struct Engine {
     recorder: Recorder,
     requests: Slab<Request>,
     by_due: List<BY_DUE>,
-    /// Requests with a time-out of their own, by when it is over.
+    /// Requests with a time-out of their own, by deadline.
     by_expiry: BTreeSet<(u64, u32)>,
     /// Users of journeys.
     virtual_users: Option<Box<VirtualUsers>>,
-    /// WebSockets, where the load is of these.
+    /// WebSockets, in a load of WebSockets.
     websockets: Option<Box<WebSocketSessions>>,
-    /// How users come back from the load before, where they do.
+    /// How users resume from the previous load, in a session carry-over.
     returns: Option<Returns>,
-    /// Programs that say what users do.
+    /// External scripts that drive users.
     processes: Vec<ExternalScript>,
-    /// Ids of the labels that they gave, by journey and whether outside of the measured loop.
+    /// Ids of the scripts' labels, by journey and whether outside of the measured loop.
     step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
     waiting: List<BY_WAIT>,
     connections: Slab<TargetConnection>,
@@ -117,28 +117,28 @@ pub(crate) struct Engine {
     closing: List<0>,
     /// The connection of each user of a closed load; empty where they share connections of HTTP/2.
     users: Vec<u32>,
-    /// Users' requests that stand in line for a connection of HTTP/2, by connection.
+    /// Users' requests that wait for a connection of HTTP/2, by connection.
     lined_up: BTreeMap<u32, VecDeque<u32>>,
     /// Origins that could have chosen HTTP/2 and chose HTTP/1.1.
     chose_http1: Vec<bool>,
-    /// Connections of HTTP/2 to be attended to, with their generations.
+    /// Connections of HTTP/2 with pending work, with their generations.
     woken: Vec<(u32, u32)>,
-    /// Streams that have ended and are being counted.
+    /// Streams that have ended and are not counted yet.
     ends: Vec<StreamEnd>,
     last_message: streams::LastMessage,
     generation: u32,
-    /// A unix socket takes no connection until the moment of trying again.
+    /// The unix socket refuses connections until this moment, when it is tried again.
     backlog_is_full: bool,
     backlog_retry_ns: u64,
     memo: HeadMemo,
-    /// Reads the moments at which answers arrived, when the loop does not wake for each of them.
+    /// Reads kernel timestamps of responses, when the loop does not wake for each of them.
     timestamps: Option<RxTimestampReader>,
-    /// When the bytes that were read last arrived, ns of run time, if the kernel told.
+    /// When the last bytes read arrived, ns of run time, if the kernel reported it.
     arrived: Option<u64>,
     buffer: Box<[u8]>,
-    /// What was decrypted from the buffer; empty without TLS.
+    /// Decrypted bytes of the buffer; empty without TLS.
     plain: Box<[u8]>,
-    /// When unfinished requests are given up; known once the load has ended.
+    /// Deadline of unfinished requests; known once the load has ended.
     drain_end_ns: u64,
     command: u8,
 }
@@ -173,7 +173,7 @@ impl Engine {
             clock: LoadClock::new(prepared.epoch),
             epoll,
             paths: prepared.paths(index),
-            // Loops begin at different addresses, so that few connections still reach all of them.
+            // Loops start at different addresses, so that few connections still reach all of them.
             address_cursor: AddressCursor::at(index as usize),
             recorder,
             requests: Slab::new(),
@@ -185,7 +185,7 @@ impl Engine {
             processes,
             step_ids: HashMap::new(),
             waiting: List::default(),
-            // Ten thousand that only wait are not to cost twice their memory.
+            // Ten thousand idle connections must not take twice their memory.
             connections: match prepared.agenda {
                 None => Slab::new(),
                 Some(_) => Slab::with_capacity(prepared.connections_of(index)),
@@ -220,10 +220,10 @@ impl Engine {
         })
     }
 
-    /// Runs from before the start of the load to the end of the drain. The users who may come back.
+    /// Runs from before the start of the load to the end of the drain. Returns the users who may resume.
     pub(crate) fn run(mut self) -> LoopCarryOver {
-        // The default slack of 50 µs would make every send that much later. Where it cannot be set, the lag
-        // that is recorded says so.
+        // The default timer slack of 50 µs would delay every send. Where it cannot be set, the recorded lag
+        // shows it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         if let Some(virtual_users) = &mut self.virtual_users {
             virtual_users.unix_ns = self.clock.unix_ns();
@@ -248,7 +248,7 @@ impl Engine {
             self.roll(now);
             self.obey(now);
             if self.prepared.linger_ns > 0 {
-                // Before the second that is over is handed over: some of them came in it.
+                // Before the finished second is handed over: some of the arrivals belong to it.
                 self.handle_events(&mut events, 0);
             }
             let now = self.clock.now();
@@ -276,7 +276,7 @@ impl Engine {
             } else if wait_ns > self.prepared.linger_ns {
                 self.handle_events(&mut events, wait_ns);
             } else if wait_ns > 0 {
-                // Something is due so soon that answers can wait for it: each wake-up costs more than the request.
+                // The next request is due so soon that responses can wait for it: a wake-up costs more than a request.
                 clock::sleep(wait_ns);
             } else if self.prepared.linger_ns == 0 {
                 self.handle_events(&mut events, 0);
@@ -298,7 +298,7 @@ impl Engine {
         }
     }
 
-    /// Whether the load starts; not when it is stopped before.
+    /// Waits for the start; false when the loop is stopped before.
     fn wait_for_start(&mut self, events: &mut Vec<epoll::Event>) -> bool {
         loop {
             if self.signal.command.load(Ordering::Relaxed) != command::RUN {
@@ -313,7 +313,7 @@ impl Engine {
         }
     }
 
-    /// Stops arrivals when asked to.
+    /// Stops arrivals on request.
     fn obey(&mut self, now: u64) {
         let mut command = self.signal.command.load(Ordering::Relaxed);
         if self.virtual_users.is_some() && self.prepared.plan_error.get().is_some() {
@@ -344,7 +344,7 @@ impl Engine {
                 && (self.websockets.is_none() || self.connections.len() == self.idle.len()))
     }
 
-    /// The next moment at which something is to be done without an event.
+    /// The next moment at which work is due without an event.
     fn next_moment(&mut self, now: u64) -> u64 {
         let due = self.scheduler.next_due().min(self.next_message());
         let tick_ns = self.prepared.tick_ns;
@@ -367,14 +367,14 @@ impl Engine {
     /// Waits for events, or for `wait_ns` to pass.
     fn poll(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
         let timeout = clock::timespec(wait_ns);
-        // Interrupted by a signal is as good as a short wait.
+        // An interruption by a signal counts as a short wait.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&timeout));
     }
 
     fn on_event(&mut self, event: epoll::Event) {
         let data = event.data.u64();
         if data == WAKER {
-            // The wish is read at the top of the loop; reading the waker keeps it from firing again.
+            // The request is read at the top of the loop; reading the waker keeps it from firing again.
             let _ = rustix::io::read(&self.signal.waker, &mut [0; 8]);
             return;
         }
@@ -383,7 +383,7 @@ impl Engine {
         if generation == u64::from(process::PIPES) {
             return self.on_pipe(id);
         }
-        // A connection closed earlier in this batch has no more events, whoever has taken its place.
+        // A connection closed earlier in this batch has no more events, even if its slot is taken again.
         let Some(connection) = self.connections.get(id as usize) else {
             return;
         };
@@ -401,7 +401,7 @@ impl Engine {
         }
     }
 
-    /// Gives up what is unfinished, closes everything, and hands over the last second.
+    /// Fails what is unfinished, closes everything, and hands over the last second.
     fn finish(mut self) -> LoopCarryOver {
         let load_end_ns = self.scheduler.end_ns();
         self.give_up_everything();

@@ -4,47 +4,46 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a job cannot be started. What happens to its requests later is data, not an error.
+/// Why a job cannot be started. Later failures of requests are data, not errors.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A value of the plan or load is out of its range.
     #[error("{place} is {found}, must be {range}")]
     Plan {
-        /// Which value.
+        /// The name of the value.
         place: &'static str,
-        /// What it is.
+        /// The value found.
         found: String,
-        /// What it may be.
+        /// The valid range.
         range: &'static str,
     },
-    /// A step of a journey cannot be carried out.
-    #[error("cannot carry out the step {step}: {reason}")]
+    /// A step of a journey cannot be run.
+    #[error("cannot run the step {step}: {reason}")]
     Step {
         /// Its label, or its journey's name.
         step: String,
-        /// What is wrong, and what would not be.
+        /// What is wrong, and what would be valid.
         reason: String,
     },
-    /// A process that says what users do cannot be started.
+    /// A process of an external script cannot be started.
     #[error(
-        "cannot start the process of the journey {journey}, {command}: {source}; name a program that is found from \
-         the plan's folder or by PATH"
+        "cannot start the process of the journey {journey}, {command}: {source}; the program must exist relative to the plan's folder or in PATH"
     )]
     Process {
         /// Name of its journey.
         journey: String,
         /// Program and arguments.
         command: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// More connections are wanted than the process may have open.
+    /// The connections need more descriptors than the process may have open.
     #[error(
-        "{required} file descriptors are needed, and this process may have {limit} open; raise the limit with \
+        "{required} file descriptors are needed, but the limit of this process is {limit}; raise the limit with \
          `ulimit -n {required}` (a service: `LimitNOFILE={required}`), or open fewer connections"
     )]
     Descriptors {
-        /// Needed.
+        /// Descriptors needed.
         required: u64,
         /// The hard limit.
         limit: u64,
@@ -60,12 +59,12 @@ pub enum LoadError {
     /// TLS cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(String),
-    /// The operating system refused something the event loops need.
+    /// The operating system refused a resource that the event loops need.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

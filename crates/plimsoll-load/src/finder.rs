@@ -1,7 +1,7 @@
-//! What stands in a message: its sequence number, its stamp, and a number that tells it from others.
+//! Reads broadcasts: their sequence number, their timestamp, and a hash that identifies the message.
 //!
-//! Thousands of connections get the same bytes within milliseconds. The last messages are remembered with what was found in
-//! them: comparing bytes costs far less than reading them as JSON.
+//! Thousands of connections receive the same bytes within milliseconds. The last messages are cached with their values:
+//! comparing bytes costs far less than parsing them as JSON.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -14,13 +14,13 @@ use serde_json_path::JsonPath;
 use crate::error::LoadError;
 use crate::json::{json_at, json_path};
 
-/// Messages that are remembered: of a few channels, or a few that overtook each other.
+/// Messages in the cache: enough for a few channels, or for a few that overtook each other.
 const MEMO_MAX: usize = 8;
 
-/// Longest message that is remembered, bytes.
+/// Longest message in the cache, bytes.
 const MEMO_LEN_MAX: usize = 128 * 1024;
 
-/// Where stamp and sequence number stand, compiled.
+/// The paths of timestamp and sequence number, compiled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
     timestamp: Option<JsonPath>,
@@ -29,7 +29,7 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// # Errors
-    /// When one is no JSON path.
+    /// When a path is invalid.
     pub(crate) fn new(load: &WebSocketLoad) -> Result<Self, LoadError> {
         Self::of(load.timestamp.as_deref(), load.sequence.as_deref())
     }
@@ -37,7 +37,7 @@ impl Marks {
     /// The same, from the two paths.
     ///
     /// # Errors
-    /// When one is no JSON path.
+    /// When a path is invalid.
     pub(crate) fn of(timestamp: Option<&str>, sequence: Option<&str>) -> Result<Self, LoadError> {
         let parse = |path: Option<&str>, place| {
             let path = path.map(json_path).transpose();
@@ -48,8 +48,8 @@ impl Marks {
             })
         };
         Ok(Self {
-            timestamp: parse(timestamp, "the place of the broadcast's stamp")?,
-            sequence: parse(sequence, "the place of the broadcast's number")?,
+            timestamp: parse(timestamp, "the path of the broadcast's timestamp")?,
+            sequence: parse(sequence, "the path of the broadcast's sequence number")?,
         })
     }
 
@@ -58,10 +58,10 @@ impl Marks {
     }
 }
 
-/// What was found in a message.
+/// The values of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ParsedMarks {
-    /// Of its content.
+    /// Hash of its content.
     pub(crate) hash: u64,
     pub(crate) sequence: Option<u64>,
     /// µs since 1970.
@@ -69,24 +69,24 @@ pub(crate) struct ParsedMarks {
 }
 
 impl ParsedMarks {
-    /// Whether it carries what marks a broadcast.
+    /// Whether it has the marks of a broadcast.
     pub(crate) fn is_marked(self) -> bool {
         self.sequence.is_some() || self.timestamp_us.is_some()
     }
 }
 
-/// Looks into messages.
+/// Reads messages.
 #[derive(Debug, Default)]
 pub(crate) struct MarkFinder {
     memo: Vec<(Vec<u8>, ParsedMarks)>,
-    /// Where the last hit was.
+    /// Index of the last hit.
     latest: usize,
-    /// The entry that is forgotten next.
+    /// The entry that is replaced next.
     oldest: usize,
 }
 
 impl MarkFinder {
-    /// What stands in a message.
+    /// The values of a message.
     #[inline]
     pub(crate) fn find(&mut self, marks: &Marks, layout: Layout, bytes: &[u8]) -> ParsedMarks {
         if let Some((known, found)) = self.memo.get(self.latest)
@@ -123,7 +123,7 @@ impl MarkFinder {
 }
 
 fn find_marks(marks: &Marks, layout: Layout, bytes: &[u8]) -> ParsedMarks {
-    // The same number in every loop and process.
+    // The same hash in every loop and process.
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     let mut found = ParsedMarks {
@@ -142,7 +142,7 @@ fn find_marks(marks: &Marks, layout: Layout, bytes: &[u8]) -> ParsedMarks {
     found
 }
 
-/// A number that is whole, or a text of one.
+/// A whole number, or a text of one.
 fn sequence(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),

@@ -1,17 +1,17 @@
-//! The headers that ask for a WebSocket, or for a stream of events.
+//! Request headers of a WebSocket handshake, or of an event stream.
 
 use plimsoll_model::plan::Plan;
 use plimsoll_model::websocket::WebSocketLoad;
 use plimsoll_wire::websocket::deflate::Offer;
 use plimsoll_wire::websocket::handshake;
 
-/// The key that stands in a template, to be replaced for each handshake.
+/// The placeholder key in a template, replaced for each handshake.
 pub(crate) const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 
-/// What follows the key in a template: it is the last header.
+/// The bytes after the key in a template: it is the last header.
 pub(crate) const AFTER_KEY: usize = "\r\n\r\n".len();
 
-/// The headers of a template's handshake, the key last; or of what asks for a stream.
+/// The headers of a template's handshake, the key last; or those of an event stream.
 pub(crate) fn headers(plan: &Plan, load: &WebSocketLoad) -> Vec<(String, String)> {
     let mut headers = plan.request.headers.clone();
     if load.is_stream {
@@ -21,7 +21,7 @@ pub(crate) fn headers(plan: &Plan, load: &WebSocketLoad) -> Vec<(String, String)
     }
     let offer = load.compress.then(Offer::default);
     let own = handshake::request_headers(KEY, "", offer);
-    // The key is last: its place is known.
+    // The key is last, so its offset is known.
     let (key, others): (Vec<_>, Vec<_>) = own
         .into_iter()
         .partition(|(name, _)| name == "Sec-WebSocket-Key");
@@ -30,7 +30,7 @@ pub(crate) fn headers(plan: &Plan, load: &WebSocketLoad) -> Vec<(String, String)
     headers
 }
 
-/// What asks for Server-Sent Events, as browsers do.
+/// The headers that request Server-Sent Events, as browsers send them.
 pub(crate) fn stream_headers() -> [(String, String); 2] {
     [
         ("Accept".to_owned(), "text/event-stream".to_owned()),

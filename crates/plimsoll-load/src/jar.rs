@@ -1,22 +1,22 @@
 //! Cookies of one user (RFC 6265).
 //!
-//! Deviations: no list of public suffixes is kept, only a domain without a dot is refused; `HttpOnly` and `SameSite`
-//! mean nothing here, for a user runs no scripts and follows only what the plan says.
+//! Deviations: without a public suffix list, only a domain without a dot is refused; `HttpOnly` and `SameSite`
+//! have no effect, because a user runs no scripts and follows only the plan.
 
 use cookie::Cookie as Parsed;
 
 use crate::clock::SECOND_NS;
 
-/// Cookies that one user holds at most; the oldest leaves for the next.
+/// Most cookies per user; the oldest is evicted for a new one.
 pub(crate) const COOKIES_MAX: usize = 180;
 
 /// Longest cookie kept, name and value, bytes.
 const COOKIE_LEN_MAX: usize = 4096;
 
-/// Kept until the user leaves.
+/// Stored until the user leaves.
 const SESSION: u64 = u64::MAX;
 
-/// Where a request goes, as far as cookies care.
+/// The destination of a request, as far as cookies need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CookieSite<'a> {
     /// Lower case.
@@ -47,7 +47,7 @@ struct Cookie {
     seq: u32,
 }
 
-/// What one user holds.
+/// The cookies of one user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jar {
     /// Longer paths first, then older ones: the order in which they are sent.
@@ -56,7 +56,7 @@ pub(crate) struct Jar {
 }
 
 impl Jar {
-    /// Takes the value of one `Set-Cookie`. `unix_ns` is the Unix time of the run time `now`.
+    /// Stores the value of one `Set-Cookie`. `unix_ns` is the Unix time of the run time `now`.
     pub(crate) fn store(&mut self, header: &[u8], site: CookieSite<'_>, now: u64, unix_ns: u64) {
         let text = String::from_utf8_lossy(header);
         let Ok(parsed) = Parsed::parse(text.as_ref()) else {
@@ -77,7 +77,7 @@ impl Jar {
         let cookie = Cookie {
             name: parsed.name().into(),
             value: parsed.value().into(),
-            // A Domain attribute that names a registered host itself lets its subdomains in.
+            // A Domain attribute that names a registered host itself is valid for its subdomains.
             host_only: domain.is_empty() || is_address(site.host),
             domain: if domain.is_empty() {
                 site.host.into()
@@ -123,13 +123,13 @@ impl Jar {
         self.cookies.insert(place, cookie);
     }
 
-    /// Whether a cookie has expired after a moment, up to `now`.
+    /// Whether a cookie expired between a moment and `now`.
     pub(crate) fn has_expired(&self, after: u64, now: u64) -> bool {
         let mut expiries = self.cookies.iter().map(|cookie| cookie.expires);
         expiries.any(|expires| after < expires && expires <= now)
     }
 
-    /// Appends what a request to `site` carries, as `name=value; name=value`. Whether there is any.
+    /// Appends the `Cookie` value of a request to `site`, as `name=value; name=value`. Returns whether there is any.
     pub(crate) fn write(&self, site: CookieSite<'_>, now: u64, out: &mut Vec<u8>) -> bool {
         let path = site.path();
         let mut any = false;
@@ -161,7 +161,7 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// The value of a cookie, wherever it belongs.
+    /// The value of a cookie, for any domain and path.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let named = self.cookies.iter().find(|cookie| *cookie.name == *name);
         named.map(|cookie| &*cookie.value)
@@ -193,7 +193,7 @@ fn expiry(parsed: &Parsed<'_>, now: u64, unix_ns: u64) -> u64 {
     }
 }
 
-/// Whether a host is a domain or lies in it (5.1.3).
+/// Whether a host equals a domain or is a subdomain of it (5.1.3).
 fn belongs(host: &str, domain: &str) -> bool {
     host == domain
         || (host.len() > domain.len()
@@ -226,7 +226,7 @@ fn path_matches(path: &[u8], cookie: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// 2021-06-09T10:18:14Z, the moment of the RFC's examples, before which they expire.
+    /// 2021-06-09T10:18:14Z, the date of the RFC's examples, before which they expire.
     const UNIX_NS: u64 = 1_623_233_894 * SECOND_NS;
 
     fn site<'a>(host: &'a str, target: &'a str, secure: bool) -> CookieSite<'a> {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_rfc_hold() {
-        // 3.1: a cookie without attributes goes back to its host alone.
+        // 3.1: a cookie without attributes is sent to its host only.
         let plain = jar(&["SID=31d4d96e407aad42; Path=/"]);
         assert_eq!(
             sent(&plain, "www.example.com", "/", false, 1),

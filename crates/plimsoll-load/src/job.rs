@@ -1,4 +1,4 @@
-//! What is to be carried out, as the caller says it.
+//! The job of a run or a trial, as the caller defines it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,16 +7,16 @@ use plimsoll_model::journey::Inputs;
 use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::seed::Seed;
 
-/// One trial to carry out.
+/// One trial to run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What to send where.
+    /// The plan: target and requests.
     pub plan: Arc<Plan>,
-    /// How much of it; stands in place of the plan's own load.
+    /// The load; replaces the plan's own load.
     pub load: Load,
     /// Second 0 of run time.
     pub epoch: Instant,
-    /// The load starts so many seconds after the epoch. [`crate::start`] is called a little before.
+    /// The start of the load in seconds after the epoch. [`crate::start`] is called a little before.
     pub start_second: u32,
     /// Seed of this trial's schedule.
     pub seed: Seed,

@@ -1,14 +1,13 @@
-//! Carries out a schedule against a target and closes windows.
+//! Runs a schedule against a target and closes windows.
 //!
-//! One event loop per core, nothing shared between them while they run. A loop takes up arrivals when they are
-//! due, sends each on a kept connection or a new one, and counts how it ended; once a second it hands over what
-//! it counted, and [`Running::next_window`] merges the loops' seconds.
+//! One event loop per core, with no shared state while they run. A loop takes arrivals when they are due, sends each on
+//! a kept connection or a new one, and counts its outcome; once a second it hands over its counts, and
+//! [`RunningLoad::next_window`] merges the loops' seconds.
 //!
-//! What it never fails to hold: every arrival ends in exactly one outcome; time counts from the moment a request
-//! was due; memory does not grow with time or with the number of requests; nothing is sent to an address the plan
-//! does not name.
+//! Invariants: every arrival ends in exactly one outcome; time counts from the moment a request was due; memory does
+//! not grow with time or with the number of requests; nothing is sent to an address that the plan does not name.
 //!
-//! Journeys may be said by programs of the user's: each loop starts its own, and asks them over pipes (`process`).
+//! Journeys may be driven by external scripts: each loop starts its own processes and uses pipes (`process`).
 
 mod addresses;
 mod affinity;

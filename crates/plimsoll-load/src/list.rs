@@ -1,14 +1,14 @@
 //! Doubly linked lists threaded through the entries of a slab.
 //!
-//! They keep what must be found in order of time (due requests, connections being made, waiting and idle ones)
-//! without a queue of its own that could grow: an entry costs eight bytes, and leaves from anywhere at once.
+//! They keep entries in order of time (due requests; connecting, waiting and idle connections) without a separate queue
+//! that could grow: a link costs eight bytes, and an entry can be removed anywhere in constant time.
 
 use slab::Slab;
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// An entry's place in a list.
+/// Links of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
     before: u32,
@@ -24,7 +24,7 @@ impl Default for Links {
     }
 }
 
-/// What can stand in a list of kind `KIND`.
+/// An entry of a list of kind `KIND`.
 pub(crate) trait Linked<const KIND: usize> {
     fn links(&mut self) -> &mut Links;
 }
@@ -73,7 +73,7 @@ impl<const KIND: usize> List<KIND> {
         self.len += 1;
     }
 
-    /// Takes out an entry, which must stand in this list.
+    /// Removes an entry, which must be in this list.
     pub(crate) fn remove<T: Linked<KIND>>(&mut self, slab: &mut Slab<T>, id: u32) {
         let links = std::mem::take(slab[id as usize].links());
         match links.before {

@@ -1,6 +1,6 @@
-//! Which loops of a load are whose, where several processes carry it.
+//! The loops of each process, where several processes carry a load.
 
-/// Which of all loops one process carries: every `step`th from `first` on.
+/// The loops of one process: every `step`th from `first` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoopShare {
     pub(crate) first: u32,
@@ -10,9 +10,9 @@ pub(crate) struct LoopShare {
 impl LoopShare {
     pub(crate) const WHOLE: Self = Self { first: 0, step: 1 };
 
-    /// Its loops of so many over all.
+    /// Its loops, given the number of all loops.
     pub(crate) fn loops(self, all: u32) -> impl Iterator<Item = u32> {
-        // A part without a loop would carry nothing, and a step of zero would never end.
+        // A share without a loop would carry nothing, and a step of zero would never end.
         (self.first..all).step_by(self.step.max(1) as usize)
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP/2 on one connection, without I/O: bytes go in and come out, streams begin and end.
 //!
-//! The protocol is the `h2` crate's. It is written as futures; the loop polls them itself whenever bytes have come, so
-//! that no other runtime is needed beside it and every moment is taken by the same clock as with HTTP/1.1
+//! The protocol is the `h2` crate's, which is written as futures. The loop polls them itself whenever bytes arrive, so
+//! that no second runtime is needed and every moment is taken from the same clock as with HTTP/1.1
 //! (docs/decisions/0090-http2-by-h2-in-the-loop.md).
 
 mod message;
@@ -28,10 +28,10 @@ use self::wakes::{Wakes, stream_waker};
 pub(crate) use message::{AnswerHead, request};
 pub(crate) use stream::{Again, StreamFailure, Take};
 
-/// What the target may send of one answer before we have taken any of it, bytes: as browsers let it.
+/// Flow-control window of one response, bytes: the same as in browsers.
 const STREAM_WINDOW: u32 = 6 << 20;
 
-/// The same for all answers of a connection.
+/// Flow-control window of a connection.
 const CONNECTION_WINDOW: u32 = 15 << 20;
 
 /// Longest list of headers accepted, bytes: as for HTTP/1.1.
@@ -44,13 +44,13 @@ pub(crate) struct StreamEnd {
     pub(crate) result: Result<AnswerHead, StreamFailure>,
 }
 
-/// What a connection still does.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Open,
-    /// What is under way goes on; nothing new is sent.
+    /// Open streams continue; no new request is sent.
     Draining,
-    /// Nothing goes on.
+    /// Closed.
     Over,
 }
 
@@ -58,19 +58,19 @@ pub(crate) enum Standing {
 pub(crate) struct Multiplex {
     pipe: Pipe,
     connection: Connection<H2PipeEnd, Bytes>,
-    /// `None` once we have said goodbye.
+    /// `None` after GOAWAY.
     sender: Option<SendRequest<Bytes>>,
     streams: Slab<MultiplexedStream>,
     streams_max: usize,
     standing: Standing,
     has_capacity: bool,
-    /// It ended because somebody broke the protocol, or the bytes did.
+    /// It ended because of a protocol or TLS error.
     is_failed: bool,
     wakes: Arc<Wakes>,
     waker: Waker,
-    /// Of the streams, by number.
+    /// State of the streams, by number.
     wakers: Vec<Waker>,
-    /// When bytes came last, ns of run time.
+    /// When bytes last arrived, ns of run time.
     last_received_ns: u64,
 }
 
@@ -85,10 +85,10 @@ impl std::fmt::Debug for Multiplex {
 }
 
 impl Multiplex {
-    /// A connection on which so many requests may be under way, made at `now`.
+    /// A connection with at most so many concurrent requests, established at `now`.
     ///
-    /// The target's settings are still to come: until then it is asked one thing, so that a target that allows no more
-    /// has nothing to refuse.
+    /// The target's settings are still unknown: until then one request is sent, so that a target with a lower limit has
+    /// nothing to refuse.
     pub(crate) fn new(streams_max: u32, now: u64) -> Option<Box<Self>> {
         let pipe = Pipe::default();
         let mut builder = client::Builder::new();
@@ -100,7 +100,7 @@ impl Multiplex {
             .initial_max_send_streams(1);
         let wakes = Arc::new(Wakes::default());
         let own = Waker::from(Arc::clone(&wakes));
-        // It waits for nothing but room to write, of which there is enough.
+        // It only waits for room to write, of which there is enough.
         let handshake = pin!(builder.handshake(pipe.inner()));
         let Poll::Ready(Ok((sender, connection))) = handshake.poll(&mut Context::from_waker(&own))
         else {
@@ -122,13 +122,13 @@ impl Multiplex {
         }))
     }
 
-    /// Bytes came from the target. Whether they are no flood.
+    /// Bytes arrived from the target. Returns false when too many are unread.
     pub(crate) fn push(&mut self, bytes: &[u8], now: u64) -> bool {
         self.last_received_ns = now;
         self.pipe.push(bytes)
     }
 
-    /// The target will send nothing more.
+    /// The target closed its side.
     pub(crate) fn end(&mut self) {
         self.pipe.end();
     }
@@ -137,7 +137,7 @@ impl Multiplex {
         self.pipe.has_outward()
     }
 
-    /// Gives what waits to be written to `write`, which says how much of it it took.
+    /// Passes pending output to `write`, which returns how much it wrote.
     pub(crate) fn write_with(
         &mut self,
         write: impl FnOnce(&[u8]) -> io::Result<usize>,
@@ -149,7 +149,7 @@ impl Multiplex {
         self.standing
     }
 
-    /// Whether it ended because somebody broke the protocol, or the bytes did.
+    /// Whether it ended because of a protocol or TLS error.
     pub(crate) fn is_failed(&self) -> bool {
         self.is_failed
     }
@@ -159,17 +159,17 @@ impl Multiplex {
         self.has_capacity
     }
 
-    /// Whether nothing is under way.
+    /// Whether no stream is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// Whether there is something to find out by [`Multiplex::poll`].
+    /// Whether [`Multiplex::poll`] has something to do.
     pub(crate) fn is_woken(&self) -> bool {
         self.wakes.has_any()
     }
 
-    /// Sends a request whose answer's body may be so long. Whether it is under way.
+    /// Sends a request with a limit for the response body. Returns whether it was sent.
     pub(crate) fn send(
         &mut self,
         request: u32,
@@ -196,7 +196,7 @@ impl Multiplex {
             let waker = stream_waker(&self.wakes, self.wakers.len());
             self.wakers.push(waker);
         }
-        // From now on it is woken; whatever it would say so soon, it says again when it is.
+        // Events until now are repeated once it is registered.
         if self.streams[index].listen(&self.wakers[index]).is_err() {
             self.streams.remove(index);
             self.refresh();
@@ -207,14 +207,14 @@ impl Multiplex {
         true
     }
 
-    /// Gives up a request, and tells the target. Whether it was under way. A target that has said nothing since it was
-    /// sent is not asked again on this connection.
+    /// Aborts a request, and resets its stream. Returns whether it was open. A target that has sent nothing since then
+    /// receives no further request on this connection.
     pub(crate) fn cancel(&mut self, request: u32, sent: u64) -> bool {
         let mut all = self.streams.iter();
         let Some((index, _)) = all.find(|(_, stream)| stream.request == request) else {
             return false;
         };
-        // Dropped before its end, it is reset.
+        // A stream dropped before its end is reset.
         self.streams.remove(index);
         if self.last_received_ns < sent {
             self.leave();
@@ -224,7 +224,7 @@ impl Multiplex {
         true
     }
 
-    /// Sends nothing new from now on.
+    /// Sends no new request from now on.
     pub(crate) fn leave(&mut self) {
         if self.standing == Standing::Open {
             self.standing = Standing::Draining;
@@ -232,14 +232,14 @@ impl Multiplex {
         self.has_capacity = false;
     }
 
-    /// Takes all requests that are under way off the connection.
+    /// Removes all open requests from the connection.
     pub(crate) fn abandon(&mut self) -> Vec<u32> {
         self.standing = Standing::Over;
         self.has_capacity = false;
         self.streams.drain().map(|stream| stream.request).collect()
     }
 
-    /// Tells the target that nothing more will be asked; it is told when that is written.
+    /// Sends GOAWAY; the connection closes when it is written.
     pub(crate) fn send_goaway(&mut self) {
         self.sender = None;
         self.drive();
@@ -247,7 +247,7 @@ impl Multiplex {
         self.has_capacity = false;
     }
 
-    /// Takes what has come: heads and content go to `take`, ends to `ends`.
+    /// Collects events: heads and content go to `take`, ends to `ends`.
     pub(crate) fn poll(&mut self, take: &mut impl Take, ends: &mut Vec<StreamEnd>) {
         loop {
             self.drive();
@@ -259,7 +259,7 @@ impl Multiplex {
             let mut has_polled = false;
             while let Some(index) = self.wakes.take_stream() {
                 has_polled = true;
-                // One that has ended since it was woken is gone, or is another that loses nothing by being asked.
+                // A stream that ended since it was woken is gone, or its number is reused; an extra poll does no harm.
                 let Some(stream) = self.streams.get_mut(index) else {
                     continue;
                 };
@@ -283,7 +283,7 @@ impl Multiplex {
         self.refresh();
     }
 
-    /// Lets the connection read what has come and write what is to go.
+    /// Lets h2 read received bytes and write its output.
     fn drive(&mut self) {
         if self.standing == Standing::Over {
             return;
@@ -292,7 +292,7 @@ impl Multiplex {
         loop {
             self.wakes.take_connection();
             if let Poll::Ready(result) = Pin::new(&mut self.connection).poll(&mut context) {
-                // Why is told by its streams.
+                // The reason is in its streams.
                 self.standing = Standing::Over;
                 self.is_failed = result.is_err();
                 return;

@@ -1,4 +1,4 @@
-//! A server that does nothing but answer, to learn what the generator itself can do.
+//! A server with a constant response, to measure the limits of the generator itself.
 
 mod frames;
 
@@ -20,10 +20,10 @@ use slab::Slab;
 use self::frames::{Http2Responder, PREFACE};
 use crate::error::LoadError;
 
-/// The answer to whatever is asked.
+/// The response to every request.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok";
 
-/// End of a request without a body, the only kind that is understood.
+/// End of a request without a body, the only kind that is supported.
 const END: &[u8] = b"\r\n\r\n";
 
 const LISTENER: u64 = u64::MAX;
@@ -38,7 +38,7 @@ pub struct NullServer {
 }
 
 impl NullServer {
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -46,7 +46,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // A counter that is full wakes it as well.
+        // A full counter wakes it as well.
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             // A panic has been printed.
@@ -55,8 +55,8 @@ impl Drop for NullServer {
     }
 }
 
-/// Starts a server on an ephemeral port that answers each request without a body with a fixed 200, by HTTP/1.1, or by
-/// HTTP/2 to clients that know it beforehand.
+/// Starts a server on an ephemeral port that responds to each request without a body with a fixed 200, by HTTP/1.1, or
+/// by HTTP/2 to clients with prior knowledge.
 ///
 /// # Errors
 /// When the system refuses a socket or a thread.
@@ -64,8 +64,8 @@ pub fn null_server() -> Result<NullServer, LoadError> {
     fixed_server(ANSWER)
 }
 
-/// Starts a server on an ephemeral port that answers each request with `answer`, head and body as they are sent. A
-/// request may have a body in which no empty line stands.
+/// Starts a server on an ephemeral port that responds to each request with `answer`, head and body as they are sent. A
+/// request may have a body, but no empty line in it.
 ///
 /// # Errors
 /// When the system refuses a socket or a thread.
@@ -157,7 +157,7 @@ fn accept_all(epoll: &OwnedFd, listener: &OwnedFd, clients: &mut Slab<NullClient
     }
 }
 
-/// Answers what has come. Whether the connection goes on.
+/// Responds to received requests. Returns whether the connection continues.
 fn answer(client: &mut NullClient, buffer: &mut [u8], fixed: &[u8]) -> bool {
     let count = match recv(&client.socket, &mut *buffer, RecvFlags::empty()) {
         Ok((0, _)) => return false,
@@ -166,7 +166,7 @@ fn answer(client: &mut NullClient, buffer: &mut [u8], fixed: &[u8]) -> bool {
         Err(_) => return false,
     };
     let mut bytes = &buffer[..count];
-    // A preface is sent in one piece, with what follows it.
+    // A preface arrives in one piece together with what follows it.
     if !std::mem::replace(&mut client.has_sent, true)
         && let Some(after) = bytes.strip_prefix(PREFACE)
     {
@@ -192,8 +192,8 @@ fn answer(client: &mut NullClient, buffer: &mut [u8], fixed: &[u8]) -> bool {
     (0..requests).all(|_| is_sent(&client.socket, fixed))
 }
 
-/// Whether all of an answer went out. One that does not fit the socket's buffer means a client that does not read: it is
-/// let go.
+/// Whether a response was sent in full. If it does not fit the socket's buffer, the client does not read, and is
+/// disconnected.
 fn is_sent(socket: &OwnedFd, answer: &[u8]) -> bool {
     answer.is_empty() || send(socket, answer, SendFlags::NOSIGNAL) == Ok(answer.len())
 }

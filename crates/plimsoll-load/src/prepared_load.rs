@@ -1,4 +1,4 @@
-//! What is to be carried out, checked and made ready for the loops.
+//! A load, validated and prepared for the loops.
 
 mod check;
 
@@ -25,10 +25,10 @@ use crate::scenario::program::Program;
 use crate::scheduler::People;
 use crate::transport::TargetTransport;
 
-/// Longest time that unfinished requests get after the last was due.
+/// Longest drain time of unfinished requests after the last one was due.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
 
-/// Requests that wait for a connection at most, over all loops.
+/// Most requests that wait for a connection, over all loops.
 const WAITING_MAX: usize = 1 << 20;
 
 /// Bytes of one URL's request.
@@ -37,7 +37,7 @@ pub(crate) struct Template {
     /// Path and query.
     pub(crate) target: String,
     head: Box<[u8]>,
-    /// The head of a connection's last request.
+    /// The head of the last request of a connection.
     last: Option<Box<[u8]>>,
 }
 
@@ -50,12 +50,12 @@ impl Template {
     }
 }
 
-/// What all loops share, and none changes.
+/// State shared by all loops, immutable.
 #[derive(Debug)]
 pub(crate) struct PreparedLoad {
     pub(crate) plan: Arc<Plan>,
     pub(crate) load: Load,
-    /// Which of the plan's loops are this process's.
+    /// The loops that this process runs.
     pub(crate) share: LoopShare,
     pub(crate) epoch: Instant,
     pub(crate) start_second: u32,
@@ -70,28 +70,28 @@ pub(crate) struct PreparedLoad {
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_ns: u64,
     pub(crate) tick_ns: u64,
-    /// Answers wait to be read while something is due within this time; 0 for never.
+    /// Responses wait to be read while a request is due within this time; 0 for never.
     pub(crate) linger_ns: u64,
-    /// Bound that the histograms start with, µs.
+    /// Initial upper bound of the histograms, µs.
     pub(crate) highest_us: u64,
-    /// Connections at most, over all loops.
+    /// Most connections, over all loops.
     pub(crate) connections_max: usize,
-    /// Requests of one loop that wait, at most.
+    /// Most waiting requests of one loop.
     pub(crate) waiting_max: usize,
     pub(crate) transport: TargetTransport,
-    /// Of the scenario's other origins.
+    /// Transports of the scenario's other origins.
     pub(crate) others: Vec<TargetTransport>,
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) program: Option<Program>,
-    /// What is done on WebSockets, where the load is of these.
+    /// The agenda of WebSockets, in a load of them.
     pub(crate) agenda: Option<Agenda>,
-    /// Channels that users listen to.
+    /// Channels that users subscribe to.
     pub(crate) channels: Channels,
-    /// Labels that processes give to their requests.
+    /// Labels that external scripts give to their requests.
     pub(crate) names: StepNames,
-    /// Path of the target, which stands before the paths that processes ask for.
+    /// Path of the target, which prefixes the paths of external scripts.
     pub(crate) prefix: String,
-    /// Why the run ended before its time, set by the loop that found out.
+    /// Why the run ended early, set by the loop that found the reason.
     pub(crate) plan_error: OnceLock<String>,
 }
 
@@ -171,7 +171,7 @@ impl PreparedLoad {
         u64::from(self.start_second) * SECOND_NS
     }
 
-    /// How connections to an origin are begun.
+    /// How to open connections to an origin.
     pub(crate) fn transport_to(&self, origin: u16) -> &TargetTransport {
         match origin {
             0 => &self.transport,
@@ -179,7 +179,7 @@ impl PreparedLoad {
         }
     }
 
-    /// Whether HTTP/2 may be spoken to an origin.
+    /// Whether HTTP/2 is allowed for an origin.
     pub(crate) fn offers_http2(&self, origin: u16) -> bool {
         let http2 = self.plan.transport.http2;
         http2.is_some_and(|http2| http2.prior_knowledge || self.transport_to(origin).tls.is_some())
@@ -190,8 +190,8 @@ impl PreparedLoad {
         all.any(|transport| transport.tls.is_some())
     }
 
-    /// Whether the kernel is asked when bytes arrived: where the loop does not wake for each of them, and where it hears
-    /// broadcasts, which reach thousands of its connections at once.
+    /// Whether the kernel is asked for arrival timestamps: where the loop does not wake for each response, and where it
+    /// receives broadcasts, which reach thousands of its connections at once.
     pub(crate) fn wants_rx_timestamps(&self) -> bool {
         let is_tcp = self.plan.target.unix_socket.is_none();
         self.linger_ns > 0 || (is_tcp && self.has_sockets())
@@ -203,17 +203,17 @@ impl PreparedLoad {
         self.agenda.is_some() || program.is_some_and(|program| !program.sockets.is_empty())
     }
 
-    /// Whether what is due is due by the clock, not by an answer alone.
+    /// Whether arrivals are due by the clock, not only after responses.
     pub(crate) fn is_paced(&self) -> bool {
         !matches!(self.load, Load::Closed { .. })
     }
 
-    /// The loops of this process, by their index among all.
+    /// The loops of this process, by their index among all loops.
     pub(crate) fn loops(&self) -> impl Iterator<Item = u32> {
         self.share.loops(self.plan.cores)
     }
 
-    /// Connections that loop `index` may open: its share, and at least the one without which it could do nothing.
+    /// Connections that loop `index` may open: its share, and at least one.
     pub(crate) fn connections_of(&self, index: u32) -> usize {
         let (loops, index) = (self.plan.cores as usize, index as usize);
         let rest = usize::from(index < self.connections_max % loops);
@@ -236,24 +236,24 @@ impl PreparedLoad {
     }
 }
 
-/// The path of a URL without the slash at its end.
+/// The path of a URL without its trailing slash.
 fn prefix(url: &str) -> String {
     let path = url::Url::parse(url).map(|url| url.path().trim_end_matches('/').to_owned());
     path.unwrap_or_default()
 }
 
-/// Time before something is due in which answers are left unread.
+/// Time before an arrival in which responses are left unread.
 const LINGER_NS: u64 = 300_000;
 
-/// Longest time that answers are left unread between ticks: far below the second in which they are counted.
+/// Longest time that responses are left unread between ticks: far below the second in which they are counted.
 const LINGER_NS_MAX: u64 = 100_000_000;
 
-/// Rate of a loop from which on something is due that soon most of the time, 1/s.
+/// Rate of a loop from which on an arrival is that close most of the time, 1/s.
 const LINGER_RATE_MIN: f64 = 2_000.0;
 
-/// An open load that is dense enough is not woken by each answer: the kernel stamps answers when they come, and the
-/// loop reads them when it wakes for the next request. Answers that steer what is sent next are read at once, and so
-/// are those of unix sockets, which carry no stamps.
+/// In a dense open load, a loop does not wake for each response: the kernel stamps responses on arrival, and the loop
+/// reads them when it wakes for the next request. Responses that steer the load are read at once, and so are those of
+/// unix sockets, which have no timestamps.
 fn linger_ns(plan: &Plan, load: &Load) -> u64 {
     let Load::Open { phases, .. } = load else {
         return 0;
@@ -272,7 +272,7 @@ fn linger_ns(plan: &Plan, load: &Load) -> u64 {
 /// Label of the random choice of paths among the seeds derived from a trial's.
 const PATHS_LABEL: u64 = 0x7061_7468;
 
-/// Which template comes next.
+/// The index of the next template.
 #[derive(Debug)]
 pub(crate) struct Paths {
     count: u64,
@@ -318,7 +318,7 @@ fn templates(plan: &Plan, load: &Load) -> Vec<Template> {
         .collect()
 }
 
-/// What cannot be said in HTTP/2 is told before a thousand requests have failed of it; all paths have one head but for
+/// Reports a head that is not valid in HTTP/2 before a thousand requests fail; all paths share one head except for
 /// their first line.
 fn check_http2_encodable(
     plan: &Plan,
@@ -337,8 +337,8 @@ fn check_http2_encodable(
     }
     Err(LoadError::Plan {
         place: "the head of the request",
-        found: "one that HTTP/2 cannot say".to_owned(),
-        range: "a Host, a path and headers that HTTP allows",
+        found: "not valid in HTTP/2".to_owned(),
+        range: "a valid Host, path and headers",
     })
 }
 
@@ -350,7 +350,7 @@ fn good(status: &GoodStatus) -> [bool; 1000] {
     good
 }
 
-/// The scenario, compiled, where the load is of users; and only there.
+/// The compiled scenario of a load of users; `None` for other loads.
 fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>, LoadError> {
     let of_users = matches!(load, Load::Users { .. } | Load::Sessions { .. });
     let plan_error = |found: &str, range| {
@@ -362,23 +362,20 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
     };
     let Some(scenario) = &plan.scenario else {
         return if of_users {
-            plan_error(
-                "of users without journeys",
-                "requests, or users of journeys",
-            )
+            plan_error("users without journeys", "requests, or users with journeys")
         } else {
             Ok(None)
         };
     };
     if !of_users {
-        return plan_error("of requests with journeys", "users or sessions");
+        return plan_error("requests in a plan with journeys", "users or sessions");
     }
     let program = Program::new(plan, scenario, inputs)?;
     if People::new(load, scenario, Seed(0), 0, 0, 1).is_none() {
         return Err(LoadError::Plan {
             place: "weights of the journeys",
-            found: "none above 0 or one below".to_owned(),
-            range: "numbers from 0, one of them above 0",
+            found: "all 0, or negative".to_owned(),
+            range: "numbers from 0, at least one above 0",
         });
     }
     Ok(Some(program))

@@ -1,8 +1,8 @@
-//! Programs that say what users do: started by an event loop, asked and answered by lines of JSON over pipes.
+//! Processes of external scripts: started by an event loop, driven by lines of JSON over pipes.
 //!
-//! What a line means stands in [`message`]; who waits for what, in the engine. A process never keeps a loop waiting:
-//! its pipes are read and written as connections are. Everything it can do has a bound: the length of a line, what
-//! waits to be written to it, what it writes to its standard error, the time until it answers.
+//! [`message`] defines the lines; the engine keeps the waiting users. A process never blocks a loop: its pipes are read
+//! and written as connections are. Everything has a bound: the length of a line, unread input, standard error, and the
+//! time until a reply.
 
 mod child;
 pub(crate) mod message;
@@ -23,16 +23,16 @@ pub(crate) use names::StepNames;
 /// Longest line of a process, bytes.
 const LINE_LEN_MAX: usize = 1 << 20;
 
-/// Bytes that wait for a process to read them, at most.
+/// Most unread input of a process, bytes.
 const OUTBOX_LEN_MAX: usize = 64 << 20;
 
-/// Lines of its standard error that are told of a process.
+/// Most lines of standard error reported per process.
 const STDERR_LINES_MAX: u32 = 20;
 
-/// Longest part of such a line that is told, characters.
+/// Longest reported part of such a line, characters.
 const STDERR_LINE_LEN_MAX: usize = 300;
 
-/// Capacity above which an emptied buffer is given back, bytes.
+/// Capacity above which an emptied buffer is released, bytes.
 const RETAINED_LEN_MAX: usize = 1 << 20;
 
 /// Bytes read from a pipe at once.
@@ -51,38 +51,38 @@ pub(crate) struct Wait {
 pub(crate) struct ExternalScript {
     /// Index of its journey.
     pub(crate) journey: u32,
-    /// Its command, as messages show it.
+    /// Its command, as shown in messages.
     pub(crate) command: String,
     pub(crate) timeout_ns: u64,
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    /// Bytes of its standard output up to the end of a line that has not come.
+    /// Standard output up to the end of an incomplete line.
     inbox: Vec<u8>,
-    /// What it is to read, and how much of that is written.
+    /// Pending input, and how much of it is written.
     outbox: Vec<u8>,
     written: usize,
-    /// The kernel tells when its standard input takes more.
+    /// Registered for writability of its standard input.
     pub(crate) is_full: bool,
-    /// Lines that it has written, up to the one that is looked at.
+    /// Number of the current output line.
     pub(crate) lines: u64,
-    /// Bytes of its standard error up to the end of a line that has not come, and lines told.
+    /// Standard error up to the end of an incomplete line, and number of lines reported.
     grumble: Vec<u8>,
     stderr_lines: u32,
     cpu_us: u64,
-    /// Its users by number, with their index among the loop's.
+    /// Its users by number, with their index in the loop.
     pub(crate) users: HashMap<u64, u32>,
-    /// Users that left without its answer, which may still come.
+    /// Users that left without a reply, which may still arrive.
     pub(crate) late: HashSet<u64>,
-    /// Who waits for it, in the order of deadlines.
+    /// Waiting users, in the order of deadlines.
     pub(crate) waits: VecDeque<Wait>,
-    /// It is of no use any more.
+    /// It is unusable.
     pub(crate) is_gone: bool,
-    /// Dropped after the pipes, so that it ends by itself.
+    /// Dropped after the pipes, so that it can end by itself.
     child: Child,
 }
 
-/// A line of a process, or the reason why there will be none.
+/// A line of a process, or the reason for its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ScriptOutput {
     /// With its number, from 1.
@@ -133,17 +133,17 @@ impl ExternalScript {
         })
     }
 
-    /// Its standard input, output and error, for the loop to wait on.
+    /// Its standard input, output and error, to be registered.
     pub(crate) fn pipes(&self) -> (Option<&OwnedFd>, &OwnedFd, &OwnedFd) {
         (self.stdin.as_ref(), &self.stdout, &self.stderr)
     }
 
-    /// Where the last line it wrote stands.
+    /// The position of the last line in its output.
     pub(crate) fn place(&self) -> String {
         format!("{}, line {} of its output", self.command, self.lines)
     }
 
-    /// Hands it a line, which goes out with the next [`Process::flush`]. Whether there was room.
+    /// Queues a line, which is written by the next [`Process::flush`]. Returns whether there was room.
     pub(crate) fn queue_line(&mut self, line: &[u8]) -> bool {
         if self.outbox.len() - self.written + line.len() > OUTBOX_LEN_MAX {
             return false;
@@ -157,10 +157,10 @@ impl ExternalScript {
         self.written < self.outbox.len()
     }
 
-    /// Writes what it takes. Whether all of it went out.
+    /// Writes pending input. Returns whether all of it was written.
     ///
     /// # Errors
-    /// When it does not read any more.
+    /// When it no longer reads.
     pub(crate) fn flush(&mut self) -> Result<bool, Errno> {
         while self.has_mail() {
             let Some(stdin) = &self.stdin else {
@@ -169,7 +169,7 @@ impl ExternalScript {
             match rustix::io::write(stdin, &self.outbox[self.written..]) {
                 Ok(written) => self.written += written,
                 Err(Errno::AGAIN) => {
-                    // What is out is given up now and then, not with each piece.
+                    // Written bytes are released now and then, not with each piece.
                     if self.written > OUTBOX_LEN_MAX / 4 {
                         self.outbox.drain(..self.written);
                         self.written = 0;
@@ -186,7 +186,7 @@ impl ExternalScript {
         Ok(true)
     }
 
-    /// Reads once what it has written: whole lines.
+    /// Reads its output once: whole lines.
     pub(crate) fn read_output(&mut self) -> Vec<ScriptOutput> {
         let mut outputs = Vec::new();
         let closed = !read_into(&self.stdout, &mut self.inbox);
@@ -210,8 +210,8 @@ impl ExternalScript {
         outputs
     }
 
-    /// Reads once what it has written to its standard error: whole lines, cut, the first ones only. With that,
-    /// whether there may be more.
+    /// Reads its standard error once: whole lines, shortened, the first ones only. Also returns whether there may be
+    /// more.
     pub(crate) fn read_stderr(&mut self) -> (Vec<String>, bool) {
         let goes_on = read_into(&self.stderr, &mut self.grumble);
         let mut lines = Vec::new();
@@ -236,14 +236,14 @@ impl ExternalScript {
         self.stderr_lines += 1;
         if self.stderr_lines > STDERR_LINES_MAX {
             lines.push(format!(
-                "what it writes beyond {STDERR_LINES_MAX} lines is left out"
+                "its output beyond {STDERR_LINES_MAX} lines is left out"
             ));
         } else {
             lines.push(text.chars().take(STDERR_LINE_LEN_MAX).collect());
         }
     }
 
-    /// CPU time that it has used since this was last asked, µs.
+    /// CPU time used since the last call, µs.
     pub(crate) fn cpu_us(&mut self) -> u64 {
         let used = self.child.cpu_us().unwrap_or(self.cpu_us);
         let since = used.saturating_sub(self.cpu_us);
@@ -251,7 +251,7 @@ impl ExternalScript {
         since
     }
 
-    /// It is given up: its end, in words. One that `is_ending` by itself gets a moment to do so.
+    /// Stops it, and returns a description of its end. One that `is_ending` by itself gets a moment to do so.
     pub(crate) fn end_now(&mut self, is_ending: bool) -> String {
         self.is_gone = true;
         self.stdin = None;
@@ -260,7 +260,7 @@ impl ExternalScript {
         self.child.end_now(is_ending)
     }
 
-    /// Lets it end by itself: nothing more will be asked.
+    /// Closes its input, so that it ends by itself.
     pub(crate) fn dismiss(&mut self) {
         self.stdin = None;
     }
@@ -296,7 +296,7 @@ mod tests {
         ExternalScript::start(&plan, (0, "j"), &Inputs::default()).unwrap()
     }
 
-    /// Waits for what a pipe brings.
+    /// Waits until a pipe is readable.
     fn wait(pipe: &OwnedFd) {
         let mut ready = [rustix::event::PollFd::new(
             pipe,
@@ -356,7 +356,7 @@ mod tests {
         }
         assert_eq!(lines.len(), 21);
         assert_eq!((lines[0].as_str(), lines[19].as_str()), ("1", "20"));
-        assert_eq!(lines[20], "what it writes beyond 20 lines is left out");
+        assert_eq!(lines[20], "its output beyond 20 lines is left out");
     }
 
     #[test]

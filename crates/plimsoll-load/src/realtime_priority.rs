@@ -1,7 +1,7 @@
-//! Lets a paced loop run at its due moments even where the target's work fills the CPU it wakes on.
+//! Lets a paced loop run on time even where the target's work fills its CPU.
 //!
-//! The fair scheduler lets whoever runs finish a slice of about 3 ms before a waking thread gets its turn, and a target
-//! on the same machine would so make the generator late. A real-time priority avoids that. It needs a privilege
+//! The fair scheduler lets a running thread finish a slice of about 3 ms before a waking thread gets its turn, so a
+//! target on the same machine would make the generator late. A real-time priority avoids that. It needs a privilege
 //! (root, `CAP_SYS_NICE` or an `RLIMIT_RTPRIO`); without it the loop runs as any other thread, and the lag is measured
 //! either way. A loop that is never idle must not have it: it would take the CPU away from the target.
 
@@ -13,7 +13,7 @@ use thread_priority::{
 /// Lowest real-time priority: below the kernel's own threads, above all that is fair.
 const PRIORITY: u8 = 1;
 
-/// Asks for it for the calling thread; refused in silence, because the lag tells.
+/// Sets it for the calling thread; a refusal is ignored, because the lag shows it.
 pub(crate) fn raise() {
     let Ok(priority) = ThreadPriorityValue::try_from(PRIORITY) else {
         return;

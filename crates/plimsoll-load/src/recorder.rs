@@ -1,7 +1,7 @@
-//! Counts what happens into seconds, and hands each over when it is over.
+//! Counts outcomes per second, and hands over each finished second.
 //!
-//! Two seconds are open at most: the current one, and the one before while arrivals due in it have still to be
-//! taken up. Only a generator that is more than a second late counts an arrival in a later second than its own.
+//! At most two seconds are open: the current one, and the one before while its arrivals are still handled. Only a
+//! generator that is more than a second late counts an arrival in a later second than its own.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -10,7 +10,7 @@ use plimsoll_model::outcome::Outcome;
 use crate::clock::{self, SECOND_NS};
 use crate::window_builder::WindowBuilder;
 
-/// A request that ends, as the recorder sees it.
+/// A request that ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestEnd {
     pub(crate) outcome: Outcome,
@@ -79,7 +79,7 @@ impl Recorder {
         self.end_ns
     }
 
-    /// An arrival is taken up.
+    /// An arrival is handled.
     #[inline]
     pub(crate) fn offered(&mut self, due: u64, now: u64) {
         self.in_flight += 1;
@@ -87,7 +87,7 @@ impl Recorder {
         let (second, start_ns) = match &mut self.previous {
             Some(previous) if due < start_ns => {
                 previous.window.in_flight += 1;
-                // It was in flight to the end of that second, and is from the start of this one.
+                // It was in flight to the end of that second, and is in flight from the start of this one.
                 (previous, start_ns - SECOND_NS)
             }
             _ => (&mut self.current, start_ns),
@@ -99,7 +99,7 @@ impl Recorder {
         }
     }
 
-    /// The generator took up a user's turn at `now` that was due by the clock.
+    /// A user's step that was due by the clock is handled at `now`.
     #[inline]
     pub(crate) fn late(&mut self, due: u64, now: u64) {
         let start_ns = self.start_ns;
@@ -119,7 +119,7 @@ impl Recorder {
         self.in_flight -= 1;
         let start_ns = self.start_ns;
         let (second, start_ns) = match &mut self.previous {
-            // It came before this second began, and was read after.
+            // It arrived before this second began, and was read later.
             Some(previous) if ended.done < start_ns => {
                 previous.window.in_flight -= 1;
                 (previous, start_ns - SECOND_NS)
@@ -137,7 +137,7 @@ impl Recorder {
         }
     }
 
-    /// Ends an arrival in the moment it is taken up: it was never sent.
+    /// Ends an arrival when it is handled: it was never sent.
     pub(crate) fn drop_at_once(&mut self, due: u64, now: u64) {
         self.ended(RequestEnd {
             outcome: Outcome::Dropped,
@@ -167,7 +167,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over the second before the current one once no arrival before `next_due` is left.
+    /// Hands over the previous second once no arrival before `next_due` is left.
     #[inline]
     pub(crate) fn settle(&mut self, next_due: u64) {
         if self.previous.is_some() && next_due >= self.start_ns {
@@ -175,7 +175,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over all that is left. The last second only when something happened in it or load was due in it.
+    /// Hands over the rest. The last second only when something happened or was due in it.
     pub(crate) fn finish(mut self, load_end_ns: u64) {
         self.flush_previous();
         let window = &self.current.window;
@@ -183,7 +183,7 @@ impl Recorder {
         let empty = empty && !self.current.has_websocket();
         if !empty || self.start_ns < load_end_ns {
             self.read_gauges();
-            // A receiver that is gone does not want it.
+            // The receiver may be gone.
             let _ = self.seconds.send(self.current);
         }
     }
@@ -197,7 +197,7 @@ impl Recorder {
             .try_recv()
             .unwrap_or_else(|_| WindowBuilder::new(self.highest_us));
         next.window.second = self.current.window.second + 1;
-        // What is in flight at the start stays so until it ends: n · start, with moments counted from the start.
+        // Requests in flight at the start stay so until they end: n · start, with moments counted from the start.
         self.start_ns = self.end_ns;
         self.end_ns += SECOND_NS;
         self.previous = Some(std::mem::replace(&mut self.current, next));
@@ -205,7 +205,7 @@ impl Recorder {
 
     fn flush_previous(&mut self) {
         if let Some(previous) = self.previous.take() {
-            // Blocks when nobody takes windows for many seconds: the lag that follows voids the measurement,
+            // Blocks when no windows are taken for many seconds: the resulting lag voids the measurement,
             // which is better than memory without a limit.
             let _ = self.seconds.send(previous);
         }
@@ -249,7 +249,7 @@ mod tests {
         let half = SECOND_NS / 2;
         recorder.offered(half, half);
         recorder.roll(SECOND_NS);
-        // Due in second 0, taken up late: it counts where it was due.
+        // Due in second 0, handled late: it counts where it was due.
         recorder.offered(SECOND_NS - half / 2, SECOND_NS + 1000);
         recorder.settle(2 * SECOND_NS);
         for done in [SECOND_NS + half, 2 * SECOND_NS + half] {

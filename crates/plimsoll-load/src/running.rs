@@ -1,4 +1,4 @@
-//! A job that runs: its loops' threads, and their seconds merged into windows.
+//! A running job: the threads of its loops, and their seconds merged into windows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -26,21 +26,21 @@ use crate::worker_processes::{
     self, OTHER_DESCRIPTORS, Used, WorkerProcess, WorkerProcesses, WorkerTask,
 };
 
-/// Seconds of a loop that may wait to be taken; a loop whose seconds nobody takes stops.
+/// Seconds of a loop that may be pending; a loop stops while its seconds are not taken.
 const SECONDS_MAX: usize = 32;
 
 /// Starts a job on `plan.cores` threads. Raises the process's soft limit of descriptors to its hard limit when its
 /// connections would not fit.
 ///
 /// # Errors
-/// When a value of the plan is out of its range, a certificate file cannot be read, or the system refuses threads
-/// or descriptors. What happens to requests later is data in the windows.
+/// When a value of the plan is out of range, a certificate file cannot be read, or the system refuses threads
+/// or descriptors. Later failures of requests are data in the windows.
 pub fn start(job: Job) -> Result<RunningLoad, LoadError> {
     begin(job, None, LoopShare::WHOLE)
 }
 
-/// The same for users who stay from load to load: those of the load before come back, and [`Running::take_kept`] hands
-/// on those of this one. The load wants its users from its start on; newcomers take the time that `stay` says.
+/// The same with session carry-over: users of the previous load resume, and [`RunningLoad::take_carry_over`] returns
+/// the users of this one. The load wants its users from its start on; new users arrive over the time in `stay`.
 ///
 /// # Errors
 /// As [`start`].
@@ -48,11 +48,11 @@ pub fn start_with(job: Job, stay: Stay) -> Result<RunningLoad, LoadError> {
     begin(job, Some(stay), LoopShare::WHOLE)
 }
 
-/// The same for a load that may need further processes, which are started as it says: one whose WebSockets need more
-/// descriptors than this process may have open. [`Running::told`] says so.
+/// The same for a load that may need worker processes, which are started as given: one whose WebSockets need more
+/// descriptors than this process may have open. [`RunningLoad::notice`] reports it.
 ///
 /// # Errors
-/// As [`start`]; also when the further processes cannot be started.
+/// As [`start`]; also when worker processes cannot be started.
 pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad, LoadError> {
     let limit = getrlimit(Resource::Nofile).maximum;
     let Some(processes) = worker_processes::processes(&job.plan, &job.load, limit)? else {
@@ -64,7 +64,7 @@ pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad
         first,
         step: processes,
     };
-    // They take longer to be ready than threads do. What is wrong with the job, this process says.
+    // They take longer to start than threads. This process reports errors of the job.
     let others = (1..processes)
         .map(|first| WorkerProcess::start(workers, &WorkerTask::new(&job, share(first))));
     let others = others.collect::<Result<Vec<_>, _>>()?;
@@ -74,7 +74,7 @@ pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad
     Ok(running)
 }
 
-/// Seconds that a load should be given more before it starts, for the processes that [`start_over`] starts with it.
+/// Additional seconds before the start of a load, for the worker processes of [`start_over`].
 pub fn seconds_to_start(plan: &Plan) -> u32 {
     let limit = getrlimit(Resource::Nofile).maximum;
     let takes_several = worker_processes::processes(plan, &plan.load, limit)
@@ -91,7 +91,7 @@ pub(crate) fn begin(
         .as_mut()
         .map(|stay| std::mem::take(&mut stay.carry_over));
     let mut kept = kept.unwrap_or_default();
-    // Places are split over loops: those of another number of loops are not these.
+    // Places are split over loops: they do not match another number of loops.
     let cores = job.plan.cores as usize;
     if kept.loops.len() != cores {
         kept.loops.clear();
@@ -124,7 +124,7 @@ pub(crate) fn begin(
 }
 
 /// # Errors
-/// When WebSockets are to be opened that cannot all be: what a plain load lacks shows in its windows, as far as it comes.
+/// When not all WebSockets can be opened: what a plain load lacks shows in its windows.
 fn prepare_descriptors(prepared: &PreparedLoad) -> Result<(), LoadError> {
     let wanted = (prepared.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
@@ -141,7 +141,7 @@ fn prepare_descriptors(prepared: &PreparedLoad) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Connections that this process's loops hold all at once, if that is known: those of WebSockets.
+/// Connections that this process's loops hold at once, if known: those of WebSockets.
 fn held_connections(prepared: &PreparedLoad) -> Option<u64> {
     let all = worker_processes::held(&prepared.plan, &prepared.load)?;
     let (loops, own) = (
@@ -155,7 +155,7 @@ fn held_connections(prepared: &PreparedLoad) -> Option<u64> {
 #[derive(Debug)]
 pub struct RunningLoad {
     loops: Vec<Loop>,
-    /// Further processes that carry parts of it.
+    /// Worker processes that carry shares of it.
     others: Vec<WorkerProcess>,
     prepared: Arc<PreparedLoad>,
     notice: Option<String>,
@@ -175,11 +175,11 @@ impl Stopper {
 
 fn send_command(signal: &Signal, command: u8) {
     signal.command.fetch_max(command, Ordering::Relaxed);
-    // A counter that is full wakes the loop as well.
+    // A full counter wakes the loop as well.
     let _ = rustix::io::write(&signal.waker, &1_u64.to_ne_bytes());
 }
 
-/// One loop as seen from outside.
+/// The handle of a loop.
 #[derive(Debug)]
 struct Loop {
     signal: Arc<Signal>,
@@ -188,7 +188,7 @@ struct Loop {
     /// The next window, taken and not yet merged.
     next: Option<Window>,
     thread: Option<JoinHandle<LoopCarryOver>>,
-    /// Users of a loop that has ended.
+    /// Users of a finished loop.
     carry_over: LoopCarryOver,
 }
 
@@ -239,7 +239,7 @@ fn spawn(
 }
 
 impl Loop {
-    /// Looks at the next window; `None` when the loop has ended.
+    /// Peeks at the next window; `None` when the loop has ended.
     fn peek(&mut self) -> Option<&Window> {
         if self.next.is_none() {
             let Ok(mut second) = self.seconds.recv() else {
@@ -247,13 +247,13 @@ impl Loop {
                 return None;
             };
             self.next = Some(second.close());
-            // A full channel has spares enough.
+            // A full channel has enough spares.
             let _ = self.spares.try_send(second);
         }
         self.next.as_ref()
     }
 
-    /// Waits for the end of the thread. Its panic goes on here: windows that end early must not look complete.
+    /// Joins the thread. Its panic is propagated: windows that end early must not look complete.
     fn join(&mut self) {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(carry_over)) => self.carry_over = carry_over,
@@ -267,7 +267,7 @@ impl RunningLoad {
     /// The next second of all loops together, in ascending order from the start second to the end of the drain.
     /// Blocks until it is over; `None` when all loops have ended.
     ///
-    /// A loop whose windows are not taken for half a minute stops until they are, and its lag shows it.
+    /// A loop whose windows are not taken for half a minute stops until they are, which its lag shows.
     pub fn next_window(&mut self) -> Option<Window> {
         let loops = self.loops.iter_mut();
         let own = loops.filter_map(|each| each.peek().map(|window| window.second));
@@ -293,10 +293,10 @@ impl RunningLoad {
         Some(merged)
     }
 
-    /// A fault of the plan in one process ends the load in all.
+    /// A plan error in one process ends the load in all.
     fn share_plan_error(&mut self) {
         if let Some(plan_error) = self.others.iter().find_map(|each| each.plan_error.clone()) {
-            // This process's loops may have said so first.
+            // A loop of this process may have reported it first.
             let _ = self.prepared.plan_error.set(plan_error);
         }
         if self.prepared.plan_error.get().is_some() {
@@ -306,7 +306,7 @@ impl RunningLoad {
         }
     }
 
-    /// The users of a load that has ended, who may come back to another; nobody unless it was started for that.
+    /// The users of a finished load, for a session carry-over; empty unless it was started for that.
     pub fn take_carry_over(&mut self) -> SessionCarryOver {
         let loops = self.loops.iter_mut();
         SessionCarryOver {
@@ -316,18 +316,18 @@ impl RunningLoad {
         }
     }
 
-    /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did
-    /// not. What was measured up to there stands in the windows.
+    /// The plan error that ended the load early, such as exhausted data; `None` otherwise. Results up to
+    /// that point are in the windows.
     pub fn plan_error(&self) -> Option<&str> {
         self.prepared.plan_error.get().map(String::as_str)
     }
 
-    /// Why further processes carry parts of the load, and how one could do it alone; `None` when one does.
+    /// Why worker processes carry shares of the load, and how one process would suffice; `None` without them.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
 
-    /// What the further processes used, once the load has ended.
+    /// Resources used by the worker processes, once the load has ended.
     pub fn used(&self) -> Used {
         let each = self.others.iter().map(|each| each.used);
         each.fold(Used::default(), |sum, used| Used {
@@ -341,12 +341,12 @@ impl RunningLoad {
         Stopper(signals.collect())
     }
 
-    /// No further arrivals. Requests in flight drain, for at most the time-out or 10 s; then the windows end.
+    /// Stops arrivals. Requests in flight drain, for at most the time-out or 10 s; then the windows end.
     pub fn stop(&mut self) {
         self.send_command(command::STOP);
     }
 
-    /// No further arrivals and no drain: what is unfinished counts as failed.
+    /// Stops arrivals without a drain: unfinished requests count as failed.
     pub fn abort(&mut self) {
         self.send_command(command::ABORT);
     }
@@ -365,11 +365,11 @@ impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.abort();
         for each in &mut self.loops {
-            // A loop blocked by a full channel goes on when its receiver is gone.
+            // A loop blocked by a full channel continues when its receiver is gone.
             let (_, gone) = sync_channel(1);
             each.seconds = gone;
             if let Some(thread) = each.thread.take() {
-                // A panic has been printed, and is no reason for a second one.
+                // The panic has been printed; no second one is needed.
                 let _ = thread.join();
             }
         }

@@ -1,4 +1,4 @@
-//! When bytes arrived, told by the kernel with the bytes (socket(7), `SO_TIMESTAMPNS`).
+//! Kernel timestamps of received bytes (socket(7), `SO_TIMESTAMPNS`).
 
 use std::io::IoSliceMut;
 use std::os::fd::AsRawFd as _;
@@ -9,15 +9,15 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-/// Asks for stamps on a TCP socket.
+/// Enables timestamps on a TCP socket.
 ///
 /// # Errors
-/// When the kernel knows none for this kind of socket.
+/// When the kernel has none for this kind of socket.
 pub(crate) fn enable(socket: &OwnedFd) -> Result<(), Errno> {
     setsockopt(socket, sockopt::ReceiveTimestampns, &true).map_err(errno)
 }
 
-/// Reads bytes together with their stamp.
+/// Reads bytes with their timestamp.
 #[derive(Debug)]
 pub(crate) struct RxTimestampReader {
     control: Vec<u8>,
@@ -32,7 +32,7 @@ impl Default for RxTimestampReader {
 }
 
 impl RxTimestampReader {
-    /// Reads as `recv` does. The stamp is that of the last packet of which something was read, as time of day in ns.
+    /// Reads as `recv` does. The timestamp is that of the last packet read, as time of day in ns.
     ///
     /// # Errors
     /// Those of `recvmsg`.

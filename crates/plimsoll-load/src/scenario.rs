@@ -1,6 +1,6 @@
-//! What users do, made ready for a loop: steps flattened into operations, texts and searches compiled.
+//! Scenarios prepared for a loop: steps flattened into operations, texts and searches compiled.
 //!
-//! Everything here is fixed once made; what changes from user to user stands in [`crate::user`].
+//! Everything here is immutable; state per user is in [`crate::user`].
 
 pub(crate) mod answer;
 pub(crate) mod body;

@@ -1,4 +1,4 @@
-//! When the next request of this loop is due: by the schedule, or when a user is ready again.
+//! When the next request of a loop is due: by the schedule, or when a user is ready again.
 
 mod people;
 
@@ -50,20 +50,20 @@ pub(crate) struct OpenArrivals {
     end_ns: u64,
 }
 
-/// Users that wait for their answers.
+/// Users waiting for their responses.
 pub(crate) struct Closed {
     think_ns: u64,
     end_ns: u64,
-    /// Users that have not asked yet, with the moments at which they will.
+    /// Users before their first request, with its due time.
     fresh: VecDeque<ScheduledArrival>,
-    /// Users that ask again at once.
+    /// Users whose next request is due at once.
     ready: VecDeque<ScheduledArrival>,
-    /// Users that think, or pause after a failed connection.
+    /// Users who think, or pause after a failed connection.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 impl Scheduler {
-    /// Part `index` of `count` of a load that starts at `start_ns`; so many users share a connection of a closed one.
+    /// Share `index` of `count` of a load that starts at `start_ns`; `sharing` users of a closed load share one connection.
     pub(crate) fn new(
         load: &Load,
         seed: Seed,
@@ -86,12 +86,12 @@ impl Scheduler {
                 connections, think, ..
             } => {
                 let think_ns = nanoseconds(*think);
-                // Thinking users start spread over one think time, or they would all ask together for ever.
+                // Thinking users start spread over one think time, or they would send in bursts for ever.
                 let gap_ns = match think_ns {
                     0 => START_GAP_NS,
                     think_ns => think_ns / u64::from(connections * sharing).max(1),
                 };
-                // A loop has the users of its connections, so that each finds a place.
+                // A loop has the users of its connections, so that each user has a slot.
                 let fresh = (0..connections * sharing)
                     .filter(|user| user / sharing % count == index)
                     .zip(0..);
@@ -142,7 +142,7 @@ impl Scheduler {
         }
     }
 
-    /// When the next request is due; [`NEVER`] when none is any more, as far as is known now.
+    /// When the next request is due; [`NEVER`] when none is, as far as is known now.
     #[inline]
     pub(crate) fn next_due(&mut self) -> u64 {
         let due = match self {
@@ -184,7 +184,7 @@ impl Scheduler {
         }
     }
 
-    /// A user that asks again at once.
+    /// A user sends again at once.
     #[inline]
     pub(crate) fn pop_ready(&mut self) -> Option<ScheduledArrival> {
         match self {
@@ -194,7 +194,7 @@ impl Scheduler {
         }
     }
 
-    /// A user has its answer, or has failed, at `now`.
+    /// A user's request has ended at `now`.
     #[inline]
     pub(crate) fn user_is_done(&mut self, user: u32, now: u64, unreachable: bool) {
         let Self::Closed(closed) = self else { return };
@@ -221,7 +221,7 @@ impl Scheduler {
         }
     }
 
-    /// Nothing is due after `moment` any more.
+    /// Nothing is due after `moment`.
     pub(crate) fn cut(&mut self, moment: u64) {
         let end_ns = match self {
             Self::Open(open) => &mut open.end_ns,
@@ -254,7 +254,7 @@ impl Opening {
     }
 }
 
-/// Where a closed load's next user stands.
+/// Position of a closed load's next user.
 #[derive(Clone, Copy)]
 enum ClosedQueue {
     Fresh,

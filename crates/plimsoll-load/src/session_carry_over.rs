@@ -1,7 +1,7 @@
-//! Users who stay from one load to the next: between the trials of a search.
+//! Session carry-over: users who continue from one load to the next, between the trials of a search.
 //!
-//! They keep who they are, what they hold, and the place in their journey; only their connections end. What a target
-//! had not answered yet is drained before they leave, so no queue comes along with them.
+//! Users keep their identity, their values, and their place in the journey; only their connections end. Pending
+//! requests are drained before they are saved, so no queue is carried over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use plimsoll_model::seed::Seed;
 use crate::clock::SECOND_NS;
 use crate::user::User;
 
-/// How long somebody may be away, ns: sessions that nobody uses end sooner or later, and whoever stays away for longer
-/// comes as somebody new, with a login.
+/// Longest absence of a user, ns: unused sessions expire at some point, and a user absent for longer is replaced by a
+/// new one, with a login.
 const ABSENCE_MAX_NS: u64 = 300 * SECOND_NS;
 
-/// Who may come back to a load of users, and how the others come.
+/// Which users may resume in a load, and how new users arrive.
 #[derive(Debug)]
 pub struct Stay {
-    /// Users of the load before; none at first.
+    /// Users of the previous load; none at first.
     pub carry_over: SessionCarryOver,
-    /// Time from the start in which newcomers come, one after the other. Who was kept waiting for an answer when the last
-    /// load ended comes back at any moment of it.
+    /// Time from the start over which new users arrive, one after the other. Users who were waiting for a response when
+    /// the last load ended resume at random moments within it.
     pub within: Duration,
-    /// Seed of the choice of journeys: the same for all loads, or nobody would find the place that was left.
+    /// Seed of the choice of journeys: the same for all loads, so that places keep their journeys.
     pub seed: Seed,
 }
 
@@ -34,7 +34,7 @@ pub struct SessionCarryOver {
 }
 
 impl SessionCarryOver {
-    /// Places of those who may come back, ascending; each with whether an answer was being waited for at the end.
+    /// Places of users who may resume, ascending; each with whether a response was pending at the end.
     pub fn places(&self) -> Vec<(u64, bool)> {
         let users = self.loops.iter().flat_map(|carry_over| &carry_over.users);
         let mut places: Vec<(u64, bool)> = users
@@ -45,24 +45,24 @@ impl SessionCarryOver {
     }
 }
 
-/// Users of one loop who are away, by place.
+/// Saved users of one loop, by place.
 #[derive(Debug, Default)]
 pub(crate) struct LoopCarryOver {
     users: BTreeMap<u64, CarriedUser>,
 }
 
-/// Somebody who is away.
+/// A saved user.
 #[derive(Debug)]
 pub(crate) struct CarriedUser {
     pub(crate) user: User,
-    /// When it went away, ns of run time.
+    /// When it was saved, ns of run time.
     since: u64,
-    /// What was left of its pause; `None` when it was waiting for an answer.
+    /// The rest of its pause; `None` when it was waiting for a response.
     pub(crate) pause_ns: Option<u64>,
 }
 
 impl CarriedUser {
-    /// Somebody who goes away at a moment, without connections.
+    /// Saves a user at a moment, without connections.
     pub(crate) fn new(mut user: User, since: u64, pause_ns: Option<u64>) -> Self {
         user.lines.clear();
         user.page = None;
@@ -73,7 +73,7 @@ impl CarriedUser {
         }
     }
 
-    /// Whether it is still known to the target, as far as can be told from here.
+    /// Whether the target probably still knows its session.
     fn is_remembered(&self, now: u64) -> bool {
         now.saturating_sub(self.since) <= ABSENCE_MAX_NS
             && !self.user.jar.has_expired(self.since, now)
@@ -85,8 +85,8 @@ impl LoopCarryOver {
         self.users.insert(carried.user.place, carried);
     }
 
-    /// Takes out those who come back to places that are wanted. `journey` says who is wanted at a place, if anybody.
-    /// Whoever is another kind of person by now, or away for too long, is forgotten.
+    /// Takes out the users for wanted places. `journey` returns the journey wanted at a place, if any. Users with
+    /// another journey, or absent for too long, are dropped.
     pub(crate) fn restore(
         &mut self,
         now: u64,
@@ -106,7 +106,7 @@ impl LoopCarryOver {
         back
     }
 
-    /// Those who stay away.
+    /// The users who remain saved.
     pub(crate) fn users(&self) -> impl Iterator<Item = &User> {
         self.users.values().map(|carried| &carried.user)
     }

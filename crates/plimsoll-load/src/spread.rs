@@ -1,11 +1,11 @@
-//! What many do at intervals, spread evenly over one.
+//! Actions at intervals, spread evenly over one interval.
 
-/// Messages that are sent at intervals are due at multiples of this part of the interval, and of at most so long, ns.
+/// Messages at intervals are due at multiples of this fraction of the interval, and of at most this time, ns.
 const GATHER_DIVISOR: u64 = 200;
 const GATHER_MAX_NS: u64 = 500_000;
 
-/// When the n-th WebSocket sends first, of those that send every so often. However many there are, they lie evenly over the
-/// interval; those that lie within a [`GATHER_PART`] of it are due at the same moment, so that the loop is woken once for
+/// First send time of the n-th WebSocket that sends at this interval. Any number of them is spread evenly over the
+/// interval; those within a [`GATHER_DIVISOR`] of it are due at the same moment, so that the loop wakes once for
 /// them.
 pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
     let first = now.saturating_add(golden_offset(number, interval_ns));
@@ -13,9 +13,9 @@ pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
     first.checked_next_multiple_of(grid_ns).unwrap_or(first)
 }
 
-/// The part of an interval that the golden ratio gives the n-th of any number.
+/// The n-th point of the golden-ratio sequence, as a fraction of an interval.
 pub(crate) fn golden_offset(number: u64, interval_ns: u64) -> u64 {
-    // 2^64 divided by the golden ratio: the fraction is what overflows.
+    // 2^64 divided by the golden ratio: the overflow keeps the fraction.
     let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let offset = (u128::from(fraction) * u128::from(interval_ns)) >> 64;
     u64::try_from(offset).unwrap_or(interval_ns)

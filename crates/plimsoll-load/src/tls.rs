@@ -1,4 +1,4 @@
-//! TLS by rustls, without I/O of its own: bytes go in and out through the loop's sockets and buffers.
+//! TLS by rustls, without I/O of its own: bytes pass through the loop's sockets and buffers.
 
 use std::io::{self, IoSlice, Read as _, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use rustls::{
 
 use crate::error::LoadError;
 
-/// What all TLS connections of a job share.
+/// TLS settings shared by all connections of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
     config: Arc<ClientConfig>,
@@ -51,7 +51,7 @@ impl Tls {
         };
         let host = target.host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
-            LoadError::Tls(format!("{host} is no name for a certificate: {error}"))
+            LoadError::Tls(format!("{host} is not a valid certificate name: {error}"))
         })?;
         Ok(Some(Self {
             config: Arc::new(config),
@@ -73,12 +73,12 @@ impl Tls {
 fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     let Some(path) = ca_file else {
-        // Some systems' stores hold certificates that cannot be parsed; the others still serve.
+        // Some systems' stores contain certificates that cannot be parsed; the others remain usable.
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);
         if roots.is_empty() {
             return Err(LoadError::Tls(
-                "the system has no root certificates; install them, or give a CA file".to_owned(),
+                "the system has no root certificates; install them, or set a CA file".to_owned(),
             ));
         }
         return Ok(roots);
@@ -96,7 +96,7 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
             .map_err(|error| ca_file_error(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(ca_file_error("it holds no certificate".to_owned()));
+        return Err(ca_file_error("it contains no certificate".to_owned()));
     }
     Ok(roots)
 }
@@ -105,7 +105,7 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
 #[derive(Debug)]
 pub(crate) struct TlsSession {
     connection: ClientConnection,
-    /// The target has said that it will send nothing more.
+    /// The target has closed its side.
     closed: bool,
 }
 
@@ -114,17 +114,17 @@ impl TlsSession {
         self.connection.is_handshaking()
     }
 
-    /// Whether the target chose HTTP/2; known once the hands are shaken.
+    /// Whether the target chose HTTP/2; known after the handshake.
     pub(crate) fn chose_http2(&self) -> bool {
         self.connection.alpn_protocol() == Some(b"h2")
     }
 
-    /// Whether the target has ended the session as it should.
+    /// Whether the target has ended the session with a closing alert.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether ciphertext waits to be written.
+    /// Whether ciphertext is pending.
     pub(crate) fn wants_write(&self) -> bool {
         self.connection.wants_write()
     }
@@ -141,8 +141,8 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Encrypts and writes `head` and `body` as far as the socket takes them. How many of their bytes are on
-    /// their way.
+    /// Encrypts and writes `head` and `body` as far as the socket takes them. Returns how many of their bytes were
+    /// accepted.
     pub(crate) fn send(&mut self, socket: &OwnedFd, head: &[u8], body: &[u8]) -> io::Result<usize> {
         let mut count = 0;
         for mut remaining in [head, body] {
@@ -163,7 +163,7 @@ impl TlsSession {
         Ok(count)
     }
 
-    /// Takes some ciphertext off `input`, and gives the plaintext it held to `each`.
+    /// Takes some ciphertext from `input`, and passes its plaintext to `each`.
     pub(crate) fn receive(
         &mut self,
         input: &mut &[u8],
@@ -171,7 +171,7 @@ impl TlsSession {
         mut each: impl FnMut(&mut [u8]),
     ) -> Result<(), rustls::Error> {
         match self.connection.read_tls(input) {
-            // After the target's closing alert nothing counts any more.
+            // After the target's closing alert all data is ignored.
             Ok(0) => *input = &[],
             Ok(_) => {}
             // A handshake message without an end.
@@ -213,7 +213,7 @@ impl Write for SocketWriter<'_> {
     }
 }
 
-/// Accepts any certificate, as the user asked; the handshake's signatures are still checked.
+/// Accepts any certificate, as requested; the handshake's signatures are still checked.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! How a connection is begun: addresses and source addresses in turn, TCP or a unix socket.
+//! Opens connections: addresses and source addresses in turn, TCP or a unix socket.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockop
 use crate::error::LoadError;
 use crate::tls::Tls;
 
-/// Where connections go to and come from.
+/// Addresses that connections go to and come from.
 #[derive(Debug)]
 pub(crate) struct TargetTransport {
     unix: Option<SocketAddrUnix>,
@@ -22,7 +22,7 @@ pub(crate) struct TargetTransport {
     pub(crate) tls: Option<Tls>,
 }
 
-/// What keeps a connection from being begun.
+/// Why a connection cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialFailure {
     /// No local port is free.
@@ -31,11 +31,11 @@ pub(crate) enum DialFailure {
     Descriptors,
     /// The unix socket's backlog is full.
     BacklogFull,
-    /// The target's side.
+    /// The target refused or is unreachable.
     Failed(Outcome),
 }
 
-/// One loop's turn through the addresses.
+/// One loop's rotation through the addresses.
 #[derive(Debug)]
 pub(crate) struct AddressCursor {
     address: usize,
@@ -43,7 +43,7 @@ pub(crate) struct AddressCursor {
 }
 
 impl AddressCursor {
-    /// The turn of a loop that begins at the `index`-th address.
+    /// The rotation of a loop that starts at the `index`-th address.
     pub(crate) fn at(index: usize) -> Self {
         Self {
             address: index,
@@ -90,15 +90,15 @@ impl TargetTransport {
             if self.sources[usize::from(address.is_ipv6())].is_empty() {
                 return Err(LoadError::Plan {
                     place: "source addresses",
-                    found: format!("without one of the family of {address}"),
-                    range: "at least one of each target address's family",
+                    found: format!("none of the address family of {address}"),
+                    range: "at least one per address family of the target",
                 });
             }
         }
         Ok(())
     }
 
-    /// Begins a connection. It is made when the socket becomes writable.
+    /// Opens a connection. It is established when the socket becomes writable.
     pub(crate) fn dial(&self, cursor: &mut AddressCursor) -> Result<OwnedFd, DialFailure> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         if let Some(unix) = &self.unix {
@@ -125,7 +125,7 @@ impl TargetTransport {
         if !sources.is_empty() {
             let source = sources[cursor.source % sources.len()];
             cursor.source = cursor.source.wrapping_add(1);
-            // The port is chosen at connect, by the whole four-tuple: each destination has all ports.
+            // The port is chosen at connect, by the whole four-tuple: each destination can use all ports.
             setsockopt(&socket, IpBindAddressNoPort, &true)
                 .map_err(|error| connect_error(Errno::from_raw_os_error(error as i32)))?;
             rustix::net::bind(&socket, &SocketAddr::new(source, 0)).map_err(connect_error)?;
@@ -151,12 +151,12 @@ fn connect_error(error: Errno) -> DialFailure {
     }
 }
 
-/// What a failed connect means for the request that needed it.
+/// The outcome of a failed connect for its request.
 pub(crate) fn connect_outcome(error: Errno) -> Outcome {
     match error {
         Errno::TIMEDOUT => Outcome::ConnectTimeout,
         Errno::CONNRESET | Errno::PIPE => Outcome::Reset,
-        // No route, no such socket, no permission: the same to the request, nobody let it in.
+        // No route, no such socket, no permission: the same for the request as a refusal.
         _ => Outcome::ConnectRefused,
     }
 }

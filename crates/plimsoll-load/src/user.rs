@@ -1,4 +1,4 @@
-//! The state of one simulated person: where in the program, what is held, which connections.
+//! The state of one virtual user: its program counter, its values, its connections.
 
 pub(crate) mod cache;
 pub(crate) mod state;

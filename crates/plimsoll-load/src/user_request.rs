@@ -1,50 +1,50 @@
-//! One request of a user: its bytes, and what is kept of its answer.
+//! One request of a user: its bytes, and what is stored of its response.
 
 use plimsoll_model::journey::StepId;
 use plimsoll_wire::head::{ContentCoding, Head};
 use plimsoll_wire::response::{Expected, Sink};
 
-/// Bytes of a failed answer's body that a message shows.
+/// Bytes of a failed response's body shown in a message.
 pub(crate) const SAMPLE_LEN: usize = 200;
 
-/// Capacity above which a buffer is given back instead of being kept for the next call, bytes.
+/// Capacity above which a buffer is released instead of being reused, bytes.
 const RETAINED_LEN_MAX: usize = 16 * 1024;
 
-/// What a call is to its user.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RequestRole {
-    /// A step of its own.
+    /// A step.
     #[default]
     Step,
     /// The page of a page step.
     Page,
-    /// What a page needs.
+    /// A resource of a page.
     Resource,
-    /// What its user's process said.
+    /// A request of the user's external script.
     Script,
     /// The handshake of a WebSocket.
     Opening,
-    /// The same, after it was lost; counted apart.
+    /// The handshake of a reconnect; counted separately.
     Reopening,
-    /// A message that is awaited on it.
+    /// An awaited message on a WebSocket.
     Message,
 }
 
 impl RequestRole {
-    /// Whether it asks for a WebSocket.
+    /// Whether it opens a WebSocket.
     pub(crate) fn opens(self) -> bool {
         matches!(self, Self::Opening | Self::Reopening)
     }
 }
 
-/// A request of a user, on its way over redirects and a retry.
+/// A request of a user, including redirects and a retry.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says one thing of a call, and any of them may hold"
 )]
 pub(crate) struct UserRequest {
-    /// Counted under this id.
+    /// Id under which it is counted.
     pub(crate) id: StepId,
     /// Index in the program's requests.
     pub(crate) request: u32,
@@ -52,39 +52,39 @@ pub(crate) struct UserRequest {
     pub(crate) once: bool,
     pub(crate) idempotent: bool,
     pub(crate) origin: u16,
-    /// A redirect has made a GET of it.
+    /// A redirect has changed it to a GET.
     pub(crate) is_get: bool,
     pub(crate) redirects: u32,
-    /// Given up then, when that is not the plan's time-out.
+    /// Deadline, where it differs from the plan's time-out.
     pub(crate) expiry: Option<u64>,
-    /// Path and query asked for now.
+    /// Current path and query.
     pub(crate) target: Vec<u8>,
-    /// Head and body as they are sent.
+    /// Head and body as sent.
     pub(crate) bytes: Vec<u8>,
-    /// Where the body begins.
+    /// Offset of the body.
     pub(crate) head_len: usize,
-    /// The head asks for the connection to be closed.
+    /// The head requests the end of the connection.
     closes: bool,
     pub(crate) expected: Expected,
     pub(crate) keeps_head: bool,
     pub(crate) keeps_cookies: bool,
-    /// Its answer goes into its user's cache.
+    /// Its response is stored in the user's cache.
     pub(crate) is_cached: bool,
-    /// Its user has the answer already.
+    /// Served by the user's cache.
     pub(crate) is_fresh: bool,
-    /// Bytes of the answer's body that are kept at most.
+    /// Most bytes of the response body that are stored.
     pub(crate) retained_len_max: usize,
     pub(crate) head: Vec<u8>,
     pub(crate) body: Vec<u8>,
     /// Bytes of all answers, heads included.
     pub(crate) bytes_in: u64,
-    /// Why it failed, when that is known.
+    /// Why it failed, if known.
     pub(crate) reason: String,
     /// Status of the last answer.
     pub(crate) status: u16,
     /// Content coding of its body.
     pub(crate) coding: ContentCoding,
-    /// Where in its body JSON begins.
+    /// Offset of the JSON in its body.
     pub(crate) json_at: usize,
 }
 
@@ -124,7 +124,7 @@ impl UserRequest {
         })
     }
 
-    /// Makes it ready for another request, with the buffers it has.
+    /// Resets it for another request; its buffers are reused.
     pub(crate) fn clear(&mut self) {
         for buffer in [
             &mut self.target,
@@ -149,13 +149,13 @@ impl UserRequest {
         self.status = 0;
     }
 
-    /// Forgets the answer before.
+    /// Clears the previous response.
     pub(crate) fn begin_answer(&mut self) {
         self.head.clear();
         self.body.clear();
     }
 
-    /// Asks for the connection to be closed after the answer.
+    /// Requests the end of the connection after the response.
     pub(crate) fn close_after(&mut self) {
         if !self.closes {
             self.closes = true;
@@ -166,12 +166,12 @@ impl UserRequest {
         }
     }
 
-    /// The bytes are another request's now.
+    /// The bytes belong to another request now.
     pub(crate) fn is_rewritten(&mut self) {
         self.closes = false;
     }
 
-    /// Whether the body is needed beyond what fits a message.
+    /// Whether the body is needed beyond the excerpt in a message.
     pub(crate) fn wants_body(&self) -> bool {
         self.retained_len_max > SAMPLE_LEN
     }

@@ -1,4 +1,4 @@
-//! The users of one loop, and the program they carry out.
+//! The virtual users of one loop, and the program they run.
 
 mod answers;
 mod calls;
@@ -32,7 +32,7 @@ pub(crate) use answers::{AnswerContext, AnswerVerdict};
 pub(crate) use messages::{Meant, MessageSource};
 pub(crate) use walk::NextAction;
 
-/// Users of one loop at once, at most, over all loops.
+/// Most concurrent users, over all loops.
 const USERS_MAX: usize = 1 << 20;
 
 /// Calls kept for their buffers.
@@ -46,15 +46,15 @@ pub(crate) struct VirtualUsers {
     pub(crate) program: Program,
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) users: Slab<User>,
-    /// Users of loads before who are not wanted now.
+    /// Users carried over from earlier loads who are not wanted now.
     carry_over: LoopCarryOver,
-    /// Requests of the program that users of processes have left.
+    /// Free request slots of users with external scripts.
     requests_free: Vec<u32>,
     feeds: Feeds,
-    /// The last head of each request's answers.
+    /// The last head of each request's responses.
     pub(crate) memos: Vec<HeadMemo>,
     iterations_left: Option<u64>,
-    /// Iterations of a user whose journey says nothing of them.
+    /// Iterations of a user whose journey sets no limit.
     iterations_each: Option<u64>,
     users_max: usize,
     slots: usize,
@@ -66,17 +66,17 @@ pub(crate) struct VirtualUsers {
     #[expect(clippy::vec_box, reason = "calls travel in their boxes")]
     spare: Vec<Box<UserRequest>>,
     scratch: Vec<u8>,
-    /// The run is being ended: nothing further is begun.
+    /// The run is ending: nothing new is started.
     pub(crate) ending: bool,
 }
 
-/// What becomes of a user who wants to begin.
+/// The result of an admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UserAdmission {
     Goes(u32),
-    /// Not let in: no row is left, or too many are here.
+    /// Rejected: no row is left, or too many users are active.
     Lost,
-    /// The plan says that the rows of this feed must suffice.
+    /// The rows of this feed are used up where the plan requires them.
     FeedExhausted(u32),
 }
 
@@ -98,7 +98,7 @@ impl VirtualUsers {
             _ => (None, Some(1)),
         };
         Some(Box::new(Self {
-            // Regular expressions keep their scratch space per clone: loops then never wait for each other.
+            // Regular expressions keep their scratch space per clone: loops then never contend for it.
             program: program.clone(),
             inputs: Arc::clone(&prepared.inputs),
             users: Slab::new(),
@@ -124,7 +124,7 @@ impl VirtualUsers {
         }))
     }
 
-    /// Lets somebody in.
+    /// Admits a user.
     pub(crate) fn enter(&mut self, newcomer: Newcomer) -> UserAdmission {
         if self.users.len() >= self.users_max {
             return UserAdmission::Lost;
@@ -165,8 +165,8 @@ impl VirtualUsers {
         UserAdmission::Goes(u32::try_from(id).expect("users are far below 2^32"))
     }
 
-    /// Lets those in who come back, and keeps for everybody what they hold: with each, what was left of its pause.
-    /// `journey` says who is wanted at a place, if anybody.
+    /// Admits carried-over users, and keeps the values of all: with each, the rest of its pause.
+    /// `journey` returns the journey wanted at a place, if any.
     pub(crate) fn restore(
         &mut self,
         now: u64,
@@ -192,14 +192,14 @@ impl VirtualUsers {
         ids
     }
 
-    /// Numbers of all who are known, here or away.
+    /// Numbers of all known users, active or saved.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
         let here = self.users.iter().map(|(_, user)| user.number);
         here.chain(self.carry_over.users().map(|user| user.number))
     }
 
-    /// All users go away at a moment: who may come back, with what is left of pauses by user. Not who never began,
-    /// whose session is in doubt, or whose steps a process says.
+    /// Saves users at a moment, with the rest of pauses by user: those who may resume. Excluded are users who never
+    /// began, whose session is in doubt, or who are driven by an external script.
     pub(crate) fn suspend(&mut self, now: u64, pauses: &HashMap<u32, u64>) -> LoopCarryOver {
         let mut carry_over = std::mem::take(&mut self.carry_over);
         for (id, user) in std::mem::take(&mut self.users) {
@@ -214,7 +214,7 @@ impl VirtualUsers {
         carry_over
     }
 
-    /// A user begins an iteration; `wanted` says whether the load still wants it.
+    /// A user begins an iteration; `wanted` is whether the load still wants it.
     pub(crate) fn begin(&mut self, id: u32, wanted: bool) -> UserAdmission {
         let user = &mut self.users[id as usize];
         let journey = &self.program.journeys[user.journey as usize];
@@ -223,7 +223,7 @@ impl VirtualUsers {
         if !wanted || is_done || self.iterations_left == Some(0) {
             return UserAdmission::Lost;
         }
-        // The first iteration's rows are taken at the door, where `once` steps may name them.
+        // The first iteration's rows are taken at admission, where `once` steps may use them.
         if user.iteration > 0 {
             for &feed in &journey.feeds_each {
                 match self.feeds.take(feed, &mut user.random) {
@@ -241,7 +241,7 @@ impl VirtualUsers {
         UserAdmission::Goes(id)
     }
 
-    /// Whether all iterations that users may do together have been begun.
+    /// Whether all iterations of the load have been started.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.iterations_left == Some(0)
     }
@@ -255,7 +255,7 @@ impl VirtualUsers {
             || each.is_some_and(|each| user.iteration - user.iterations_before >= each)
     }
 
-    /// Takes a request that a process said into the program; `place` is where that user's last one stood.
+    /// Adds a script's request to the program; `place` is the slot of that user's last one.
     pub(crate) fn put_request(&mut self, place: Option<u32>, request: CompiledRequest) -> u32 {
         if let Some(place) = place.or_else(|| self.requests_free.pop()) {
             self.program.requests[place as usize] = request;
@@ -266,12 +266,12 @@ impl VirtualUsers {
         u32::try_from(self.program.requests.len() - 1).expect("users are far below 2^32")
     }
 
-    /// A user of a process has left: another may ask by its request.
+    /// A user of a script has left: its request slot is free.
     pub(crate) fn free_request(&mut self, place: Option<u32>) {
         self.requests_free.extend(place);
     }
 
-    /// A failure told in full, while some may still be.
+    /// A failure in full, while some may still be reported.
     pub(crate) fn sample(&mut self, failure: &FailureDetails<'_>) -> Option<FailureSample> {
         self.failures_left = self.failures_left.checked_sub(1)?;
         let reason = if failure.reason.is_empty() {
@@ -285,7 +285,7 @@ impl VirtualUsers {
             at_us: failure.now / 1000,
             step: failure.step,
             outcome: failure.outcome,
-            // Samples are stored and shown, and what failed may have been about a secret.
+            // Samples are stored and shown, and the response may contain a secret.
             reason: redact::text(&reason).into_owned(),
             status: failure.status,
             body: redact::text(&body).into_owned(),
@@ -293,12 +293,12 @@ impl VirtualUsers {
     }
 }
 
-/// A loop's share of all iterations; loops on which no user has a place get none.
+/// A loop's share of all iterations; loops without places get none.
 fn share_of(all: u64, phases: &[UserPhase], index: u64, loops: u64) -> u64 {
     let most = phases
         .iter()
         .fold(0.0_f64, |most, phase| most.max(phase.from).max(phase.to));
-    // Places are given to loops in turn, from the first on.
+    // Places are assigned to loops in turn, from the first on.
     let loops = (1..=loops)
         .rev()
         .find(|&loops| most >= loops as f64)
@@ -310,7 +310,7 @@ fn share_of(all: u64, phases: &[UserPhase], index: u64, loops: u64) -> u64 {
     }
 }
 
-/// What is known of a failure.
+/// The details of a failure.
 pub(crate) struct FailureDetails<'a> {
     pub(crate) now: u64,
     pub(crate) step: Option<StepId>,
@@ -323,7 +323,7 @@ pub(crate) struct FailureDetails<'a> {
 fn default_reason(outcome: Outcome, status: u16) -> String {
     let text = match outcome {
         Outcome::WrongStatus => return format!("status {status} does not count as good"),
-        Outcome::Timeout => "sent, and not answered within the time-out",
+        Outcome::Timeout => "no complete response within the time-out",
         Outcome::ConnectRefused => "the target refused the connection",
         Outcome::ConnectTimeout => "no connection within the time-out",
         Outcome::Reset => "the connection was closed before any byte of the answer",

@@ -1,6 +1,6 @@
-//! WebSockets of one loop: their state, what is due on them, and what is heard.
+//! WebSockets of one loop: their state, their schedule, and received messages.
 //!
-//! Nothing here touches a socket: the loop hands in what came, and writes what is made ready in `out`.
+//! Nothing here touches a socket: the loop passes in received bytes, and writes the bytes prepared in `out`.
 
 mod owned;
 mod receive;
@@ -32,55 +32,55 @@ use crate::prepared_load::PreparedLoad;
 use crate::spread::first_due;
 use crate::window_builder::WebSocketWindowBuilder;
 
-/// Bytes that wait to be written, beyond which users' messages are left out: the target does not read.
+/// Pending bytes beyond which users' messages are dropped: the target does not read.
 const UNSENT_LEN_MAX: usize = 1 << 20;
 
-/// How much is spent on compressing what is sent: what browsers' libraries spend.
+/// Compression level of sent messages: that of browsers' libraries.
 const DEFLATE_LEVEL: u32 = 6;
 
 /// Label of the random numbers of handshakes and masks among the seeds derived from a trial's.
 const MASKS_LABEL: u64 = 0x6d61_736b;
 
-/// One WebSocket, or what is to become one.
+/// One WebSocket, or one that is being opened.
 #[derive(Debug)]
 pub(crate) struct WebSocketSession {
     reader: WebSocketReader,
-    /// The handshake, until it is answered.
+    /// The handshake, until its response arrives.
     opening: Option<Box<Opening>>,
     listener: SubscriberState,
-    /// When the message was due whose answer is awaited, or [`NEVER`]; and when it was sent.
+    /// When the pending message was due, or [`NEVER`]; and when it was sent.
     awaited: u64,
     sent: u64,
-    /// Answers that were given up and may still come, before the one that is awaited.
+    /// Timed-out responses that may still arrive before the pending one.
     owed: u32,
     /// Index of its channel.
     path: u32,
     closing: Closing,
-    /// What the socket did not take yet.
+    /// Bytes that the socket did not take yet.
     unsent: Vec<u8>,
     inflates: Inflates,
-    /// Where it is a stream of events and no WebSocket.
+    /// Set for an event stream.
     stream: Option<Box<EventStream>>,
-    /// Where a user of a journey owns it.
+    /// Set where a user of a journey owns it.
     owned: Option<Box<Owned>>,
 }
 
 /// How compressed messages of the target are read.
 #[derive(Debug)]
 enum Inflates {
-    /// None are agreed on.
+    /// Not negotiated.
     No,
-    /// The target begins each anew: the loop's inflater reads them.
+    /// Without context takeover: the loop's inflater reads them.
     Anew,
-    /// The target keeps its window.
+    /// With context takeover.
     ContextTakeover(Box<Inflater>),
 }
 
-/// A handshake that was not answered yet.
+/// A pending handshake.
 #[derive(Debug)]
 struct Opening {
     key: String,
-    /// What came of the answer.
+    /// The result of a handshake response.
     head: Vec<u8>,
     scanned: usize,
 }
@@ -90,48 +90,48 @@ impl WebSocketSession {
         self.opening.is_none() && self.closing.may_send()
     }
 
-    /// Whether compression was agreed on.
+    /// Whether compression was negotiated.
     fn is_deflated(&self) -> bool {
         !matches!(self.inflates, Inflates::No)
     }
 }
 
-/// A message that was sent, or should have been.
+/// A sent or due message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) due: u64,
     pub(crate) at: u64,
 }
 
-/// What came of bytes.
+/// An event found in received bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Fed {
-    /// The handshake was answered as it should be.
+    /// The handshake succeeded.
     pub(crate) opened: bool,
-    /// A message was answered.
+    /// A response to a message arrived.
     pub(crate) answered: Option<Sent>,
-    /// The message came that a user waited for.
+    /// The message arrived that a user waited for.
     pub(crate) answer: Option<Vec<u8>>,
-    /// The answer to a user's handshake.
+    /// The response to a user's handshake.
     pub(crate) head: Option<Vec<u8>>,
-    /// Nothing more is taken from this connection.
+    /// The connection must be closed.
     pub(crate) end: Option<SessionEnd>,
 }
 
-/// Why a WebSocket ends, or never begins.
+/// Why a WebSocket ended, or was not opened.
 #[derive(Debug)]
 pub(crate) enum SessionEnd {
     /// The handshake was refused.
     Refused(HandshakeError),
-    /// The target closed it with this code, or answered our close.
+    /// The target closed it with this code, or responded to our close.
     Closed(u16),
     /// The target broke the protocol or a limit.
     ProtocolError(WebSocketError),
-    /// The target broke the framing of a stream.
+    /// The target broke the framing of an event stream.
     Broken(String),
 }
 
-/// When bytes came.
+/// Times of received bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// When they are read, ns of run time.
@@ -149,39 +149,39 @@ pub(crate) struct WebSocketSessions {
     finder: MarkFinder,
     /// The same for each subscription of users.
     finders: Vec<MarkFinder>,
-    /// Channels whose name was told.
+    /// Channels whose name was reported.
     named: HashSet<u32>,
-    /// Requests that bring lost ones of a load of flags back.
+    /// Reconnects of a load from flags, by request.
     pub(crate) returning: HashMap<u32, Lost>,
-    /// What is due on users' WebSockets, and which come back.
+    /// Due work on users' WebSockets, and reconnects.
     timers: BinaryHeap<Reverse<(u64, WebSocketTimer)>>,
     limits: WebSocketLimits,
-    /// Reads and writes compressed messages, made with the first.
+    /// Compression state, created with the first use.
     inflater: Option<Box<Inflater>>,
     deflater: Option<Box<Deflater>>,
-    /// What was inflated, and what was deflated.
+    /// Buffers for inflated and deflated messages.
     inflated: Vec<u8>,
     deflated: Vec<u8>,
     /// Messages to be sent: when, on which connection of which generation.
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// Answers that are given up before the next message is due, in order of time.
+    /// Pending responses with a deadline before the next message, in order of time.
     expiries: VecDeque<(u64, u32, u64)>,
     random: Xoshiro256PlusPlus,
-    /// How many were opened so far, over all loops if each opens as many.
+    /// WebSockets opened so far, over all loops if each opens as many.
     opened: u64,
     loops: u64,
-    /// Whether those that are open are being ended.
+    /// Whether open WebSockets are being closed.
     pub(crate) is_over: bool,
-    /// Why the handshake failed whose end is counted next.
+    /// Why the handshake failed that is counted next.
     pub(crate) cause: Option<String>,
-    /// What is to be written.
+    /// Prepared output.
     pub(crate) out: Vec<u8>,
-    /// Whether messages are let gather.
+    /// Whether messages may accumulate.
     pub(crate) rest: Rest,
 }
 
 impl WebSocketSessions {
-    /// Of loop `index`; `None` for another kind of load.
+    /// For loop `index`; `None` for another kind of load.
     pub(crate) fn new(prepared: &PreparedLoad, index: u32) -> Option<Box<Self>> {
         if !prepared.has_sockets() {
             return None;
@@ -217,7 +217,7 @@ impl WebSocketSessions {
         }))
     }
 
-    /// What a loop hears of a channel.
+    /// The broadcasts that a loop received on a channel.
     #[inline]
     fn channel_stats(&mut self, channel: u32) -> &mut ChannelObserver {
         let is_alone = self.is_alone;
@@ -229,14 +229,14 @@ impl WebSocketSessions {
         self.rows.get_mut(id as usize)?.as_mut()
     }
 
-    /// Asks for a WebSocket on a connection: the template with a key of its own, ready to be written.
+    /// Prepares a handshake on a connection: the template with a fresh key.
     pub(crate) fn begin_handshake(&mut self, id: u32, path: u32, template: &[u8]) {
         let end = template.len().saturating_sub(AFTER_KEY);
         let at = end.saturating_sub(KEY.len());
         self.begin_handshake_with(id, path, (template, Some(at)), None);
     }
 
-    /// The same for a user: `template` has the place of the key at a byte; without one it asks for a stream.
+    /// The same for a user: `template` has the key at an offset; without one it requests an event stream.
     pub(crate) fn begin_handshake_with(
         &mut self,
         id: u32,
@@ -279,18 +279,18 @@ impl WebSocketSessions {
         });
     }
 
-    /// Makes a frame ready.
+    /// Prepares a frame.
     fn frame(&mut self, opcode: Opcode, payload: &[u8]) {
         let mask = self.random.random::<u32>().to_ne_bytes();
         frame::write(&mut self.out, &Frame::plain(opcode, payload), Some(mask));
     }
 
-    /// Makes a message ready, compressed where that was agreed on.
+    /// Prepares a message, compressed where that was negotiated.
     fn message(&mut self, is_deflated: bool, opcode: Opcode, payload: &[u8]) {
         if !is_deflated {
             return self.frame(opcode, payload);
         }
-        // Offered and kept to: each message begins anew, so one coder serves the loop.
+        // Negotiated without context takeover, so one coder serves the loop.
         let coder = self
             .deflater
             .get_or_insert_with(|| Box::new(Deflater::new(DEFLATE_LEVEL, false)));
@@ -305,13 +305,13 @@ impl WebSocketSessions {
         frame::write(&mut self.out, &frame, Some(mask));
     }
 
-    /// Makes a user's message ready.
+    /// Prepares a user's message.
     pub(crate) fn queue_message(&mut self, id: u32, opcode: Opcode, payload: &[u8]) {
         let is_deflated = self.get(id).is_some_and(|session| session.is_deflated());
         self.message(is_deflated, opcode, payload);
     }
 
-    /// A WebSocket is open: when its first message is due, if it sends several.
+    /// A WebSocket is open: returns when its first message is due, if it sends several.
     pub(crate) fn opened(&mut self, agenda: &Agenda, (id, generation): (u32, u32), now: u64) {
         let number = self.opened;
         self.opened += self.loops;
@@ -321,12 +321,12 @@ impl WebSocketSessions {
         }
     }
 
-    /// Whether a message is sent at once, and never again.
+    /// Whether a message is sent at once, and only once.
     pub(crate) fn greets(agenda: &Agenda) -> bool {
         agenda.sends && agenda.every_ns == 0
     }
 
-    /// Makes the message ready. Its length.
+    /// Prepares the message. Returns its length.
     pub(crate) fn queue_agenda_message(&mut self, agenda: &Agenda, id: u32) -> u64 {
         self.queue_message(id, Opcode::Text, &agenda.text);
         agenda.text.len() as u64
@@ -346,13 +346,13 @@ impl WebSocketSessions {
         self.due.pop().map(|next| next.0)
     }
 
-    /// A message is to be sent on this connection again.
+    /// Schedules the next message on this connection.
     pub(crate) fn again(&mut self, agenda: &Agenda, (due, id, generation): (u64, u32, u32)) {
         let next = due.saturating_add(agenda.every_ns);
         self.due.push(Reverse((next, id, generation)));
     }
 
-    /// Whether messages can be sent on this connection, and whether the target takes them.
+    /// Whether messages can be sent on this connection: it is open, and the target reads.
     pub(crate) fn may_send(&mut self, id: u32) -> Option<bool> {
         let session = self.get(id).filter(|session| session.is_open())?;
         Some(session.unsent.is_empty())
@@ -365,7 +365,7 @@ impl WebSocketSessions {
         session.is_some_and(|session| session.unsent.len() < UNSENT_LEN_MAX)
     }
 
-    /// A message was sent, and its answer is awaited.
+    /// A message was sent, and its response is pending.
     pub(crate) fn await_answer(&mut self, agenda: &Agenda, id: u32, sent: Sent) {
         if let Some(session) = self.get(id) {
             session.awaited = sent.due;
@@ -377,13 +377,13 @@ impl WebSocketSessions {
         }
     }
 
-    /// When the next answer is given up.
+    /// The next deadline of a response.
     #[inline]
     pub(crate) fn next_expiry(&self) -> u64 {
         self.expiries.front().map_or(NEVER, |next| next.0)
     }
 
-    /// A connection whose answer is given up by now.
+    /// A connection whose response has timed out.
     pub(crate) fn pop_expired(&mut self, now: u64) -> Option<u32> {
         while let Some((_, id, due)) = self.expiries.pop_front_if(|next| next.0 <= now) {
             if self.get(id).is_some_and(|session| session.awaited == due) {
@@ -393,7 +393,7 @@ impl WebSocketSessions {
         None
     }
 
-    /// Ceases to wait for an answer: what was asked, if anything was. It may still come.
+    /// Stops waiting for a response; returns the pending message, if any. The response may still arrive.
     pub(crate) fn give_up_answer(&mut self, id: u32) -> Option<Sent> {
         let session = self.get(id)?;
         let sent = awaited(session)?;
@@ -401,7 +401,7 @@ impl WebSocketSessions {
         Some(sent)
     }
 
-    /// Whether the connection waits for nothing: what is to be ended can be.
+    /// Whether the connection has nothing pending, so that it can be closed.
     pub(crate) fn is_at_rest(&mut self, id: u32) -> bool {
         self.get(id).is_some_and(|session| {
             let mut owned = session.owned.iter();
@@ -409,7 +409,7 @@ impl WebSocketSessions {
         })
     }
 
-    /// Connections with a WebSocket that is open.
+    /// Connections with an open WebSocket.
     pub(crate) fn all_open(&self) -> Vec<u32> {
         let sessions = (0_u32..).zip(&self.rows);
         sessions
@@ -418,7 +418,7 @@ impl WebSocketSessions {
             .collect()
     }
 
-    /// Ends a WebSocket with a code, ready to be written, unless that was done.
+    /// Prepares a close frame with a code, unless one was sent.
     pub(crate) fn bid_farewell(&mut self, id: u32, code: u16) {
         let session = self.get(id);
         if session.is_some_and(|session| session.closing.send() && session.stream.is_none()) {
@@ -427,7 +427,7 @@ impl WebSocketSessions {
         }
     }
 
-    /// A subscriber ceases to listen.
+    /// A subscriber unsubscribes.
     pub(crate) fn leave(&mut self, id: u32, now: u64) {
         let Some(session) = self.rows.get_mut(id as usize).and_then(Option::as_mut) else {
             return;
@@ -450,14 +450,14 @@ impl WebSocketSessions {
         }
     }
 
-    /// Nothing is known of the connection any more.
+    /// Drops the state of a connection.
     pub(crate) fn forget(&mut self, id: u32) {
         if let Some(session) = self.rows.get_mut(id as usize) {
             *session = None;
         }
     }
 
-    /// Hands over what was heard.
+    /// Hands over the received broadcasts.
     pub(crate) fn flush(&mut self, second: &mut WebSocketWindowBuilder) {
         for (&path, stats) in &mut self.channel_stats {
             let window = stats.take_window();
@@ -470,7 +470,7 @@ impl WebSocketSessions {
         }
     }
 
-    /// What could not be written at once waits.
+    /// Bytes that could not be written at once are queued.
     pub(crate) fn keep(&mut self, id: u32, written: usize) {
         let Some(session) = self.rows.get_mut(id as usize).and_then(Option::as_mut) else {
             return;
@@ -480,7 +480,7 @@ impl WebSocketSessions {
             .extend_from_slice(self.out.get(written..).unwrap_or_default());
     }
 
-    /// What waits to be written.
+    /// Pending bytes.
     pub(crate) fn unsent(&mut self, id: u32) -> Option<&mut Vec<u8>> {
         self.get(id).map(|session| &mut session.unsent)
     }
@@ -489,7 +489,7 @@ impl WebSocketSessions {
 /// The code of a connection that ended without a close frame (RFC 6455, 7.4.1).
 pub(crate) const ABNORMAL: u16 = 1006;
 
-/// What is awaited, and no longer.
+/// Removes and returns the pending message.
 fn awaited(session: &mut WebSocketSession) -> Option<Sent> {
     let due = std::mem::replace(&mut session.awaited, NEVER);
     (due != NEVER).then_some(Sent {

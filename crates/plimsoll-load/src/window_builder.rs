@@ -1,4 +1,4 @@
-//! What one loop saw in one second, in the form the hot path writes.
+//! Counts of one loop in one second, in the form that the hot path writes.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,31 @@ use plimsoll_model::window::{ProcessWindow, StepWindow, Window};
 
 use crate::clock::SECOND_NS;
 
-/// Statuses that are counted one by one: 0 to 999.
+/// Statuses that are counted individually: 0 to 999.
 const STATUSES: usize = 1000;
 
 /// One second of one loop; everything here is added to, never searched.
 #[derive(Debug)]
 pub(crate) struct WindowBuilder {
-    /// The plain counts; its histograms and statuses stay empty until [`Second::close`].
+    /// The plain counts; its histograms and statuses stay empty until [`WindowBuilder::close`].
     pub(crate) window: Window,
     pub(crate) status: Box<[u32]>,
     pub(crate) response: Dense<u32>,
     pub(crate) service: Dense<u32>,
     pub(crate) failed: Dense<u32>,
     pub(crate) lag: Dense<u32>,
-    /// Σ moments of ending − Σ moments of being due, in ns from the start of the second: with the count at the
+    /// Σ end moments − Σ due moments, in ns from the start of the second: with the count at the
     /// end of the second it gives the time integral of the requests in flight, exactly.
     pub(crate) in_flight_ns: i64,
-    /// Results by step, made when a step first ends.
+    /// Results by step, created when a step first ends.
     steps: Vec<Option<Box<StepWindowBuilder>>>,
-    /// How long users waited for processes, by journey.
+    /// How long users waited for external scripts, by journey.
     waits: BTreeMap<u32, DurationTally>,
-    /// What WebSockets did; `None` until one does something.
+    /// Counts of WebSockets; `None` without any.
     websocket: Option<Box<WebSocketWindowBuilder>>,
 }
 
-/// What the WebSockets of one loop did in one second.
+/// Counts of the WebSockets of one loop in one second.
 #[derive(Debug, Default)]
 pub(crate) struct WebSocketWindowBuilder {
     /// The plain counts; its histograms stay empty until the second is over.
@@ -46,7 +46,7 @@ pub(crate) struct WebSocketWindowBuilder {
 }
 
 impl WebSocketWindowBuilder {
-    /// A lost WebSocket is ready again, so long after it was lost.
+    /// A lost WebSocket is ready again after this time.
     pub(crate) fn reconnected(&mut self, duration_ns: u64) {
         self.window.reconnected += 1;
         self.reconnect.add(duration_ns / 1000);
@@ -58,7 +58,7 @@ impl WebSocketWindowBuilder {
         self.handshake.add(duration_ns / 1000);
     }
 
-    /// A message was answered.
+    /// A response to a message arrived.
     #[inline]
     pub(crate) fn answered(&mut self, duration_ns: u64) {
         self.request.add(duration_ns / 1000);
@@ -72,7 +72,7 @@ impl WebSocketWindowBuilder {
     }
 }
 
-/// What one loop saw of one step in one second.
+/// Counts of one step of one loop in one second.
 #[derive(Debug, Default)]
 struct StepWindowBuilder {
     outcomes: OutcomeCounts,
@@ -141,23 +141,23 @@ impl WindowBuilder {
         })
     }
 
-    /// What WebSockets did in this second.
+    /// The counts of WebSockets in this second.
     #[inline]
     pub(crate) fn websocket(&mut self) -> &mut WebSocketWindowBuilder {
         self.websocket.get_or_insert_default()
     }
 
-    /// Whether WebSockets did anything in this second.
+    /// Whether WebSockets have counts in this second.
     pub(crate) fn has_websocket(&self) -> bool {
         self.websocket.is_some()
     }
 
-    /// What processes of a journey did in this second.
+    /// The counts of external scripts of a journey in this second.
     pub(crate) fn process(&mut self, journey: u32) -> &mut ProcessWindow {
         self.window.processes.entry(journey).or_default()
     }
 
-    /// A process of a journey said what a user does, who waited for it so long.
+    /// An external script replied to a user after this time.
     pub(crate) fn process_answered(&mut self, journey: u32, waited_ns: u64) {
         self.process(journey).steps += 1;
         self.waits.entry(journey).or_default().add(waited_ns / 1000);
@@ -186,7 +186,7 @@ impl WindowBuilder {
         }
     }
 
-    /// Takes out all counts as a window, and leaves the second empty, to be used again.
+    /// Returns all counts as a window, and clears the second for reuse.
     pub(crate) fn close(&mut self) -> Window {
         let mut window = std::mem::take(&mut self.window);
         let end_ns =

@@ -1,4 +1,4 @@
-//! This process, where it is a further one of a load: it carries out the part that its orders say.
+//! A worker process: it carries the share of a load that its task describes.
 
 use std::io::{self, BufRead, Write};
 
@@ -10,11 +10,11 @@ use crate::worker_processes::{ABORT, STOP, Used, WorkerMessage, WorkerTask};
 /// Where the highest resident memory of a process stands.
 const STATUS: &str = "/proc/self/status";
 
-/// Carries out the part of a load that the first line of `orders` says, and writes what it comes to. Ends early when
-/// `orders` ends, because whoever gave them has.
+/// Carries the share of a load that the first line of `orders` describes, and writes the results. Ends early when
+/// `orders` ends, because the coordinating process has ended.
 ///
 /// # Errors
-/// When the first line is no such order, or nobody reads what is written.
+/// When the first line is invalid, or the reader of the output is gone.
 pub fn run_worker(
     mut orders: impl BufRead + Send + 'static,
     mut out: impl Write,
@@ -49,7 +49,7 @@ fn write_message(out: &mut impl Write, message: &WorkerMessage) -> io::Result<()
     out.flush()
 }
 
-/// Does what it is told, until nobody is left to tell it.
+/// Follows the commands until their sender is gone.
 fn heed(orders: impl BufRead, stopper: &Stopper) {
     for line in orders.lines().map_while(Result::ok) {
         if line == STOP {

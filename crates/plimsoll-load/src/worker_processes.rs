@@ -1,7 +1,7 @@
-//! Further processes of a load that needs more descriptors than one process may have.
+//! Worker processes for a load that needs more descriptors than one process may have.
 //!
-//! Each carries the loops of its part, of the same number of loops over all. What they say are windows, which add up
-//! as those of loops do: nothing in a result depends on how many processes there were.
+//! Each carries the loops of its share, with the same number of loops over all. Their results are windows, which are
+//! merged like those of loops: a result does not depend on the number of processes.
 
 mod numbers;
 mod process;
@@ -21,25 +21,25 @@ use crate::job::Job;
 pub(crate) use process::WorkerProcess;
 pub(crate) use task::{ABORT, STOP, WorkerMessage, WorkerTask};
 
-/// Descriptors a process has open beside its connections: files, logs, probes, epolls.
+/// Descriptors of a process beside its connections: files, logs, probes, epolls.
 pub(crate) const OTHER_DESCRIPTORS: u64 = 256;
 
-/// Processes that carry one load, at most.
+/// Most processes that carry one load.
 const PROCESSES_MAX: u32 = 64;
 
-/// Loops over all processes, at most.
+/// Most loops over all processes.
 const LOOPS_MAX: u32 = 1024;
 
-/// How a further process is started: a program that hands its standard input and output to [`crate::carry_out_part`].
+/// How to start a worker process: a program that passes its standard input and output to [`crate::run_worker`].
 #[derive(Clone, Debug)]
 pub struct WorkerProcesses {
     /// The program.
     pub program: PathBuf,
-    /// What it is told.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
-/// What the processes beside this one used.
+/// Resources used by the worker processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
     /// CPU time, µs.
@@ -48,7 +48,7 @@ pub struct Used {
     pub rss_bytes_max: u64,
 }
 
-/// Connections that a load holds all at once, where that is known: those of its WebSockets.
+/// Connections that a load holds at once, where that is known: those of its WebSockets.
 pub(crate) fn held(plan: &Plan, load: &Load) -> Option<u64> {
     match load {
         Load::WebSockets(load) => Some(u64::from(load.connections)),
@@ -66,13 +66,13 @@ pub(crate) fn held(plan: &Plan, load: &Load) -> Option<u64> {
     }
 }
 
-/// Descriptors that a load takes which further processes can share; `None` for any other.
+/// Descriptors of a load that worker processes can share; `None` for any other.
 fn required_descriptors(plan: &Plan, load: &Load) -> Option<u64> {
     let held = held(plan, load)?;
     let requests = match &plan.scenario {
-        // Steps that a process names get their numbers in this one.
+        // Ids of scripts' steps are assigned in this process.
         Some(scenario) if scenario.has_process() => return None,
-        // A user who has asked for something keeps that connection, too.
+        // A user with a pending request keeps that connection, too.
         Some(scenario) if scenario.has_requests() => {
             held.min(u64::from(plan.transport.connections_max))
         }
@@ -81,10 +81,10 @@ fn required_descriptors(plan: &Plan, load: &Load) -> Option<u64> {
     Some(held.saturating_add(requests))
 }
 
-/// How many processes a load takes of which each may have `limit` descriptors open; `None` for one.
+/// Number of processes for a load when each may have `limit` descriptors open; `None` for one.
 ///
 /// # Errors
-/// When even many are not enough.
+/// When even the most processes are not enough.
 pub(crate) fn processes(
     plan: &Plan,
     load: &Load,
@@ -109,20 +109,19 @@ pub(crate) fn processes(
     }
 }
 
-/// As many loops as processes at least, and equally many in each.
+/// At least as many loops as processes, and equally many in each.
 pub(crate) fn widen(job: &mut Job, processes: u32) {
     let cores = job.plan.cores;
     let each = cores.div_ceil(processes).min(LOOPS_MAX / processes).max(1);
     Arc::make_mut(&mut job.plan).cores = each * processes;
 }
 
-/// What whoever started the load is to know of it.
+/// A notice for the user of the command.
 pub(crate) fn describe(plan: &Plan, load: &Load, limit: Option<u64>, processes: u32) -> String {
     let connections = required_descriptors(plan, load).unwrap_or_default();
     let wanted = connections.saturating_add(OTHER_DESCRIPTORS);
     format!(
-        "{connections} connections need {wanted} file descriptors and one process may have {} open: {processes} processes \
-         carry the load; `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`) lets one do it",
+        "{connections} connections need {wanted} file descriptors, but the limit of one process is {}: {processes} processes carry the load; to use one process, raise the limit with `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`)",
         limit.unwrap_or_default()
     )
 }

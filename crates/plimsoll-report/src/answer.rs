@@ -1,4 +1,4 @@
-//! The answer of a run in one sentence, for every form of the report.
+//! The result of a run in one sentence, for all report formats.
 
 mod journeys;
 mod remarks;
@@ -20,7 +20,7 @@ pub(crate) use websockets::{
     kind as websocket_kind, load as websocket_load, opened, received, sent,
 };
 
-/// The answer in a sentence.
+/// The result in a sentence.
 pub fn sentence(report: &Report<'_>) -> String {
     let run = report.run;
     if let Some(gate) = &run.gate {
@@ -41,7 +41,7 @@ pub fn sentence(report: &Report<'_>) -> String {
     }
 }
 
-/// What is known of a line that was not confirmed: `About 241 req/s, between 147 and 280, not confirmed`.
+/// The estimate of a line that was not confirmed: `About 241 req/s, between 147 and 280, not confirmed`.
 fn about(known: &Estimate, unit: LoadUnit) -> String {
     let Estimate { low, median, high } = *known;
     format!(
@@ -52,7 +52,7 @@ fn about(known: &Estimate, unit: LoadUnit) -> String {
     )
 }
 
-/// What an edge before the target changed, in a sentence.
+/// The effect of an edge before the target, in a sentence.
 pub fn pair(alone: &Report<'_>, behind: &Report<'_>) -> String {
     let line = |report: &Report<'_>| report.load_line().map(|line| line.median);
     let (Some(alone_line), Some(behind_line)) = (line(alone), line(behind)) else {
@@ -66,7 +66,7 @@ pub fn pair(alone: &Report<'_>, behind: &Report<'_>) -> String {
     )
 }
 
-/// What came of the attempts to connect, and what to do about it, as a fragment.
+/// Failed connection attempts with their remedies, as a fragment.
 fn unreachable(run: &Run) -> String {
     let mut outcomes = OutcomeCounts::default();
     for window in &run.windows {
@@ -120,7 +120,7 @@ pub fn reason(report: &Report<'_>) -> Option<String> {
             none => no_line(none, report.unit()),
         }),
         None if report.run.gate.is_some() => {
-            Some("only the gate was asked for; the line itself was not searched".to_owned())
+            Some("only the gate was checked; the load line was not searched".to_owned())
         }
         None => Some(unfinished(report)),
     }
@@ -131,12 +131,12 @@ fn unfinished(report: &Report<'_>) -> String {
     match (&report.run.ending, trials) {
         (None, 0) => "the log ends before the first trial was judged".to_owned(),
         (None, _) => format!("the log ends after {trials} trials, before the search was over"),
-        (Some(_), _) => "the search was not carried to its end".to_owned(),
+        (Some(_), _) => "the search did not finish".to_owned(),
     }
 }
 
 fn line_sentence(report: &Report<'_>, line: &LoadLine) -> String {
-    // What was verified is what is promised; at the line itself half of the trials break the objective.
+    // The verified load is the promise; at the line itself half of the trials break the objective.
     format!(
         "{} carries {}{}; its load line is {} (90 % interval {} to {}).",
         report.run.header.plan.target.url,
@@ -181,7 +181,7 @@ fn run_sentence(report: &Report<'_>) -> String {
         return format!("No result, the measurement is void: {reason}.");
     }
     let cut = match report.run.ending {
-        None => " The log was cut off; this is what it holds.",
+        None => " The log is truncated; this covers what it contains.",
         Some(_) => "",
     };
     let answers = match &summary.response_us {
@@ -206,7 +206,7 @@ fn run_sentence(report: &Report<'_>) -> String {
         .as_ref()
         .and_then(|breakdown| breakdown.users);
     let offered = match users {
-        // What users offer is what they are answered.
+        // The offered load of users follows from the responses.
         Some(users) => format!("from {} at most", number::users(users.max)),
         None => format!("of {} offered", rate(summary.offered)),
     };
@@ -217,7 +217,7 @@ fn run_sentence(report: &Report<'_>) -> String {
     )
 }
 
-/// `Met (p95 < 500ms)`, with what was missed first; `None` when nothing was judged.
+/// `Met (p95 < 500ms)`, or the first bounds missed; `None` when nothing was judged.
 fn run_verdict(report: &Report<'_>) -> Option<String> {
     let summary = &report.summary;
     if let Some(early) = report.ended_early() {
@@ -258,12 +258,11 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
     match none {
         NoLine::MissedAtOnce { alone_us, errors } if *errors > 0.0 || alone_us.is_none() => format!(
             "even one client alone misses the objective: {} of its requests failed; see the outcomes and \
-             statuses, and repair the target or the URL first",
+             statuses, and fix the target or the URL first",
             percent(*errors)
         ),
         NoLine::MissedAtOnce { alone_us, .. } => format!(
-            "even one client alone misses the objective: it waits {} without any queue; make a single answer \
-             faster, or ask for less",
+            "even one client alone misses the objective: its response takes {} without any queue; make a single response faster, or relax the objective",
             micros(alone_us.unwrap_or(0))
         ),
         NoLine::NotReached { highest_passed } => format!(
@@ -290,7 +289,7 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
                 "the target does not recover from an overload; {} is the highest load from which it did",
                 rate(*from)
             ),
-            None => "the target does not recover from an overload; restart it and look for what it keeps"
+            None => "the target does not recover from an overload; restart it and find the state that it keeps"
                 .to_owned(),
         },
         NoLine::Void {
@@ -302,19 +301,19 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
     }
 }
 
-/// What to say where a search has a line and nothing was named; `None` elsewhere.
+/// The sentence for a search that has a line and no named limit; `None` elsewhere.
 pub fn not_named(report: &Report<'_>) -> Option<String> {
     let search = report.run.search.as_ref()?;
     (search.line.is_ok() && report.run.findings.is_empty()).then(|| not_known(report))
 }
 
-/// What to say where no limit was named.
+/// The sentence where no limit was named.
 pub fn not_known(report: &Report<'_>) -> String {
     let searched = plimsoll_analysis::findings::not_known(report.run);
     searched.unwrap_or_else(|| "not known: no load failed, so nothing set a limit".to_owned())
 }
 
-/// Why a trial was judged as it was; `None` for a pass.
+/// The reason of a trial's verdict; `None` for a pass.
 pub fn trial_reason(verdict: &TrialVerdict) -> Option<String> {
     match verdict {
         TrialVerdict::Pass => None,

@@ -1,6 +1,6 @@
-//! The tables of a run as CSV (RFC 4180): a header line, a comma between, quotes where needed, empty for nothing.
+//! The tables of a run as CSV (RFC 4180): a header line, commas, quotes where needed, empty for missing values.
 //!
-//! Labels, statements and addresses come from strangers, and spreadsheets carry out cells that look like formulas
+//! Labels, statements and addresses are untrusted, and spreadsheets execute cells that look like formulas
 //! (CWE-1236). A text that begins like one gets a `'` before it, as OWASP advises; readers that want the text as it was
 //! take one `'` away from cells that begin with `'` and one of `=`, `+`, `-`, `@`, tab, CR or LF, or take Parquet, which
 //! holds it unchanged. Numbers stay numbers, also negative ones.
@@ -16,7 +16,7 @@ pub fn windows(run: &Run) -> String {
     render(&table::windows(run))
 }
 
-/// One row for each value of a probe.
+/// One row for each sample of a probe.
 pub fn readings(run: &Run) -> String {
     render(&table::readings(run))
 }
@@ -71,9 +71,9 @@ fn cell(value: &str) -> String {
     }
 }
 
-/// Whether a spreadsheet may take a text for a formula. Spaces and quotes before it are left out by some; the wide
-/// forms of the signs count for those that fold them. A `'` before a sign gets one more, so that taking one away always
-/// gives the text back.
+/// Whether a spreadsheet may take a text for a formula. Some skip leading spaces and quotes; full-width
+/// forms of the signs count for those that normalise them. A `'` before a sign gets one more, so that removing one
+/// always restores the text.
 fn is_formula(value: &str) -> bool {
     let begins = |text: &str| {
         text.starts_with([
@@ -82,7 +82,7 @@ fn is_formula(value: &str) -> bool {
         ])
     };
     let inner = value.trim_start_matches([' ', '"', '\'', '\u{a0}', '\u{feff}']);
-    // A number and nothing else is carried out by nobody.
+    // A plain number is never executed.
     (begins(value) || begins(inner)) && value.parse::<f64>().is_err()
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What any reader of CSV gets for any text is no formula, and taking the guard away gives the text.
+        /// A guarded cell is never a formula in any CSV reader, and removing the guard restores the text.
         #[test]
         fn what_is_read_back_is_the_text(text in "\\PC{0,12}|[-=+@'\" \t\r\n;,0-9a.]{0,8}") {
             let written = cell(&text);

@@ -1,6 +1,6 @@
 //! The objects of `--json`: the stable surface, with its published schema.
 //!
-//! Names and units here are a promise. A field may be added (raise [`FORMAT_MINOR`]); one that is renamed, removed
+//! Names and units here are stable. A field may be added (raise [`FORMAT_MINOR`]); one that is renamed, removed
 //! or changes its meaning raises [`FORMAT_MAJOR`].
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
 pub const FORMAT_MINOR: u32 = 7;
 
-/// Files that were written beside the object.
+/// Files written beside the object.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// The run log.
@@ -40,7 +40,7 @@ pub struct Files {
     pub report: Option<PathBuf>,
 }
 
-/// What `plimsoll run --json` prints.
+/// The output of `plimsoll run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "plimsoll run --json")]
 pub struct RunObject {
@@ -48,7 +48,7 @@ pub struct RunObject {
     pub format_version: String,
     /// The command that made the run: `run` or `limit`.
     pub command: String,
-    /// The URL as it was given, without credentials.
+    /// The URL as given, without credentials.
     pub url: String,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
@@ -56,28 +56,28 @@ pub struct RunObject {
     pub seed: String,
     /// The objective; null when nothing was judged.
     pub objective: Option<ObjectiveObject>,
-    /// Judgement of the whole run: met, missed, undecided, unreachable, void or interrupted; null when the log was
-    /// cut off.
+    /// Verdict of the whole run: met, missed, undecided, unreachable, void or interrupted; null when the log is
+    /// truncated.
     pub verdict: Option<String>,
-    /// The answer in one sentence.
+    /// The result in one sentence.
     pub answer: String,
     /// Arrivals due per second.
     pub offered: f64,
-    /// Complete answers per second, good or not, while requests became due.
+    /// Complete responses per second, good or not, while requests became due.
     pub completed: f64,
     /// Requests that ended: the sum of `outcomes`.
     pub requests: u64,
-    /// Requests by how they ended; every outcome is there, zeros included.
+    /// Requests by outcome; every outcome is present, zeros included.
     pub outcomes: OutcomesObject,
-    /// Answers by HTTP status code.
+    /// Responses by HTTP status code.
     pub status: BTreeMap<String, u64>,
-    /// The same by the protocol they came by, as TLS names it: `http/1.1`, `h2`.
+    /// Responses by protocol, as named in TLS: `http/1.1`, `h2`.
     pub protocol: BTreeMap<String, u64>,
-    /// Response time of good answers, from the moment a request was due, ms.
+    /// Response time of good responses, from the moment a request was due, ms.
     pub response_time_ms: TimesObject,
-    /// Service time of good answers, from the moment a request was sent, ms.
+    /// Service time of good responses, from the moment a request was sent, ms.
     pub service_time_ms: TimesObject,
-    /// Requests by how long their answer took; the bounds are those of `--classes`.
+    /// Requests by class of response time; the bounds are those of `--classes`.
     pub classes: ClassesObject,
     /// Results by step of each journey, in the order of the plan; empty without journeys.
     pub steps: Vec<StepObject>,
@@ -88,19 +88,19 @@ pub struct RunObject {
     /// Objectives of single journeys, steps and groups, one entry for each bound; empty for a search, which judges
     /// trials.
     pub thresholds: Vec<ThresholdObject>,
-    /// How many users there were; null without users.
+    /// Number of users; null without users.
     pub users: Option<UsersObject>,
-    /// What the programs cost that say what users do; empty without them.
+    /// Cost of the external scripts that drive users; empty without them.
     pub processes: Vec<ProcessObject>,
-    /// What became of WebSockets; null without `--ws`, or `ws` in a plan.
+    /// Results of WebSockets; null without `--ws`, or `ws` in a plan.
     pub websocket: Option<WebSocketObject>,
-    /// What requests spend their time on, by route, the most first; empty where none were traced.
+    /// Where requests spend their time, by route, the most first; empty without traces.
     pub traces: Vec<RouteObject>,
-    /// What the generator itself used.
+    /// Resources used by the generator itself.
     pub generator: GeneratorObject,
-    /// What failed requests have in common that the good ones lack; null without failures.
+    /// Properties that failed requests share and good ones lack; null without failures.
     pub failures: Option<FailuresObject>,
-    /// Why the run was ended early by one of the plan's aborts; null when it was not.
+    /// Why one of the plan's aborts ended the run early; null otherwise.
     pub ended_early: Option<String>,
     /// Why the measurement is not valid; null when it is.
     pub void: Option<Vec<String>>,
@@ -110,56 +110,56 @@ pub struct RunObject {
     pub report_file: Option<String>,
 }
 
-/// What `plimsoll limit --json` prints. The numbers above `load_line` cover the judged seconds of all valid trials
+/// The output of `plimsoll limit --json`. The numbers above `load_line` cover the judged seconds of all valid trials
 /// together.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "plimsoll limit --json")]
 pub struct LimitObject {
-    /// Everything that `run` prints.
+    /// All fields of `run`.
     #[serde(flatten)]
     pub run: RunObject,
     /// The highest load that meets the objective; null with a `reason`.
     pub load_line: Option<LoadLineObject>,
     /// Why there is no load line; null when there is one.
     pub reason: Option<String>,
-    /// What is known where the search could not confirm a line; null with a line, and where nothing is known.
+    /// The estimate where the search could not confirm a line; null with a line, and without an estimate.
     pub estimate: Option<EstimateObject>,
-    /// The answer to `--at-least`; null without it.
+    /// The result of `--at-least`; null without it.
     pub gate: Option<GateObject>,
     /// Every judged trial, in the order of time.
     pub trials: Vec<TrialObject>,
     /// Named limits, best first.
     pub findings: Vec<FindingObject>,
-    /// Where there is a line and no finding: what was at rest, and where the time of a request went; null otherwise.
+    /// Where there is a line and no finding: the idle resources, and where the time of a request went; null otherwise.
     pub not_known: Option<String>,
-    /// What comes next when the first limit is mended: the limit of the best finding behind the first that does not follow
+    /// The next limit after the first one is fixed: the limit of the best finding behind the first that does not follow
     /// from another, or the sentence of `forecast`; null when neither is known.
     pub next: Option<String>,
-    /// The watched resource that is full next by operational laws, and at which load; null where nothing tells.
+    /// The watched resource that saturates next by operational laws, and at which load; null without a forecast.
     pub forecast: Option<ForecastObject>,
-    /// How throughput grows with what is in flight, by the universal scalability law; null with too few loads.
+    /// Scaling of throughput with requests in flight, by the universal scalability law; null with too few loads.
     pub scaling: Option<ScalingObject>,
-    /// What else was found, a sentence each.
+    /// Further remarks, a sentence each.
     pub remarks: Vec<String>,
     /// The same search with an edge in between; null without `--through`.
     pub through_edge: Option<ThroughEdgeObject>,
 }
 
-/// What a search found with an edge before the target.
+/// The result of a search with an edge before the target.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ThroughEdge")]
 pub struct ThroughEdgeObject {
-    /// The edge's configuration file, as it was named.
+    /// The edge's configuration file, as given.
     pub configuration: String,
-    /// Judgement of the search, as `verdict` above.
+    /// Verdict of the search, as `verdict` above.
     pub verdict: Option<String>,
-    /// The answer in one sentence.
+    /// The result in one sentence.
     pub answer: String,
     /// The highest load that meets the objective; null with a `reason`.
     pub load_line: Option<LoadLineObject>,
     /// Why there is no load line; null when there is one.
     pub reason: Option<String>,
-    /// What is known where the search could not confirm a line; null with a line, and where nothing is known.
+    /// The estimate where the search could not confirm a line; null with a line, and without an estimate.
     pub estimate: Option<EstimateObject>,
     /// Path of the run log; null when none was written.
     pub run_file: Option<String>,
@@ -167,17 +167,17 @@ pub struct ThroughEdgeObject {
     pub report_file: Option<String>,
 }
 
-/// Requests by how long their answer took, from the moment they were due.
+/// Requests by response time, from the moment they were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Classes")]
 pub struct ClassesObject {
     /// The two bounds, ms.
     pub bounds_ms: [u64; 2],
-    /// Good answers below the first bound.
+    /// Good responses below the first bound.
     pub fast: u64,
-    /// Good answers from the first to the second bound.
+    /// Good responses from the first to the second bound.
     pub middle: u64,
-    /// Good answers above the second bound.
+    /// Good responses above the second bound.
     pub slow: u64,
     /// Requests that failed.
     pub failed: u64,
@@ -187,21 +187,21 @@ pub struct ClassesObject {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Objective")]
 pub struct ObjectiveObject {
-    /// The objective as people write it: `p95 < 500ms, errors < 1%`.
+    /// The objective in readable form: `p95 < 500ms, errors < 1%`.
     pub text: String,
     /// Whether the judged windows together meet it; null where trials are judged one by one.
     pub met: Option<bool>,
 }
 
-/// Requests by how they ended.
+/// Requests by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Outcomes")]
 pub struct OutcomesObject {
-    /// A complete answer whose status counts as good.
+    /// A complete response whose status counts as good.
     pub ok: u64,
-    /// A complete answer whose status does not count as good.
+    /// A complete response whose status does not count as good.
     pub wrong_status: u64,
-    /// Sent, and not answered completely within the time-out.
+    /// Sent, and no complete response within the time-out.
     pub timeout: u64,
     /// The target refused the connection.
     pub connect_refused: u64,
@@ -209,21 +209,21 @@ pub struct OutcomesObject {
     pub connect_timeout: u64,
     /// The target's name could not be resolved.
     pub dns: u64,
-    /// The connection was reset, or closed before any byte of the answer.
+    /// The connection was reset, or closed before any byte of the response.
     pub reset: u64,
     /// The TLS handshake or a TLS record failed.
     pub tls: u64,
-    /// The answer was not valid HTTP.
+    /// The response was not valid HTTP.
     pub protocol: u64,
     /// The connection ended inside the body.
     pub body_cut: u64,
     /// Due and never sent.
     pub dropped: u64,
-    /// Answered, and not what the plan expects.
+    /// A response that does not match the plan's expectations.
     pub expectation: u64,
 }
 
-/// Percentiles in milliseconds; all null when there was no good answer.
+/// Percentiles in milliseconds; all null without a good response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Times")]
 pub struct TimesObject {
@@ -243,15 +243,15 @@ pub struct TimesObject {
     pub mean: Option<f64>,
 }
 
-/// What the generator itself used.
+/// Resources used by the generator itself.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Generator")]
 pub struct GeneratorObject {
-    /// CPU time of the whole process by request, µs; null when the log was cut off.
+    /// CPU time of the whole process per request, µs; null when the log is truncated.
     pub cpu_us_per_request: Option<f64>,
-    /// 99th percentile of how late the generator took up an arrival, ms; null for closed load.
+    /// 99th percentile of the generator's lag, ms; null for closed load.
     pub lag_ms_p99: Option<f64>,
-    /// Highest resident memory, bytes; null when the log was cut off.
+    /// Highest resident memory, bytes; null when the log is truncated.
     pub rss_bytes: Option<u64>,
 }
 
@@ -265,23 +265,23 @@ pub struct LoadLineObject {
     pub low: f64,
     /// Upper end of the 90 % credible interval.
     pub high: f64,
-    /// Rate at which fresh trials were made to confirm.
+    /// Rate of the fresh trials that confirm the line.
     pub verified: f64,
     /// Unit of the four loads: `req/s`, `users` or `sessions/s`.
     pub unit: String,
     /// Fresh trials at the verified rate.
     pub confirmed_trials: u32,
-    /// Of these, passed.
+    /// Of these, trials that passed.
     pub confirmed_passes: u32,
     /// With 95 % confidence a trial at the verified rate passes with at least this probability.
     pub pass_probability_low: f64,
 }
 
-/// The answer to `--at-least`.
+/// The result of `--at-least`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Gate")]
 pub struct GateObject {
-    /// The rate that was asked for.
+    /// The requested rate.
     pub rate: f64,
     /// Unit of the load: `req/s`, `users` or `sessions/s`.
     pub unit: String,
@@ -289,7 +289,7 @@ pub struct GateObject {
     pub accepted: Option<bool>,
     /// Valid trials.
     pub trials: u32,
-    /// Of these, passed.
+    /// Of these, trials that passed.
     pub passes: u32,
     /// Sum of the log likelihood ratios; 2.94 accepts, −2.94 rejects.
     pub log_likelihood_ratio: f64,
@@ -301,7 +301,7 @@ pub struct GateObject {
 pub struct TrialObject {
     /// Position in the run, from 0.
     pub index: u32,
-    /// What it was for: `bracket`, `refine`, `confirm`, ...
+    /// Its purpose: `bracket`, `refine`, `confirm`, ...
     pub kind: String,
     /// Offered load in `unit`.
     pub rate: f64,
@@ -309,15 +309,15 @@ pub struct TrialObject {
     pub unit: String,
     /// `pass`, `fail` or `void`.
     pub verdict: String,
-    /// Why it was judged so; null for a pass.
+    /// The reason of the verdict; null for a pass.
     pub why: Option<String>,
     /// Requests that ended in the judged seconds.
     pub requests: u64,
-    /// Of these, failed.
+    /// Of these, requests that failed.
     pub errors: u64,
     /// Completions per second.
     pub completed: f64,
-    /// Median response time of good answers, ms; null without any.
+    /// Median response time of good responses, ms; null without any.
     pub p50: Option<f64>,
     /// 95th percentile, ms; null without any.
     pub p95: Option<f64>,
@@ -406,7 +406,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
     }
 }
 
-/// The object of `limit --through`: that of the target alone, with what was found behind the edge.
+/// The object of `limit --through`: that of the target alone, with the result behind the edge.
 pub fn pair_object(
     alone: (&Report<'_>, &Files),
     behind: (&Report<'_>, &Files),
@@ -445,7 +445,7 @@ pub fn schemas() -> Vec<(String, String)> {
     ]
 }
 
-/// The name of a judgement in JSON.
+/// The name of a verdict in JSON.
 pub fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Met => "met",

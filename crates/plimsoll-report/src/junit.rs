@@ -1,7 +1,7 @@
-//! `JUnit` for CI: one case for each bound of the objective and of each threshold and for each step that expects
-//! something; for the gate; or for the search.
+//! `JUnit` for CI: one case for each bound of the objective and of each threshold and for each step with
+//! expectations; for the gate; or for the search.
 //!
-//! A bound that is broken is a failure. A measurement that is void, undecided or cut off is an error: a build must
+//! A broken bound is a failure. A measurement that is void, undecided or truncated is an error: a build must
 //! not turn green on it.
 
 use std::io;
@@ -16,7 +16,7 @@ use crate::number::{count, load, micros, percent};
 use crate::report::Report;
 use crate::text::printable;
 
-/// How a case ended.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CaseOutcome {
     Passed,
@@ -137,7 +137,7 @@ fn cases(report: &Report<'_>) -> Vec<TestCase> {
     cases
 }
 
-/// Whether the run took its time; no case for a plan without aborts.
+/// Whether the run took its full time; no case for a plan without aborts.
 fn early_end(report: &Report<'_>) -> Option<TestCase> {
     let scenario = report.run.header.plan.scenario.as_ref()?;
     if scenario.aborts.is_empty() {
@@ -162,8 +162,8 @@ fn thresholds(report: &Report<'_>) -> Vec<TestCase> {
     cases.collect()
 }
 
-/// Each step with expectations: it fails when more answers than the objective lets fail were not what was expected;
-/// without an objective, when any was.
+/// Each step with expectations: it fails when more responses than the objective's error limit are unexpected;
+/// without an objective, when any is.
 fn steps(report: &Report<'_>) -> Vec<TestCase> {
     let objective = report.run.header.plan.objective.as_ref();
     let allowed = objective
@@ -185,7 +185,7 @@ fn steps(report: &Report<'_>) -> Vec<TestCase> {
                     CaseOutcome::Passed
                 }
                 (_, unexpected) => CaseOutcome::Failed(format!(
-                    "{} of {samples} answers were not what the plan expects",
+                    "{} of {samples} responses did not match the plan's expectations",
                     count(unexpected)
                 )),
             },
@@ -194,13 +194,13 @@ fn steps(report: &Report<'_>) -> Vec<TestCase> {
     cases.collect()
 }
 
-/// Whether the measurement says anything.
+/// Whether the measurement is valid.
 fn validity(report: &Report<'_>) -> TestCase {
     let summary = &report.summary;
     let reasons: Vec<String> = summary.void.iter().map(ToString::to_string).collect();
     let ended = match summary.verdict {
         _ if !reasons.is_empty() => CaseOutcome::Error(reasons.join("; ")),
-        None => CaseOutcome::Error("the log of the run was cut off".to_owned()),
+        None => CaseOutcome::Error("the run log is truncated".to_owned()),
         Some(_) if summary.requests == 0 => CaseOutcome::Error(answer::sentence(report)),
         Some(verdict)
             if ["unreachable", "void", "interrupted"].contains(&verdict_name(verdict)) =>
@@ -247,7 +247,7 @@ fn bounds(report: &Report<'_>) -> Vec<TestCase> {
             micros(result.bound.within_us)
         );
         let measured = result.measured_us;
-        let measured = measured.map_or_else(|| "no broadcast with a stamp".to_owned(), micros);
+        let measured = measured.map_or_else(|| "no broadcast with a timestamp".to_owned(), micros);
         cases.push(case(name, result.holds, measured));
     }
     if let Some((min, reach, holds)) = objective.reach {

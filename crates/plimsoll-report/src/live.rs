@@ -1,4 +1,4 @@
-//! The live line: what happens right now, in the width of the terminal.
+//! The live line: the current state, in the width of the terminal.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use plimsoll_model::window::Window;
 use crate::number::{self, count, micros, percent, seconds, short};
 use crate::text::printable;
 
-/// What the live line shows.
+/// The content of the live line.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveState<'a> {
     /// The second of results that has just closed.
     pub window: &'a Window,
-    /// What is being done, such as `bracket: trial 3 at 400/s`.
+    /// The current action, such as `bracket: trial 3 at 400/s`.
     pub stage: &'a str,
     /// Load line so far (low, median, high), in `unit`.
     pub interval: Option<(f64, f64, f64)>,
-    /// What the loads are counted in.
+    /// Unit of the loads.
     pub unit: LoadUnit,
-    /// Estimate of what is left.
+    /// Estimate of the remaining time.
     pub remaining: Duration,
-    /// Busy share of the machine's CPU, 0 to 1, when the probes could read it.
+    /// Busy share of the machine's CPU, 0 to 1, if available.
     pub cpu: Option<f64>,
 }
 
-/// One line without a line break, at most `width` columns: what matters less is left out when it does not fit.
+/// One line without a line break, at most `width` columns: less important parts are left out when it does not fit.
 pub fn line(state: &LiveState<'_>, width: usize) -> String {
     let segments = segments(state);
     let mut by_importance: Vec<usize> = (0..segments.len()).collect();

@@ -1,8 +1,8 @@
-//! Numbers as people read them: three significant digits, a unit, thousands apart.
+//! Numbers in readable form: three significant digits, a unit, thousands separators.
 
 use plimsoll_model::plan::LoadUnit;
 
-/// A count with its thousands apart: `1,234,567`.
+/// A count with thousands separators: `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -15,7 +15,7 @@ pub fn count(count: u64) -> String {
     text
 }
 
-/// So many users: `1 user`, `1,200 users`.
+/// A number of users: `1 user`, `1,200 users`.
 pub fn users(number: u64) -> String {
     match number {
         1 => "1 user".to_owned(),
@@ -65,7 +65,7 @@ pub fn rate(per_second: f64) -> String {
     format!("{} req/s", short(per_second))
 }
 
-/// A duration in the unit that keeps it readable: `850 µs`, `12.3 ms`, `1.25 s`, `2 min 5 s`.
+/// A duration in a readable unit: `850 µs`, `12.3 ms`, `1.25 s`, `2 min 5 s`.
 pub fn micros(us: u64) -> String {
     let value = us as f64;
     match us {
@@ -76,7 +76,7 @@ pub fn micros(us: u64) -> String {
     }
 }
 
-/// A stretch of whole seconds: `45 s`, `2 min 5 s`, `1 h 3 min`.
+/// A duration in whole seconds: `45 s`, `2 min 5 s`, `1 h 3 min`.
 pub fn seconds(seconds: u64) -> String {
     let (minutes, rest) = (seconds / 60, seconds % 60);
     match (seconds, minutes, rest) {
@@ -88,7 +88,7 @@ pub fn seconds(seconds: u64) -> String {
     }
 }
 
-/// A share of 1 in per cent: `12.3 %`. What is there and tiny is not written as nothing.
+/// A share of 1 in per cent: `12.3 %`. A tiny value is not written as 0.
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.000_01 {
         return "< 0.001 %".to_owned();
@@ -116,7 +116,7 @@ pub fn millis(us: u64) -> f64 {
     us as f64 / 1e3
 }
 
-/// A value of a reading in its unit, as named in OpenTelemetry.
+/// A sample in its unit, as named in OpenTelemetry.
 pub fn reading(value: f64, unit: &str) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -132,7 +132,7 @@ pub fn reading(value: f64, unit: &str) -> String {
         "ms" if value >= 0.0 => micros(whole(value * 1e3)),
         "us" if value >= 0.0 => micros(whole(value)),
         _ => {
-            // `{connection}` is a thing that is counted: its name stands behind the number.
+            // `{connection}` is a counted thing: its name follows the number.
             let counted = unit
                 .strip_prefix('{')
                 .and_then(|unit| unit.strip_suffix('}'));

@@ -21,7 +21,7 @@ pub fn windows(run: &Run) -> Result<Vec<u8>, ParquetError> {
     render("windows", &table::windows(run))
 }
 
-/// One row for each value of a probe.
+/// One row for each sample of a probe.
 ///
 /// # Errors
 /// As [`windows`].
@@ -93,7 +93,7 @@ fn render(name: &str, table: &ExportTable) -> Result<Vec<u8>, ParquetError> {
     writer.into_inner()
 }
 
-/// Writes a column: the values that are there, and for each row whether there is one.
+/// Writes a column: the present values, and for each row whether there is one.
 fn write<T: DataType, V>(
     writer: &mut SerializedColumnWriter<'_>,
     values: &[Option<V>],

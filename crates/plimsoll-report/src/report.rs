@@ -1,4 +1,4 @@
-//! What every form of a report is made from.
+//! The common input of all report formats.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
 
-/// A run with the numbers made from it once.
+/// A run with the numbers derived from it.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
     /// The run.
@@ -22,11 +22,11 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// Trials of a search, or the steps of a sweep that had an objective, each judged.
     pub trials: Cow<'a, [Trial]>,
-    /// What failed requests have in common; `None` without failures.
+    /// Common properties of failed requests; `None` without failures.
     pub failures: Option<Failures>,
-    /// What is full next; `None` where nothing tells.
+    /// The resource that saturates next; `None` without a forecast.
     pub forecast: Option<Forecast>,
-    /// How throughput grows with what is in flight; `None` with too few loads.
+    /// Scaling of throughput with requests in flight; `None` with too few loads.
     pub scaling: Option<Scaling>,
     /// What ended the run early.
     early: Option<String>,
@@ -37,7 +37,7 @@ impl<'a> Report<'a> {
     pub fn of(run: &'a Run) -> Self {
         let has_verdicts = summary::is_search(run) || run.header.plan.objective.is_some();
         let trials = match run.trials.as_slice() {
-            // Without an objective nothing is judged, so a step has no verdict to show.
+            // Without an objective nothing is judged, so a step has no verdict.
             _ if !has_verdicts => Cow::Borrowed(&[][..]),
             [] => Cow::Owned(whole_run::steps(run)),
             trials => Cow::Borrowed(trials),
@@ -64,18 +64,18 @@ impl<'a> Report<'a> {
         findings.find(|finding| finding.certainty != Certainty::Demoted)
     }
 
-    /// What the loads of a search are counted in.
+    /// The unit of a search's loads.
     pub fn unit(&self) -> LoadUnit {
         let find = self.run.header.plan.find.filter(|_| self.is_search());
         find.map_or(LoadUnit::default(), |find| find.unit)
     }
 
-    /// What ended a plain run early, as a fragment; `None` when it took its time.
+    /// The reason why a plain run ended early, as a fragment; `None` otherwise.
     pub fn ended_early(&self) -> Option<String> {
         self.early.clone()
     }
 
-    /// The objective as people write it.
+    /// The objective in readable form.
     pub fn objective(&self) -> Option<String> {
         let objective = self.run.header.plan.objective.as_ref();
         objective.map(ToString::to_string)
@@ -86,12 +86,12 @@ impl<'a> Report<'a> {
         self.run.search.as_ref()?.line.as_ref().ok()
     }
 
-    /// What is known of a line that the search could not confirm; `None` with a line, and where nothing is known.
+    /// The estimate of a line that the search could not confirm; `None` with a line, and without an estimate.
     pub fn estimate(&self) -> Option<Estimate> {
         self.run.search.as_ref()?.line.as_ref().err()?.estimate()
     }
 
-    /// The load line with everything it rests on, as science demands it; `None` without a line.
+    /// The load line with all its evidence; `None` without a line.
     pub fn statement(&self) -> Option<String> {
         let line = self.load_line()?;
         let objective = self.run.header.plan.objective.as_ref()?;

@@ -1,6 +1,6 @@
 //! The tables of a run, for notebooks, `DuckDB` and spreadsheets; CSV and Parquet write the same ones.
 //!
-//! Times are in µs, as measured. What was not measured is empty, never zero.
+//! Times are in µs, as measured. Missing values are empty, never zero.
 
 use plimsoll_analysis::summary::{answered, percentiles};
 use plimsoll_model::finding::{Evidence, Finding};
@@ -70,7 +70,7 @@ impl ExportTable {
     }
 
     fn numbers(&mut self, name: impl Into<String>, values: impl Iterator<Item = f64>) {
-        // Not every reader knows what to do with NaN; nothing was measured there.
+        // Not every reader supports NaN; it means a missing value.
         let values = values.map(|value| value.is_finite().then_some(value));
         self.push(name, ColumnValues::Numbers(values.collect()));
     }
@@ -177,7 +177,7 @@ pub(crate) fn windows(run: &Run) -> ExportTable {
     table
 }
 
-/// One row for each value of a probe.
+/// One row for each sample of a probe.
 pub(crate) fn readings(run: &Run) -> ExportTable {
     let readings = &run.readings;
     let mut rows: Vec<(u32, &str, f64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The final summary in the terminal: the answer first, then what it rests on, on one screen.
+//! The final summary in the terminal: the result first, then its evidence, on one screen.
 
 use std::fmt::Write as _;
 
@@ -25,8 +25,8 @@ pub use trial::trial_line;
 
 use layout::{LINES_MAX, Style, block, wrap};
 
-/// The summary: at most 24 lines; 80 columns but for paths, which are never broken. Under it, for a plan of journeys,
-/// the table of their steps, and where requests are traced that of what they spend their time on: 100 columns.
+/// The summary: at most 24 lines; 80 columns except for paths, which are never broken. Below it, for a plan of
+/// journeys, the table of their steps, and with traces that of where requests spend their time: 100 columns.
 pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let style = Style { colour };
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
@@ -34,7 +34,7 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     blocks.extend(findings(report, style));
     blocks.extend(statements(report, style));
     blocks.extend(footer(report, files, style));
-    // The least important block goes first when the screen is too small.
+    // The least important block is dropped first when the screen is too small.
     while blocks.iter().map(|block| block.1.len()).sum::<usize>() > LINES_MAX {
         let Some(least) = blocks
             .iter()
@@ -52,7 +52,7 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
         .take(LINES_MAX)
         .collect();
     let steps = steps::table(report, style);
-    // A search mixes all loads, and its steps stand in the report only.
+    // A search mixes all loads; its steps are in the report only.
     if !steps.is_empty() && !report.is_search() {
         lines.push(String::new());
         lines.extend(steps);
@@ -65,10 +65,10 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Journeys of processes on one screen.
+/// Most external scripts on one screen.
 const PROCESSES_MAX: usize = 3;
 
-/// Lines and how dispensable they are; 0 is never left out.
+/// Lines and their priority; 0 is never left out.
 type Block = (u8, Vec<String>);
 
 fn headline(report: &Report<'_>, style: Style) -> Vec<String> {
@@ -87,7 +87,7 @@ fn headline(report: &Report<'_>, style: Style) -> Vec<String> {
 fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     let summary = &report.summary;
     let mut blocks = Vec::new();
-    // The first reason is part of the answer.
+    // The first reason is part of the result.
     for reason in summary.void.iter().skip(1).take(2) {
         blocks.push((0, block(style, "void", &reason.to_string(), 3)));
     }
@@ -119,13 +119,13 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     if summary.requests == 0 {
         return blocks;
     }
-    // A search mixes all loads; its times and classes belong to the trials, and stand in the report.
+    // A search mixes all loads; its times and classes belong to the trials, and are in the report.
     if !report.is_search() {
         blocks.push((1, times(report, style)));
         blocks.push((2, block(style, "answers", &classes(report), 2)));
     }
     blocks.push((2, block(style, "outcomes", &outcomes(report), 2)));
-    // Of a search they are those of the load that failed, which is meant to fail.
+    // In a search they are those of the load that failed, as intended.
     let shown_failures = report
         .failures
         .as_ref()
@@ -215,7 +215,7 @@ fn generator(report: &Report<'_>) -> String {
     let generator = &report.summary.generator;
     let mut texts = Vec::new();
     if let Some(cpu) = generator.cpu_us_per_request {
-        texts.push(format!("{} µs CPU by request", short(cpu)));
+        texts.push(format!("{} µs CPU per request", short(cpu)));
     }
     if let Some(lag) = generator.lag_us_p99 {
         texts.push(format!("lag p99 {}", micros(lag)));
@@ -257,10 +257,10 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
     blocks
 }
 
-/// What is advised about statements that is told in the terminal; the page tells all.
+/// Most advice on statements in the terminal; the HTML report has all.
 const ADVICE_MAX: usize = 2;
 
-/// The statement that cost most, where databases count them, and what could be done about those that cost.
+/// The most expensive statement, where databases count them, and advice on expensive ones.
 fn statements(report: &Report<'_>, style: Style) -> Vec<Block> {
     let uses = plimsoll_analysis::statements::of(report.run);
     let Some(first) = uses.first() else {

@@ -1,4 +1,4 @@
-//! A tree of nodes, as a component renderer builds it, and its serialisation to HTML.
+//! A tree of nodes, as built by a component renderer, and its serialisation to HTML.
 
 use std::fmt::Write as _;
 

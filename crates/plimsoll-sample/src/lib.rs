@@ -1,12 +1,12 @@
 //! The sample site of the demo: a small news site, rendered on the server from an embedded SQLite file.
 //!
-//! It is built the way such sites are: a page is a tree of components, each teaser asks the database for its author,
+//! It is built the way such sites are: a page is a tree of components, each teaser queries the database for its author,
 //! section and number of comments and reads its article's Markdown for the excerpt and the reading time. So a page
-//! costs CPU in proportion to the DOM nodes rendered, and the number of nodes is the one thing the site lets change
+//! costs CPU in proportion to the DOM nodes rendered, and the number of nodes is the only setting
 //! (the rest is left to the browser). No work is done for the sake of its cost, and nothing sleeps.
 //!
-//! One thread speaks HTTP; as many workers as asked for render, fed from a bounded queue. What finds the queue full is
-//! answered `503`. It is a demo's target and offers no more safety than that: no TLS, no writes, no sessions.
+//! One thread handles HTTP; a configurable number of workers renders, fed from a bounded queue. A request that finds
+//! the queue full gets `503`. It is a demo's target without further safety: no TLS, no writes, no sessions.
 
 mod dom;
 mod markdown;
@@ -24,16 +24,16 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-/// DOM nodes a page may be asked to have: below, the frame of the page does not fit; above, the articles run out.
+/// Valid numbers of DOM nodes per page: below, the frame of the page does not fit; above, the articles run out.
 pub const NODES: RangeInclusive<u32> = 60..=3_000;
 
-/// Workers a site may be asked to have.
+/// Valid numbers of workers.
 pub const WORKERS: RangeInclusive<usize> = 1..=256;
 
-/// What the site is to do.
+/// Settings of the site.
 #[derive(Clone, Debug)]
 pub struct SitePlan {
-    /// Where it listens; port 0 takes a free one.
+    /// Its address; port 0 takes a free one.
     pub listen: SocketAddr,
     /// DOM nodes rendered per page, at most; see [`NODES`].
     pub nodes: u32,
@@ -49,21 +49,21 @@ pub enum SiteError {
     /// The number of nodes is out of range.
     #[error("{requested} nodes per page: valid are {} to {}", NODES.start(), NODES.end())]
     Nodes {
-        /// What was asked for.
+        /// The requested number.
         requested: u32,
     },
     /// The number of workers is out of range.
     #[error("{requested} workers: valid are {} to {}", WORKERS.start(), WORKERS.end())]
     Workers {
-        /// What was asked for.
+        /// The requested number.
         requested: usize,
     },
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: choose a free port of this host, or port 0 for any")]
     Listen {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The articles cannot be written or read.
@@ -71,18 +71,18 @@ pub enum SiteError {
     Store {
         /// The database file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// A thread or descriptor cannot be had.
+    /// A thread or descriptor is not available.
     #[error("cannot start the site's threads: raise the limits on processes and descriptors")]
     Threads {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A site that serves; stops when dropped.
+/// A running site; stops when dropped.
 #[derive(Debug)]
 pub struct SiteHandle {
     address: SocketAddr,
@@ -91,12 +91,12 @@ pub struct SiteHandle {
     workers: Vec<JoinHandle<()>>,
 }
 
-/// Creates the articles if need be, and serves until the returned handle is stopped or dropped.
+/// Creates the articles if needed, and serves until the returned handle is stopped or dropped.
 ///
 /// The site answers when this returns.
 ///
 /// # Errors
-/// When the plan is out of range, the address taken, or the folder not writable.
+/// When the plan is out of range, the address in use, or the folder not writable.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "a plan is handed over: the site may outlive its maker"
@@ -131,17 +131,17 @@ pub fn serve(plan: SitePlan) -> Result<SiteHandle, SiteError> {
 }
 
 impl SiteHandle {
-    /// Where the site listens.
+    /// The address of the site.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Blocks for as long as the site serves, which is until the process ends.
+    /// Blocks while the site serves, which is until the process ends.
     pub fn wait(mut self) {
         self.join();
     }
 
-    /// Stops accepting, gives up what is under way and returns when all threads have ended.
+    /// Stops accepting, aborts requests in flight and returns when all threads have ended.
     pub fn stop(mut self) {
         self.end();
     }

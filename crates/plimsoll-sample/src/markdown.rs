@@ -1,4 +1,4 @@
-//! Articles are kept as Markdown: to nodes for the article itself, to plain text for excerpt and reading time.
+//! Articles are stored as Markdown: converted to nodes for the article, to plain text for excerpt and reading time.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -67,9 +67,9 @@ fn first_text(element: &Element) -> Option<String> {
     )
 }
 
-/// A text without its marks, and what can be told about it.
+/// A text without its markup, and its properties.
 pub(crate) struct Digest {
-    /// The first sentences, at most so many characters as asked for, cut at a word.
+    /// The first sentences, at most the requested number of characters, cut at a word.
     pub(crate) excerpt: String,
     /// Minutes it takes to read, at least one.
     pub(crate) minutes: usize,

@@ -1,4 +1,4 @@
-//! The pages: components put together until the budget of nodes is spent; the browser renders the rest.
+//! The pages: components added until the budget of nodes is spent; the browser renders the rest.
 
 use crate::dom::{DomNode, Element, element};
 use crate::markdown::{blocks, digest};
@@ -8,10 +8,10 @@ use crate::store::{Article, Store};
 /// Characters of a teaser's excerpt.
 const EXCERPT_SIZE: usize = 160;
 
-/// Remarks shown below an article.
+/// Comments shown below an article.
 const COMMENT_COUNT_MAX: usize = 6;
 
-/// Articles a list asks the database for: more than the largest budget can show.
+/// Articles queried for a list: more than the largest budget can show.
 const LIST_COUNT: u32 = 300;
 
 /// A page as it is sent.
@@ -72,7 +72,7 @@ fn front(store: &Store, nodes: u32) -> rusqlite::Result<RenderedPage> {
     Ok(frame.finish(200))
 }
 
-/// An article, what readers say, what is related, and what is new.
+/// An article, its comments, related articles, and new ones.
 fn story(store: &Store, article: &Article, nodes: u32) -> rusqlite::Result<RenderedPage> {
     let mut frame = PageLayout::new(&article.title, nodes);
     let digest = digest(&article.body, EXCERPT_SIZE);
@@ -180,7 +180,7 @@ fn teaser(store: &Store, article: &Article) -> rusqlite::Result<Element> {
         .child(facts))
 }
 
-/// When the paper's minute `minutes` was.
+/// Date and time of the paper's minute `minutes`.
 fn time(minutes: i64) -> Element {
     let (day, hour, minute) = (minutes / 1_440 + 1, minutes / 60 % 24, minutes % 60);
     element("time")
@@ -278,7 +278,7 @@ impl PageLayout {
                     .child(element("nav").class("navigation", "").child(list)),
             )
             .child(main)
-            // Where the browser renders what the budget left out.
+            // The browser renders what exceeds the budget.
             .child(element("div").attribute("id", "rest"))
             .child(
                 element("footer")
@@ -303,7 +303,7 @@ mod tests {
         (folder, Store::open(&path).unwrap())
     }
 
-    /// Counted in the bytes a browser would get, not in our tree.
+    /// Counted in the bytes of the response, not in our tree.
     fn tags(html: &str) -> usize {
         html.match_indices('<')
             .filter(|(start, _)| html[start + 1..].starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -318,7 +318,7 @@ mod tests {
                 let page = render(&store, path, nodes).unwrap();
                 assert_eq!(page.status, 200, "{path}");
                 assert_eq!(tags(&page.html), page.nodes as usize, "{path}");
-                // A teaser has 12 nodes: less than that may be left over, and a heading.
+                // A teaser has 12 nodes: fewer may be left over, and a heading.
                 assert!(
                     page.nodes <= nodes && page.nodes + 14 > nodes,
                     "{path}: {} of {nodes}",

@@ -1,4 +1,4 @@
-//! Plausible news, made up from a seed: the same articles on every machine.
+//! Plausible news, generated from a seed: the same articles on every machine.
 
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -145,14 +145,14 @@ const CLOSERS: [&str; 8] = [
 pub(crate) struct Draft {
     pub(crate) title: String,
     pub(crate) body: String,
-    /// Places in [`SECTIONS`], [`AUTHORS`] and [`TOPICS`].
+    /// Indexes into [`SECTIONS`], [`AUTHORS`] and [`TOPICS`].
     pub(crate) section: u32,
     pub(crate) author: u32,
     pub(crate) topics: [u32; 2],
     pub(crate) comments: i64,
 }
 
-/// Writes one article after the other.
+/// Generates articles.
 pub(crate) struct Newsroom {
     dice: Xoshiro256PlusPlus,
 }
@@ -195,7 +195,7 @@ impl Newsroom {
         }
     }
 
-    /// A reader's remark.
+    /// A reader's comment.
     pub(crate) fn remark(&mut self) -> String {
         format!("{}. Is it true that {}?", self.closer(), self.reason())
     }

@@ -1,4 +1,4 @@
-//! The thread that speaks HTTP: hyper on one current-thread runtime, which hands pages to the workers.
+//! The HTTP thread: hyper on one current-thread runtime, which passes pages to the workers.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,10 +21,10 @@ use crate::workers::RenderQueue;
 /// Connections served at the same time; more wait in the backlog.
 const CONNECTION_COUNT_MAX: usize = 8_192;
 
-/// Connections the kernel may hold for us before we accept them, as Node.js has it.
+/// Backlog of the listener, as in Node.js.
 const BACKLOG: i32 = 511;
 
-/// How long a client may take for the head of its request.
+/// Time-out for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -36,7 +36,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Serves on a thread of its own until `stopped` changes.
+/// Serves on its own thread until `stopped` changes.
 pub(crate) fn start(
     listener: TcpListener,
     queue: RenderQueue,
@@ -71,16 +71,16 @@ async fn serve(
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            // Out of descriptors, as a rule: the backlog holds the rest until some are free.
+            // Usually out of descriptors: the backlog holds the rest until some are free.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        // Without it an answer may wait for the client's delayed acknowledgement.
+        // Without it a response may wait for the client's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
         let queue = queue.clone();
         tokio::spawn(async move {
             let service = service_fn(|request| answer(request, &queue));
-            // A connection that breaks is the client's business.
+            // A broken connection is the client's business.
             let _ = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)

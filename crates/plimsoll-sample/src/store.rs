@@ -13,7 +13,7 @@ pub(crate) const ARTICLE_COUNT: i64 = 400;
 /// Seed of the articles: every demo reads the same paper.
 const SEED: u64 = 670;
 
-/// Kept in the file's `user_version`: a file of another version is written anew.
+/// Stored in the file's `user_version`: a file of another version is recreated.
 const SCHEMA_VERSION: i64 = 1;
 
 const SCHEMA: &str = "
@@ -50,14 +50,14 @@ pub(crate) struct Article {
     pub(crate) author: i64,
 }
 
-/// A reader's remark.
+/// A reader's comment.
 #[derive(Debug)]
 pub(crate) struct Comment {
     pub(crate) author: String,
     pub(crate) text: String,
 }
 
-/// Sees to the database file in `folder` and returns its path.
+/// Creates the database file in `folder` if needed and returns its path.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, SiteError> {
     let path = folder.join("articles.sqlite");
     let failed = |source| SiteError::Store {
@@ -74,7 +74,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, SiteError> {
     Ok(path)
 }
 
-/// One transaction: a start that is cut off leaves no half a paper.
+/// One transaction: an interrupted start leaves no partial data.
 fn write(mut connection: Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(SCHEMA)?;

@@ -1,4 +1,4 @@
-//! The site as a visitor meets it, over a real socket.
+//! The site as a client sees it, over a real socket.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -52,7 +52,7 @@ fn serves_pages_and_stops() {
     assert!(TcpStream::connect(address).is_err());
 }
 
-/// More visitors at once than the queue holds: each is answered, with a page or with a refusal.
+/// More concurrent requests than the queue holds: each gets a page or a refusal.
 #[test]
 fn a_full_queue_refuses() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,26 +12,26 @@ use crate::SiteError;
 use crate::pages::{RenderedPage, render};
 use crate::store::Store;
 
-/// Requests that may wait per worker: beyond it a visitor waits longer than anyone stays.
+/// Requests that may wait per worker: a longer wait would exceed the patience of users.
 const QUEUE_LEN_PER_WORKER: usize = 256;
 
-/// One page to render, and where it goes.
+/// One page to render, and the receiver of the result.
 struct RenderJob {
     path: String,
     reply: oneshot::Sender<RenderResult>,
 }
 
-/// What became of a page.
+/// The result for a page.
 pub(crate) type RenderResult = rusqlite::Result<RenderedPage>;
 
-/// The way to the workers; they end when the last copy of it is dropped.
+/// The handle to the workers; they end when its last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct RenderQueue {
     sender: SyncSender<RenderJob>,
 }
 
 impl RenderQueue {
-    /// Puts a page into the queue; `None` if it is full.
+    /// Queues a page; `None` if the queue is full.
     pub(crate) fn put(&self, path: String) -> Option<oneshot::Receiver<RenderResult>> {
         let (reply, answer) = oneshot::channel();
         match self.sender.try_send(RenderJob { path, reply }) {
@@ -41,7 +41,7 @@ impl RenderQueue {
     }
 }
 
-/// Starts the workers, each with a connection of its own.
+/// Starts the workers, each with its own connection.
 pub(crate) fn start(
     path: &Path,
     count: usize,
@@ -75,11 +75,11 @@ fn spawn(
                 // Held while waiting: the others wait for the lock instead of the queue.
                 let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(job) = job else { return };
-                // Nobody waits for it any more.
+                // The receiver is gone.
                 if job.reply.is_closed() {
                     continue;
                 }
-                // The visitor may leave while we render.
+                // The client may disconnect during rendering.
                 let _ = job.reply.send(render(&store, &job.path, nodes));
             }
         })

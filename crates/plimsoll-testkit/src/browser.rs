@@ -1,9 +1,9 @@
-//! A headless Chromium that looks at pages.
+//! A headless Chromium that loads pages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a Chromium may be found.
+/// Paths where a Chromium may be found.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -11,10 +11,10 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// Where it is.
+/// Its path.
 ///
 /// # Panics
-/// When there is none: what is to be seen can then not be tested.
+/// When there is none: the test cannot run without it.
 fn chromium() -> PathBuf {
     let folders = [
         "/usr/bin",
@@ -31,8 +31,8 @@ fn chromium() -> PathBuf {
         .expect("no Chromium found to look at the page with: install the package `chromium` (or `google-chrome`)")
 }
 
-/// One that knows nobody, asks for nothing of its own, writes what a page complains of to stderr, and the document to
-/// stdout; `profile` is an empty folder. What it shall look at is to be added.
+/// A Chromium with a fresh profile and without requests of its own. It writes console errors to stderr, and the
+/// document to stdout; `profile` is an empty folder. The caller adds the URL.
 ///
 /// # Panics
 /// When there is none.
@@ -59,7 +59,7 @@ pub fn command(profile: &Path) -> Command {
     command
 }
 
-/// What a page complained of.
+/// The console errors of a page.
 pub fn complaints(stderr: &str) -> Vec<String> {
     let lines = stderr.lines().filter(|line| line.contains("CONSOLE"));
     lines.map(str::to_owned).collect()

@@ -1,5 +1,5 @@
-//! Limits planted in real programs, for `cargo xtask bottlenecks`: what is served, what is watched, with which loads, and
-//! which rule must name it.
+//! Limits planted in real programs, for `cargo xtask bottlenecks`: the service, the watched components, the loads, and
+//! the rule that must name the limit.
 
 mod databases;
 mod engines;
@@ -17,17 +17,17 @@ mod writes;
 use std::any::Any;
 use std::fmt;
 
-/// A service with a planted limit that runs.
+/// A running service with a planted limit.
 pub struct PlantedService {
-    /// Where requests go.
+    /// The URL for requests.
     pub url: String,
-    /// What stands behind `watch:`.
+    /// The content of `watch:`.
     pub watch: String,
-    /// A load that it carries, and one that it does not, as `--phase` takes them.
+    /// A load below the limit, and one above it, as arguments of `--phase`.
     pub loads: [&'static str; 2],
     /// Further arguments.
     pub more: Vec<String>,
-    /// What must live as long.
+    /// Dependencies that must live as long.
     pub programs: Vec<Box<dyn Any>>,
 }
 
@@ -59,9 +59,9 @@ impl PlantedService {
 /// A planted limit.
 #[derive(Debug)]
 pub struct Planted {
-    /// What was planted.
+    /// The planted limit.
     pub name: &'static str,
-    /// The rules that name it, the expected one first; none where everything is healthy.
+    /// The rules that name it, the expected one first; empty for a healthy service.
     pub rules: &'static [&'static str],
     /// Starts it.
     pub start: fn() -> PlantedService,

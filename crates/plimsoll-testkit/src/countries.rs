@@ -1,13 +1,13 @@
-//! Databases of countries in the format of `MaxMind`, made for a test: a few networks, each with the letters of its country.
+//! Country databases in the format of `MaxMind`, generated for tests: a few networks, each with its country code.
 
 use std::net::IpAddr;
 
 /// Bits of a record in the tree.
 const RECORD_BITS: u16 = 24;
-/// What stands before the metadata.
+/// The marker before the metadata.
 const MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 
-/// Writes a database. A network is an address and how many of its bits count.
+/// Writes a database. A network is an address and its prefix length.
 ///
 /// # Panics
 /// When the networks overlap, or are too many for a small database.
@@ -21,7 +21,7 @@ pub fn countries(networks: &[(IpAddr, u8, &str)]) -> Vec<u8> {
         map(&mut data, 1);
         text(&mut data, "iso_code");
         text(&mut data, country);
-        // IPv4 stands at the beginning of IPv6.
+        // IPv4 is at the beginning of IPv6.
         let (number, bits) = match address {
             IpAddr::V4(address) => (u128::from(address.to_bits()), bits + 96),
             IpAddr::V6(address) => (address.to_bits(), *bits),
@@ -106,7 +106,7 @@ fn metadata(file: &mut Vec<u8>, count: usize) {
     text(file, "database_type");
     text(file, "Test-Country");
     text(file, "languages");
-    // A list and a 64-bit number: their kinds stand in a byte of their own.
+    // A list and a 64-bit number: their types need an extended type byte.
     file.extend_from_slice(&[0, 11 - 7]);
     text(file, "build_epoch");
     file.extend_from_slice(&[1, 9 - 7, 1]);

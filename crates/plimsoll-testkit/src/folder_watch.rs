@@ -1,4 +1,4 @@
-//! Waits for what a program writes into a folder: the kernel tells of each change, nobody looks again and again.
+//! Waits for files that a program writes into a folder, by inotify instead of polling.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 use rustix::io::read;
 
-/// Longest time without any change: what is awaited does not come then.
+/// Longest time without any change, after which the wait fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A folder whose changes are told, from its creation on.
+/// A folder whose changes are reported from its creation on.
 #[derive(Debug)]
 pub struct FolderWatch {
     changes: OwnedFd,
 }
 
 impl FolderWatch {
-    /// Watches a folder, not those in it.
+    /// Watches a folder, without its subfolders.
     ///
     /// # Panics
     /// When it cannot be watched.
@@ -30,7 +30,7 @@ impl FolderWatch {
         Self { changes }
     }
 
-    /// Returns as soon as it holds, which is looked at now and after every change.
+    /// Returns as soon as the condition holds, which is checked now and after every change.
     ///
     /// # Panics
     /// When nothing changes for a minute and it does not hold.

@@ -1,42 +1,42 @@
-//! HTTP/2 by hand: frames as bytes, and a client that writes any of them, in any order, as often as it likes.
+//! HTTP/2 by hand: frames as bytes, and a client that can write any of them, in any order and number.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Kinds of frames (RFC 9113, section 6).
+/// Frame types (RFC 9113, section 6).
 pub mod kind {
-    /// A piece of a body.
+    /// `DATA`.
     pub const DATA: u8 = 0;
-    /// The head of a request or an answer.
+    /// `HEADERS`.
     pub const HEADERS: u8 = 1;
-    /// Who goes first, which nobody heeds any more.
+    /// `PRIORITY`, obsolete.
     pub const PRIORITY: u8 = 2;
-    /// The end of a stream that is not finished.
+    /// `RST_STREAM`.
     pub const RST_STREAM: u8 = 3;
-    /// What one side says of itself.
+    /// `SETTINGS`.
     pub const SETTINGS: u8 = 4;
-    /// A question whether anybody is there.
+    /// `PING`.
     pub const PING: u8 = 6;
-    /// The announced end of the connection.
+    /// `GOAWAY`.
     pub const GOAWAY: u8 = 7;
-    /// Room for more of a body.
+    /// `WINDOW_UPDATE`.
     pub const WINDOW_UPDATE: u8 = 8;
-    /// The rest of a head.
+    /// `CONTINUATION`.
     pub const CONTINUATION: u8 = 9;
 }
 
-/// A flag of HEADERS and DATA: nothing follows on this stream.
+/// The flag `END_STREAM` of HEADERS and DATA.
 pub const END_STREAM: u8 = 1;
-/// A flag of SETTINGS and PING: an answer.
+/// The flag `ACK` of SETTINGS and PING.
 pub const ACK: u8 = 1;
-/// A flag of HEADERS and CONTINUATION: the head is whole.
+/// The flag `END_HEADERS` of HEADERS and CONTINUATION.
 pub const END_HEADERS: u8 = 4;
 
-/// The code by which a server says that it was too much (RFC 9113, section 7).
+/// The error code `ENHANCE_YOUR_CALM` (RFC 9113, section 7).
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// Longest time that is waited for a frame.
+/// Longest wait for a frame.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One frame as bytes.
@@ -55,7 +55,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A header as it is written without any table.
+/// A header field as a literal without indexing.
 ///
 /// # Panics
 /// When its name or value is longer than 126 bytes.
@@ -70,7 +70,7 @@ pub fn literal(name: &str, value: &str) -> Vec<u8> {
     bytes
 }
 
-/// The fields of a GET of a path from the host `a`, from the static table where it has them.
+/// The fields of a GET of a path from the host `a`, from the static table where possible.
 #[must_use]
 pub fn get_fields(path: &str) -> Vec<u8> {
     let path = literal(":path", path);
@@ -84,16 +84,16 @@ pub fn post_fields(path: &str) -> Vec<u8> {
     [&[0x83, 0x86][..], &path, &literal(":authority", "a")].concat()
 }
 
-/// What came back.
+/// A received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Http2Frame {
-    /// One of [`kind`], or another.
+    /// Type: one of [`kind`], or another.
     pub kind: u8,
     /// Flags.
     pub flags: u8,
-    /// Number of the stream; 0 is the connection.
+    /// Stream id; 0 is the connection.
     pub stream: u32,
-    /// The rest.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
@@ -113,7 +113,7 @@ impl Http2Frame {
         })
     }
 
-    /// Why the other side ends the connection, if this frame says so.
+    /// The error code, if this is a GOAWAY frame.
     #[must_use]
     pub fn goaway(&self) -> Option<u32> {
         let code = self.payload.get(4..8)?.try_into().ok()?;
@@ -121,16 +121,16 @@ impl Http2Frame {
     }
 }
 
-/// What came of a flood.
+/// The result of a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flood {
-    /// Pieces that were written before nobody listened any more.
+    /// Pieces written before the connection ended.
     pub sent: u32,
-    /// Why the other side ended the connection, if it said so.
+    /// The error code of the GOAWAY frame, if any.
     pub goaway: Option<u32>,
 }
 
-/// A client that has said the preface without encryption, and then says what it likes.
+/// A client that has sent the preface without encryption, and then sends arbitrary frames.
 #[derive(Debug)]
 pub struct RawHttp2Client {
     /// Its connection.
@@ -138,10 +138,10 @@ pub struct RawHttp2Client {
 }
 
 impl RawHttp2Client {
-    /// Connects, and says settings of its own (six bytes each).
+    /// Connects, and sends its settings (six bytes each).
     ///
     /// # Errors
-    /// When nobody listens.
+    /// When the connection is refused.
     pub fn open(address: SocketAddr, settings: &[u8]) -> io::Result<Self> {
         let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -151,7 +151,7 @@ impl RawHttp2Client {
         Ok(Self { stream })
     }
 
-    /// Whether it could be written: who floods may be cut off in the middle.
+    /// Whether it could be written: a flooding client may be disconnected at any point.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
@@ -161,12 +161,12 @@ impl RawHttp2Client {
         Http2Frame::read(&mut self.stream)
     }
 
-    /// Says piece after piece until nobody listens any more, and reads meanwhile what comes.
+    /// Sends piece after piece until the connection ends, and reads incoming frames meanwhile.
     ///
     /// # Errors
-    /// When the connection cannot be shared with whoever reads.
+    /// When the connection cannot be cloned for the reader.
     pub fn flood(&mut self, most: u32, mut piece: impl FnMut(u32) -> Vec<u8>) -> io::Result<Flood> {
-        // What is not read would stop the other side from writing, and it would then stop reading.
+        // Unread data would block the other side's writes, and thus its reads.
         let mut receiver = self.stream.try_clone()?;
         let reader = std::thread::spawn(move || {
             let mut goaway = None;

@@ -1,7 +1,7 @@
-//! A link with a known delay: connections are forwarded, and what is said on them arrives late.
+//! A link with a known delay: forwarded connections whose data arrives late.
 //!
-//! For kernels without netem, and for more than one delay on one machine. Neither losses nor a limit of bandwidth are
-//! imitated: it is the round trip that topologies differ in.
+//! For kernels without netem, and for several delays on one machine. Losses and bandwidth limits are not
+//! simulated: the round-trip time is what distinguishes topologies.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,17 +15,17 @@ use tokio::time::{Instant, sleep_until};
 
 /// Most bytes of one piece on its way.
 const PIECE_LEN: usize = 16 << 10;
-/// Most pieces on their way in one direction: whoever says more waits, as on a long pipe.
+/// Most pieces in transit in one direction: beyond it the sender waits, as on a long pipe.
 const PIECES_MAX: usize = 256;
 
-/// Where is listened, where to it leads, and how long a round trip takes.
+/// A link: its listener, its destination, and its round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedLink {
-    /// Where connections come in.
+    /// The listening address.
     pub listen: SocketAddr,
-    /// Where they go.
+    /// The destination.
     pub to: SocketAddr,
-    /// What the way there and back takes.
+    /// The round-trip time.
     pub round_trip: Duration,
 }
 
@@ -49,10 +49,10 @@ impl DelayedLink {
         })
     }
 
-    /// Listens.
+    /// Binds the listener.
     ///
     /// # Errors
-    /// When the address is taken.
+    /// When the address is in use.
     pub async fn open(self) -> io::Result<OpenLink> {
         Ok(OpenLink {
             listener: TcpListener::bind(self.listen).await?,
@@ -61,7 +61,7 @@ impl DelayedLink {
     }
 }
 
-/// A link that is listened on.
+/// A bound link.
 #[derive(Debug)]
 pub struct OpenLink {
     listener: TcpListener,
@@ -69,7 +69,7 @@ pub struct OpenLink {
 }
 
 impl OpenLink {
-    /// Where it listens.
+    /// Its address.
     ///
     /// # Errors
     /// When the socket is gone.
@@ -77,10 +77,10 @@ impl OpenLink {
         self.listener.local_addr()
     }
 
-    /// Forwards for ever, in the runtime where it is called.
+    /// Forwards until the runtime ends.
     pub async fn forward(self) {
         loop {
-            // Without descriptors there is nothing to accept; those that end bring some.
+            // Without descriptors nothing can be accepted; ending connections free some.
             match self.listener.accept().await {
                 Ok((near, _)) => {
                     tokio::spawn(join(near, self.link));
@@ -91,8 +91,8 @@ impl OpenLink {
     }
 }
 
-/// One connection. On a real link the first byte waits for the handshake, which is a round trip; here the near side was
-/// connected at once, so its first bytes wait for that, too.
+/// One connection. On a real link the first byte waits for the handshake, which takes a round trip; here the near side
+/// is connected at once, so its first bytes are delayed for that, too.
 async fn join(near: TcpStream, link: DelayedLink) {
     let begin = Instant::now() + link.round_trip;
     let one_way = link.round_trip / 2;
@@ -100,7 +100,7 @@ async fn join(near: TcpStream, link: DelayedLink) {
     let Ok(far) = TcpStream::connect(link.to).await else {
         return;
     };
-    // What is small must not wait for more: the delay is ours alone.
+    // Small writes must not be delayed: the delay is ours alone.
     let _ = near.set_nodelay(true);
     let _ = far.set_nodelay(true);
     let (near_read, near_write) = near.into_split();
@@ -115,7 +115,7 @@ async fn join(near: TcpStream, link: DelayedLink) {
     }
 }
 
-/// Reads, and says when each piece is to arrive.
+/// Reads, and assigns each piece its arrival time.
 async fn take(
     mut from: OwnedReadHalf,
     sender: Sender<(Instant, Vec<u8>)>,
@@ -123,7 +123,7 @@ async fn take(
     not_before: Instant,
 ) {
     let mut buffer = vec![0; PIECE_LEN];
-    // The end travels as everything else does: as a piece of nothing.
+    // The end is transmitted like data: as an empty piece.
     while let Ok(count) = from.read(&mut buffer).await {
         let at = Instant::now().max(not_before) + one_way;
         if sender.send((at, buffer[..count].to_vec())).await.is_err() || count == 0 {
@@ -151,7 +151,7 @@ mod tests {
 
     const ROUND_TRIP: Duration = Duration::from_millis(80);
 
-    /// A server that says everything back and ends when its client does, behind a link; where the link begins.
+    /// An echo server that ends when its client does, behind a link; returns the link's address.
     fn echo() -> SocketAddr {
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let to = server.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! Limits of a machine around a program: cgroups, networks, file systems and swap of one's own. They take root, and go
-//! when they are dropped.
+//! Machine limits around a program: cgroups, network namespaces, file systems and swap. They require root, and are
+//! removed when dropped.
 pub mod cgroup;
 pub mod mounted;
 pub mod namespace;

@@ -1,4 +1,4 @@
-//! What a test could not try on this machine, and why: in the test's own output and, for `cargo xtask test`, in a file.
+//! Tests skipped on this machine, and why: in the test's own output and, for `cargo xtask test`, in a file.
 
 #![expect(
     clippy::print_stdout,
@@ -9,15 +9,15 @@ use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-/// Names the file that collects one line for everything that was not tried: the test's name, a tab, the reason.
+/// Path of the file that collects one line per skipped check: the test's name, a tab, the reason.
 ///
-/// libtest hides what a test prints when it passes, so the caller of the tests reads this file instead.
+/// libtest hides the output of passing tests, so the caller of the tests reads this file instead.
 pub const FILE_VARIABLE: &str = "PLIMSOLL_NOT_TRIED";
 
-/// Says that this test left something untried, and why. `cargo xtask test` lists it in its last lines.
+/// Reports that this test skipped a check, and why. `cargo xtask test` lists it in its last lines.
 ///
 /// # Panics
-/// When the file that the environment names cannot be written: a list with holes would be wrong.
+/// When the file named in the environment cannot be written: an incomplete list would be wrong.
 pub fn not_tried(reason: impl Display) {
     let reason = reason.to_string().replace('\n', " ");
     println!("NOT TRIED: {reason}");
@@ -27,12 +27,12 @@ pub fn not_tried(reason: impl Display) {
     let thread = std::thread::current();
     let program = std::env::args().next().unwrap_or_default();
     let name = match thread.name() {
-        // A program of its own, or a thread that a test started.
+        // A separate program, or a thread started by a test.
         None | Some("main") => program.rsplit('/').next().unwrap_or_default(),
         Some(name) => name,
     };
     let line = format!("{name}\t{reason}\n");
-    // One write of one short line: tests of several threads and programs do not mix their lines.
+    // One write of one short line: concurrent tests and programs do not interleave.
     OpenOptions::new()
         .create(true)
         .append(true)
@@ -41,7 +41,7 @@ pub fn not_tried(reason: impl Display) {
         .unwrap_or_else(|error| panic!("{FILE_VARIABLE}={}: {error}", path.display()));
 }
 
-/// The same for a measurement that other work on this machine made worthless.
+/// The same for a measurement invalidated by other work on this machine.
 pub fn disturbed(reason: impl Display) {
     not_tried(format_args!("this machine was disturbed: {reason}"));
 }

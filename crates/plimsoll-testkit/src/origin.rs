@@ -1,11 +1,11 @@
-//! Origins on real sockets: servers whose behaviour is known, to hold measurements against.
+//! Origins on real sockets: servers with known behaviour, as a reference for measurements.
 //!
 //! [`known_law`] serves by a queueing law (FIFO, c servers, deterministic or exponential service), so that the right
-//! answer is a formula. [`fault`] misbehaves in one named way. [`http2`] speaks HTTP/2, well or not. [`site`] has a
-//! login, forms and pages. All listen on a free port of the loopback address unless told otherwise, run on threads of
-//! their own, and stop when the handle is dropped.
+//! result is a formula. [`fault`] misbehaves in one named way. [`http2`] is a server of HTTP/2, correct or not.
+//! [`site`] has a login, forms and pages. All listen on a free port of the loopback address by default, run on their
+//! own threads, and stop when the handle is dropped.
 //!
-//! They speak as much HTTP as their purpose needs and are no example of a web server.
+//! They implement as much HTTP as their purpose needs and are no example of a web server.
 
 mod clock;
 pub mod fault;

@@ -1,21 +1,21 @@
-//! Ports for servers that must be told where to listen before they do.
+//! Ports for servers that need their port in advance.
 //!
-//! A port that the system chose and took back may be somebody else's before such a server has it: each listener and
-//! each connection that does not care takes one from the same range (`ip_local_port_range`, 32768 to 60999 by default).
-//! Those given here lie below, where a port goes only to who asks for it by its number.
+//! A port that the system chose and that was closed again may be reused before such a server binds it: listeners and
+//! outgoing connections without a fixed port share one range (`ip_local_port_range`, 32768 to 60999 by default).
+//! The ports of this module are below it, where a port is only used when requested by number.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
-/// How far apart the processes that run at the same time begin.
+/// Distance between the starting points of concurrent processes.
 const STRIDE: u32 = 101;
 
-/// An address on loopback that nobody listens at, and that is given to nobody else in this process.
+/// A loopback address on which nothing listens, and that is given out only once in this process.
 ///
 /// # Panics
-/// When all ports are taken.
+/// When all ports are in use.
 #[must_use]
 pub fn unused() -> SocketAddr {
     static GIVEN: AtomicU32 = AtomicU32::new(0);

@@ -1,6 +1,6 @@
 //! Real programs from the system's packages, each on free ports in a private folder.
 //!
-//! A program is ready when it says so. It ends with what holds it, and with the process that started it.
+//! A program is ready when its output says so. It ends with its handle, and with the process that started it.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -22,23 +22,23 @@ pub mod servers;
 pub mod servlets;
 pub mod traced;
 
-/// How long a program may take to end by itself.
+/// Time for a program to end by itself.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 10,
     tv_nsec: 0,
 };
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub struct Program {
-    /// How it is told to end at once.
+    /// The signal that ends it at once.
     end: Signal,
     child: Child,
     folder: TempDir,
 }
 
 impl Program {
-    /// Starts a program and waits until a line of its output holds `ready`. `folder` is removed when it has ended.
+    /// Starts a program and waits until a line of its output contains `ready`. `folder` is removed when it has ended.
     ///
     /// # Panics
     /// When it cannot be started, or ends before it is ready.
@@ -63,7 +63,7 @@ impl Program {
             is_ready,
             "{command:?} ended before it was ready:\n{startup_output}"
         );
-        // The output goes on being read, so that writing it never blocks.
+        // The output is read until the end, so that writing it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             end: Signal::TERM,
@@ -72,7 +72,7 @@ impl Program {
         }
     }
 
-    /// Its process.
+    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -98,7 +98,7 @@ impl Drop for Program {
     }
 }
 
-/// Whether a process has ended before so much time is over: a server may wait for work that never ends.
+/// Whether a process ends within a time: a server may wait for work that never ends.
 fn ends_within(pid: Pid, patience: Timespec) -> bool {
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
         return false;
@@ -115,17 +115,17 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::write(path, text).expect("there is room for a file");
 }
 
-/// nginx with so many connections for its one worker, a page of `stub_status` on an address of its own, and `locations`
+/// nginx with a connection limit for its one worker, a `stub_status` page on its own address, and `locations`
 /// on another.
 #[derive(Debug)]
 pub struct Nginx {
     /// The program.
     pub program: Program,
-    /// Where `locations` are served.
+    /// The address of `locations`.
     pub address: SocketAddr,
-    /// Where it tells of itself, if it does.
+    /// The address of its status page, if it has one.
     pub status: SocketAddr,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
@@ -140,8 +140,8 @@ impl Nginx {
         )
     }
 
-    /// The same with the least that its error log tells, and with further words of `http { … }`. Started by root its
-    /// worker is root's too, and may use sockets in folders of root's.
+    /// The same with an error-log level, and with further directives of `http { … }`. Started by root, its
+    /// worker is root's too, and may use sockets in root's folders.
     #[must_use]
     pub fn start_with(
         worker_connections: u32,
@@ -176,7 +176,7 @@ impl Nginx {
         }
     }
 
-    /// Starts it with an access log that tells times, and has its words for them found by its configuration.
+    /// Starts it with an access log that contains times, in a format to be found in its configuration.
     #[must_use]
     pub fn start_logging_times(locations: &str) -> Self {
         let http = "log_format times '$remote_addr \"$request\" $status $request_time $upstream_connect_time '\n\
@@ -197,7 +197,7 @@ impl Nginx {
         self.program.path().join("error.log")
     }
 
-    /// Its page of `stub_status`.
+    /// The URL of its `stub_status` page.
     #[must_use]
     pub fn page(&self) -> String {
         format!("http://{}/nginx_status", self.status)
@@ -209,29 +209,29 @@ impl Nginx {
 pub struct Haproxy {
     /// The program.
     pub program: Program,
-    /// Where `web` listens.
+    /// The address of `web`.
     pub address: SocketAddr,
     /// Its stats socket.
     pub socket: PathBuf,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
 impl Haproxy {
-    /// Starts it with further words in `web` and with servers, a line each.
+    /// Starts it with further directives in `web` and with servers, one per line.
     #[must_use]
     pub fn start(web: &str, servers: &str) -> Self {
         Self::start_with("level user", web, servers)
     }
 
-    /// The same on one thread and over TLS, with a file that holds a certificate and its key.
+    /// The same on one thread and over TLS, with a file that contains a certificate and its key.
     #[must_use]
     pub fn start_with_tls(pem: &str, servers: &str) -> Self {
         let end = format!(" ssl crt {pem}");
         Self::start_at("level user\n  nbthread 1", &end, "", servers)
     }
 
-    /// The same with other rights of who comes by its stats socket: `level admin` may change it.
+    /// The same with another access level of the stats socket: `level admin` allows changes.
     #[must_use]
     pub fn start_with(level: &str, web: &str, servers: &str) -> Self {
         Self::start_at(level, "", web, servers)
@@ -264,7 +264,7 @@ impl Haproxy {
 pub struct Redis {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
@@ -275,7 +275,7 @@ impl Redis {
         Self::start_at(port::unused(), lines)
     }
 
-    /// The same at an address.
+    /// The same at a given address.
     #[must_use]
     pub fn start_at(address: SocketAddr, lines: &str) -> Self {
         let folder = folder();
@@ -296,10 +296,10 @@ impl Redis {
 }
 
 impl Redis {
-    /// Carries out a command.
+    /// Runs a command.
     ///
     /// # Panics
-    /// When Redis is not there or refuses.
+    /// When Redis is unreachable or returns an error.
     pub fn execute(&self, command: &str) {
         let mut stream = TcpStream::connect(self.address).expect("Redis takes connections");
         write!(stream, "{command}\r\n").expect("Redis takes commands");
@@ -318,13 +318,13 @@ impl Redis {
 pub struct Nats {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     _store: Option<TempDir>,
 }
 
 impl Nats {
-    /// Starts it at an address with lines of its configuration.
+    /// Starts it at a given address with lines of its configuration.
     #[must_use]
     pub fn start_at(address: SocketAddr, lines: &str) -> Self {
         let folder = folder();
@@ -339,10 +339,10 @@ impl Nats {
         }
     }
 
-    /// The same with streams (`JetStream`), which it forgets with its end.
+    /// The same with streams (`JetStream`), which are lost when it ends.
     #[must_use]
     pub fn streaming_at(address: SocketAddr, lines: &str) -> Self {
-        // The server wants a folder, also for what is in memory; it is gone with the server's own.
+        // The server requires a folder, also for streams in memory; it is removed with the server.
         let store = tempfile::tempdir().expect("a folder can be made");
         let lines = format!(
             "jetstream {{ store_dir: \"{}\" }}\n{lines}",
@@ -355,17 +355,17 @@ impl Nats {
     }
 }
 
-/// Webdis: Redis over HTTP.
+/// Webdis, an HTTP interface for Redis.
 #[derive(Debug)]
 pub struct Webdis {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Webdis {
-    /// Starts it before a Redis.
+    /// Starts it in front of a Redis.
     #[must_use]
     pub fn start(redis: SocketAddr) -> Self {
         let (folder, address) = (folder(), port::unused());
@@ -393,18 +393,18 @@ impl Webdis {
 pub struct Memcached {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Memcached {
-    /// Starts it with room for so many connections.
+    /// Starts it with a connection limit.
     #[must_use]
     pub fn start(connections: u32) -> Self {
         Self::start_with(connections, 64)
     }
 
-    /// The same with so many MiB.
+    /// The same with a memory limit in MiB.
     #[must_use]
     pub fn start_with(connections: u32, mebibytes: u32) -> Self {
         let address = port::unused();

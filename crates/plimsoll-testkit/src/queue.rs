@@ -1,7 +1,7 @@
-//! A FIFO queue with a known law, in virtual time: what the engine would have seen of it, in windows.
+//! A FIFO queue with a known law, in virtual time, whose windows are those of the load engine.
 //!
 //! The queue keeps its state from trial to trial, so the backlog of an overload and the recovery from it are real.
-//! A trial's arrivals are those of [`Schedule`], as the engine's are.
+//! A trial's arrivals are those of [`Schedule`], as in the engine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,30 +16,30 @@ use plimsoll_model::window::Window;
 use rand::RngExt as _;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Seconds that a trial waits for what is unfinished.
+/// Drain time of a trial, seconds.
 const DRAIN_S_MAX: u32 = 10;
 
-/// How service times are spread.
+/// Distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// All alike.
+    /// Constant.
     Deterministic,
-    /// Memoryless.
+    /// Exponential.
     Exponential,
 }
 
-/// The law of a queue: servers in parallel, one line before them.
+/// The law of a queue: parallel servers with one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulatedLaw {
     /// Servers.
     pub servers: usize,
-    /// Spread of service times.
+    /// Distribution of service times.
     pub service: Service,
     /// Mean service time, seconds.
     pub mean_s: f64,
 }
 
-/// A request that has been taken in, by its end.
+/// A request in the queue, by its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::struct_field_names, reason = "the unit belongs to each name")]
 struct Pending {
@@ -48,7 +48,7 @@ struct Pending {
     service_ns: u64,
 }
 
-/// The queue, and the clock of the run it serves.
+/// The queue, and the clock of its run.
 #[derive(Debug)]
 pub struct SimulatedQueue {
     law: SimulatedLaw,
@@ -63,10 +63,10 @@ pub struct SimulatedQueue {
     previous_rate: f64,
     /// Mean think time of users, exponential, s.
     think_s: f64,
-    /// Users of this trial, by the moment at which they ask again; each with the moment of its answer. Empty between
+    /// Users of this trial, by the moment of their next request; each with the moment of its response. Empty between
     /// trials.
     thinking_ns: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Users of the trials before, who come back: what is left of each one's pause, `None` for who was waiting.
+    /// Users carried over from earlier trials: the rest of each one's pause, `None` with a pending request.
     stayed: Vec<Option<u64>>,
 }
 
@@ -89,8 +89,8 @@ impl SimulatedQueue {
         }
     }
 
-    /// Trials in users have so many who each wait for their answer, think for so long on average (exponential), and
-    /// ask again.
+    /// Trials in users have this many users, each of whom waits for the response, thinks (exponential) and
+    /// sends again.
     #[must_use]
     pub fn with_think_s(mut self, think_s: f64) -> Self {
         self.think_s = think_s;
@@ -102,12 +102,12 @@ impl SimulatedQueue {
         self.second
     }
 
-    /// Changes the mean service time from here on, for targets that drift.
+    /// Changes the mean service time from now on, for targets that drift.
     pub fn set_mean_s(&mut self, mean_s: f64) {
         self.law.mean_s = mean_s;
     }
 
-    /// Carries a trial out and gives its windows, drain included. `stop` is asked after each second of load and
+    /// Runs a trial and returns its windows, drain included. `stop` is called after each second of load and
     /// ends the trial early.
     pub fn run(
         &mut self,
@@ -148,13 +148,13 @@ impl SimulatedQueue {
         windows
     }
 
-    /// Places of those who may come back to the next trial, each with whether it was waiting at the end.
+    /// Places of users who may resume in the next trial, each with whether a request was pending at the end.
     pub fn places(&self) -> Vec<(u64, bool)> {
         let waited = self.stayed.iter().map(Option::is_none);
         (1..).zip(waited).collect()
     }
 
-    /// All stay between trials; those who wait get their answer meanwhile.
+    /// All users stay between trials; pending requests are answered meanwhile.
     fn users_leave(&mut self) {
         let now_ns = u64::from(self.second) * SECOND_NS;
         let left = std::mem::take(&mut self.thinking_ns).into_iter();
@@ -163,12 +163,12 @@ impl SimulatedQueue {
                 (done_ns <= now_ns).then(|| next_request_ns.saturating_sub(now_ns))
             })
             .collect();
-        // Those who were not wanted in this trial are still there.
+        // Users not wanted in this trial are kept.
         let rest = pauses.len().min(self.stayed.len());
         drop(self.stayed.splice(..rest, pauses));
     }
 
-    /// Users who stayed come back, the others come evenly within the ramp; one client alone is one user.
+    /// Carried-over users resume, new ones arrive evenly within the ramp; one client alone is one user.
     fn let_users_come(&mut self, spec: &TrialSpec, start_ns: u64) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -198,7 +198,7 @@ impl SimulatedQueue {
         }
     }
 
-    /// Everybody whose think time ends in this second asks, and thinks again after the answer.
+    /// Every user whose think time ends in this second sends, and thinks again after the response.
     fn users(&mut self, window: &mut Window, end_ns: u64) {
         while let Some(&Reverse((due_ns, _))) = self.thinking_ns.peek() {
             if due_ns >= end_ns {
@@ -217,14 +217,14 @@ impl SimulatedQueue {
         (u64::from(self.second) + 1) * SECOND_NS
     }
 
-    /// A window with what is carried in: as if everything in flight stayed the whole second.
+    /// A window with requests in flight at its start: as if all of them stayed the whole second.
     fn open_window(&self) -> Window {
         let mut window = Window::new(self.second);
         window.in_flight_mean = self.pending.len() as f64;
         window
     }
 
-    /// Takes a request in, and gives the moment at which it is answered.
+    /// Adds a request, and returns the moment of its response.
     fn admit(&mut self, due_ns: u64, end_ns: u64, window: &mut Window) -> u64 {
         let Reverse(free_ns) = self.free_ns.pop().expect("a queue has at least one server");
         let service_ns = self.service_ns();
@@ -241,7 +241,7 @@ impl SimulatedQueue {
         done_ns
     }
 
-    /// One client that asks again as soon as it is answered.
+    /// One client that sends again after each response.
     fn single_client(&mut self, window: &mut Window, end_ns: u64) {
         let begin_ns = end_ns - SECOND_NS;
         let mut due_ns = self
@@ -271,7 +271,7 @@ impl SimulatedQueue {
         whole_ns(-mean_s * (1.0 - self.random.random::<f64>()).ln())
     }
 
-    /// Takes out what ended in this second.
+    /// Removes requests that ended in this second.
     fn close_window(&mut self, mut window: Window) -> Window {
         let end_ns = self.end_ns();
         let (mut response_us, mut service_us) = (Vec::new(), Vec::new());
@@ -302,7 +302,7 @@ impl SimulatedQueue {
         window
     }
 
-    /// Waits for what is unfinished; what is left then has failed, yet the servers stay busy with it.
+    /// Waits for unfinished requests; the rest has failed, yet the servers stay busy with it.
     fn drain(&mut self, windows: &mut Vec<Window>) {
         for _ in 0..DRAIN_S_MAX {
             if self.pending.is_empty() {

@@ -1,4 +1,4 @@
-//! Listeners that nobody accepts from: their queue is full, or holds what is never answered.
+//! Listeners that never accept: their queue is full, or holds requests without a response.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use rustix::net::listen;
 
-/// How long an attempt to fill a queue may take; a full one answers nothing.
+/// Time of an attempt to fill a queue; a full one does not respond.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Attempts to fill a queue that has room for one.
+/// Attempts to fill a queue with room for one.
 const ATTEMPTS: usize = 4;
 
-/// A listener of TCP with a full queue: whoever connects waits.
+/// A TCP listener with a full queue: every connect waits.
 #[derive(Debug)]
 pub struct FullTcp {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     _listener: TcpListener,
     _inside: Vec<TcpStream>,
@@ -40,7 +40,7 @@ impl FullTcp {
     }
 }
 
-/// A listener on a Unix socket with a full queue: whoever connects is told to try again.
+/// A listener on a Unix socket with a full queue: a connect fails with `EAGAIN`.
 #[derive(Debug)]
 pub struct FullUnix {
     _listener: UnixListener,
@@ -51,7 +51,7 @@ impl FullUnix {
     /// Listens at a path, and fills its queue.
     ///
     /// # Panics
-    /// When the path cannot be used.
+    /// When the path is not usable.
     #[must_use]
     pub fn start(path: &Path) -> Self {
         let listener = UnixListener::bind(path).expect("the path is free");

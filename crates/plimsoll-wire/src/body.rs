@@ -1,4 +1,4 @@
-//! The body of an answer, counted and handed on without its framing: sized, chunked, or up to the end of the connection.
+//! The body of a response, decoded from its framing: sized, chunked, or up to the end of the connection.
 
 use crate::error::Http1Error;
 use crate::sink::Sink;
@@ -12,13 +12,13 @@ pub const TRAILERS_MAX: u16 = 16 * 1024;
 /// Reads one body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyState {
-    /// So many bytes are still to come.
+    /// Bytes still to come.
     Sized(u64),
     Chunked(Chunked),
     UntilClose,
 }
 
-/// Bytes of the body without framing, and how many there may be.
+/// Decoded bytes, and their limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ContentMeter {
     pub(crate) len: u64,
@@ -91,8 +91,8 @@ impl BodyState {
         }
     }
 
-    /// Takes what belongs to the body from the start of `input`, and says how much that was; of it, `content`
-    /// counts the bytes without framing, and `sink` takes them.
+    /// Takes what belongs to the body from the start of `input`, and returns its length; `content`
+    /// counts the decoded bytes, and `sink` receives them.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -158,7 +158,7 @@ impl Chunked {
             ) => {
                 return Err(Http1Error::BareLineFeed);
             }
-            // Blanks before the semicolon are an old habit of some servers (RFC 9112, 7.1.1: BWS).
+            // Blanks before the semicolon are sent by some old servers (RFC 9112, 7.1.1: BWS).
             (ChunkPosition::Size, b';' | b' ' | b'\t') | (ChunkPosition::Extension, _) => {
                 self.lengthen(CHUNK_LINE_MAX, ChunkPosition::Extension)?
             }
@@ -195,7 +195,7 @@ impl Chunked {
             return Err(Http1Error::Chunk);
         }
         self.chunk = self.chunk << 4 | u64::from(digit);
-        // Leading zeros do not grow the size, and must end somewhere too.
+        // Leading zeros do not grow the size, and need a limit too.
         self.lengthen(CHUNK_LINE_MAX, ChunkPosition::Size).map(drop)
     }
 

@@ -1,12 +1,12 @@
-//! Why bytes are not an acceptable HTTP/1.1 answer.
+//! Why bytes are not an acceptable HTTP/1.1 response.
 
 use thiserror::Error;
 
-/// A reason to refuse an answer. The connection it came on cannot be used any further.
+/// Why a response is refused. Its connection cannot be used any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Http1Error {
     /// The bytes do not start with `HTTP/1.`.
-    #[error("the answer does not start with `HTTP/1.`")]
+    #[error("the response does not start with `HTTP/1.`")]
     NotHttp,
     /// A line of the head, a chunk line or a trailer ends without a carriage return.
     #[error("a line ends with a bare line feed")]
@@ -23,11 +23,14 @@ pub enum Http1Error {
     /// The status lies outside 100 to 999.
     #[error("the status is below 100")]
     Status,
-    /// `101 Switching Protocols` without having been asked to switch.
-    #[error("the server switched protocols unasked")]
+    /// `101 Switching Protocols` without an upgrade request.
+    #[error("the server switched protocols without an upgrade request")]
     UnaskedUpgrade,
-    /// More than [`crate::limits::INTERIM_MAX`] interim answers in a row.
-    #[error("more than {} interim answers in a row", crate::limits::INTERIM_MAX)]
+    /// More than [`crate::limits::INTERIM_MAX`] interim responses in a row.
+    #[error(
+        "more than {} interim responses (1xx) in a row",
+        crate::limits::INTERIM_MAX
+    )]
     TooManyInterim,
     /// A `Content-Length` is not a number, or too large for one.
     #[error("the Content-Length is not a number")]
@@ -35,7 +38,7 @@ pub enum Http1Error {
     /// Two `Content-Length` values differ.
     #[error("two Content-Length values differ")]
     ContentLengthsDiffer,
-    /// Both `Content-Length` and `Transfer-Encoding` are present, the stuff of smuggling.
+    /// Both `Content-Length` and `Transfer-Encoding` are present, as in request smuggling.
     #[error("both Content-Length and Transfer-Encoding are present")]
     TwoFramings,
     /// A transfer coding other than `chunked`, or any in HTTP/1.0.

@@ -1,8 +1,8 @@
-//! Server-Sent Events as a client reads them (WHATWG HTML, 9.2.6), in whatever pieces they come.
+//! Server-Sent Events as a client reads them (WHATWG HTML, 9.2.6), in pieces of any size.
 
 use thiserror::Error;
 
-/// How much of a stream is held.
+/// Limits of buffered data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventStreamLimits {
     /// Longest line, bytes.
@@ -27,7 +27,7 @@ pub enum EventStreamError {
     /// A line, or the data of an event, is longer than its limit.
     #[error("a line or an event of the stream is longer than its limit")]
     TooLong,
-    /// It is not UTF-8. A browser would show signs in its place; who measures wants to know.
+    /// Not UTF-8. A browser would show replacement characters; a measurement reports it.
     #[error("the stream is not UTF-8")]
     Utf8,
 }
@@ -35,9 +35,9 @@ pub enum EventStreamError {
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamEvent<'a> {
-    /// Its kind; `message` if none was said.
+    /// Its type; `message` by default.
     pub kind: &'a str,
-    /// The last id that was said, by this event or one before; empty if none was.
+    /// The last id, of this event or an earlier one; empty if there was none.
     pub id: &'a str,
     /// Its lines, with line feeds between them.
     pub data: &'a str,
@@ -46,7 +46,7 @@ pub struct StreamEvent<'a> {
 /// Reads one stream.
 #[derive(Debug, Default)]
 pub struct EventReader {
-    /// What came of a line that has not ended.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
     data: String,
     has_data: bool,
@@ -59,14 +59,14 @@ pub struct EventReader {
     is_begun: bool,
 }
 
-/// What stands at the beginning of some streams, and means nothing.
+/// The byte order mark, which is ignored.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl EventReader {
     /// Takes bytes of the stream, and hands each event that they complete to `each`.
     ///
     /// # Errors
-    /// When the stream breaks a limit or is not text. Nothing more can be read of it.
+    /// When the stream exceeds a limit or is not text. Nothing more can be read of it.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -100,12 +100,12 @@ impl EventReader {
         Ok(())
     }
 
-    /// What a returning client says in `Last-Event-ID`; empty if nothing was said.
+    /// The `Last-Event-ID` of a reconnect; empty without one.
     pub fn last_id(&self) -> &str {
         &self.id
     }
 
-    /// How long the server asks clients to wait before they return, ms.
+    /// The server's `retry` time before a reconnect, ms.
     pub fn retry_ms(&self) -> Option<u64> {
         self.retry_ms
     }
@@ -141,13 +141,13 @@ impl EventReader {
             "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry_ms = value.parse().ok();
             }
-            // A comment has an empty name; unknown ones are to be passed over.
+            // A comment has an empty name; unknown names are ignored.
             _ => {}
         }
         Ok(())
     }
 
-    /// An empty line ends an event; one without data is none.
+    /// An empty line ends an event; an event without data is dropped.
     fn dispatch(&mut self, each: &mut impl FnMut(StreamEvent<'_>)) {
         if std::mem::take(&mut self.has_data) {
             let kind = if self.kind.is_empty() {
@@ -161,7 +161,7 @@ impl EventReader {
                 data: &self.data,
             });
         }
-        // Let go rather than kept: there may be tens of thousands of streams that wait.
+        // Released rather than kept: there may be tens of thousands of idle streams.
         self.data = String::new();
         self.kind = String::new();
     }

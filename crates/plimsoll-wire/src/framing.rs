@@ -1,11 +1,11 @@
-//! Bodies on either side: what of the bytes belongs to one, and what of it is content.
+//! Bodies in both directions: their extent in the bytes, and their content.
 
 use crate::body::{BodyState, ContentMeter};
 use crate::error::Http1Error;
 use crate::head::{BodyLength, Head};
 use crate::sink::Sink;
 
-/// Reads one body, in whatever pieces it comes.
+/// Reads one body, in pieces of any size.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyReader {
     body: BodyState,
@@ -29,7 +29,7 @@ impl BodyReader {
         Self::new(BodyLength::Sized(0), 0)
     }
 
-    /// Whether all of it has come. A body that lasts as long as its connection never is.
+    /// Whether it is complete. A body that lasts as long as its connection never is.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.body.is_complete()
@@ -41,23 +41,23 @@ impl BodyReader {
         matches!(self.body, BodyState::UntilClose)
     }
 
-    /// Whether its bytes are its content, without any framing.
+    /// Whether it has no framing: its bytes are its content.
     #[inline]
     pub fn is_plain(&self) -> bool {
         !matches!(self.body, BodyState::Chunked(_))
     }
 
-    /// Bytes of content that have come.
+    /// Bytes of content received.
     #[inline]
     pub fn content_len(&self) -> u64 {
         self.content.len
     }
 
-    /// Takes what belongs to the body from the start of `input` and says how much that was; `content` takes the
-    /// bytes without framing.
+    /// Takes what belongs to the body from the start of `input` and returns its length; `content` receives the
+    /// decoded bytes.
     ///
     /// # Errors
-    /// When the framing breaks the grammar, or the body is longer than its limit.
+    /// When the framing breaks the grammar, or the body exceeds its limit.
     #[inline]
     pub fn take(&mut self, input: &[u8], content: impl FnMut(&[u8])) -> Result<usize, Http1Error> {
         self.body

@@ -1,4 +1,4 @@
-//! The head of an answer: found, checked, and what of it matters for framing and counting.
+//! The head of a response: found, validated, and parsed as far as framing and counting need it.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -10,7 +10,7 @@ pub use httparse::Header;
 use crate::error::Http1Error;
 pub use crate::limits::{HEAD_LEN_MAX, HEADERS_MAX};
 
-/// How every answer starts.
+/// The start of every response.
 const PREFIX: &[u8] = b"HTTP/1.";
 
 /// Content coding of a body, as far as it is counted.
@@ -25,7 +25,7 @@ pub enum ContentCoding {
     Brotli,
 }
 
-/// What the head says about the length of a body, before status and method have their say.
+/// The length of a body by its headers, before status and method are considered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
     /// `Content-Length`.
@@ -36,18 +36,18 @@ pub enum BodyLength {
     Unspecified,
 }
 
-/// What matters of one head.
+/// The relevant parts of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Status code, 100 to 999.
     pub status: u16,
-    /// Whether the connection may be used again, if the body allows.
+    /// Whether the connection may be reused, if the body allows it.
     pub keep_alive: bool,
     /// Length of the body.
     pub length: BodyLength,
     /// Content coding of the body.
     pub coding: ContentCoding,
-    /// Whether a `Set-Cookie` is among the headers.
+    /// Whether there is a `Set-Cookie` header.
     pub sets_cookie: bool,
     /// Where in the head the value of `Location` lies, as (start, end).
     location: Option<(u32, u32)>,
@@ -63,10 +63,10 @@ impl Head {
 
 /// Length of the head at the start of `bytes`, its empty line included; `None` while it is incomplete.
 ///
-/// The first `scanned` bytes were seen before and held no end. Bytes beyond [`HEAD_LEN_MAX`] are not looked at.
+/// The first `scanned` bytes were searched before and have no end. Bytes beyond [`HEAD_LEN_MAX`] are ignored.
 ///
 /// # Errors
-/// When the bytes can no longer become a head, at the first byte that says so.
+/// At the first byte that is invalid in a head.
 pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Http1Error> {
     let start = bytes.len().min(PREFIX.len());
     if bytes[..start] != PREFIX[..start] {
@@ -74,7 +74,7 @@ pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Http1Erro
     }
     let within = &bytes[..bytes.len().min(HEAD_LEN_MAX)];
     for line_feed in memchr::memchr_iter(b'\n', &within[scanned..]) {
-        // The prefix holds no line feed, so at least its seven bytes stand before this one.
+        // The prefix has no line feed, so at least its seven bytes are before this one.
         let end = scanned + line_feed;
         if within[end - 1] != b'\r' {
             return Err(Http1Error::BareLineFeed);
@@ -92,12 +92,12 @@ pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Http1Erro
 /// Parses a complete head, as delimited by [`find_end`].
 ///
 /// # Errors
-/// When the head breaks the grammar or a limit, or could be framed in two ways.
+/// When the head breaks the grammar or a limit, or its framing is ambiguous.
 pub fn parse(bytes: &[u8]) -> Result<Head, Http1Error> {
     parse_with(bytes, |head, _| *head)
 }
 
-/// As [`parse`], and hands the head and its headers to `use_it`.
+/// As [`parse`], and passes the head and its headers to `use_it`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -114,7 +114,7 @@ pub fn parse_with<T>(
         &mut headers,
     ) {
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
-        // An empty line in the midst cannot be, `find_end` would have ended there; nor can a missing one.
+        // There is no empty line inside, because `find_end` would have ended there; nor can it be missing.
         Ok(_) => return Err(Http1Error::Head(httparse::Error::NewLine)),
         Err(httparse::Error::TooManyHeaders) => return Err(Http1Error::TooManyHeaders),
         Err(error) => return Err(Http1Error::Head(error)),
@@ -142,7 +142,7 @@ pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         })
 }
 
-/// What the headers said so far.
+/// The headers parsed so far.
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -151,7 +151,7 @@ pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 struct ResponseFields {
     sized: Option<u64>,
     chunked: bool,
-    /// A transfer coding that changes nothing.
+    /// A transfer coding without effect.
     uncoded: bool,
     close: bool,
     keep_alive: bool,
@@ -163,7 +163,7 @@ struct ResponseFields {
 impl ResponseFields {
     fn take(&mut self, header: &Header<'_>, bytes: &[u8]) -> Result<(), Http1Error> {
         let (name, value) = (header.name, header.value);
-        // The length sorts out nearly every header without comparing letters.
+        // The length rejects nearly every header without comparing letters.
         match name.len() {
             14 if name.eq_ignore_ascii_case("content-length") => self.take_length(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
@@ -196,7 +196,7 @@ impl ResponseFields {
     }
 
     fn take_length(&mut self, value: &[u8]) -> Result<(), Http1Error> {
-        // A list of equal values is how some intermediaries fold a repeated header (RFC 9112, 6.3).
+        // Some intermediaries fold a repeated header into a list of equal values (RFC 9112, 6.3).
         for item in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
             let length = decimal(item).ok_or(Http1Error::ContentLength)?;
             if self.sized.is_some_and(|known| known != length) {
@@ -219,7 +219,7 @@ impl ResponseFields {
         };
         Ok(Head {
             status,
-            // Who names a coding that is none may frame the next answer as badly.
+            // A server that names an invalid coding may frame the next response as badly.
             keep_alive: !self.close && !self.uncoded && (is_1_1 || self.keep_alive),
             length,
             coding: self.coding,
@@ -242,9 +242,9 @@ impl ContentCoding {
     }
 }
 
-/// Whether a transfer coding is none of those that are registered: `identity`, as RFC 2616 had it, or a word that nobody
-/// knows. Its answer ends with the connection (RFC 9112, 6.3), and there is nothing to decode. What only looks like
-/// `chunked` is not taken for another, and what is really coded would reach a client that did not ask for it.
+/// Whether a transfer coding is unregistered: `identity`, as in RFC 2616, or an unknown word. Such a response ends with
+/// the connection (RFC 9112, 6.3), and there is nothing to decode. A misspelt `chunked` is not accepted as one, and a
+/// registered coding would reach a client that did not request it.
 fn means_nothing(value: &[u8]) -> bool {
     const REGISTERED: [&[u8]; 6] = [
         b"compress",
@@ -276,7 +276,7 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Where `value`, a part of `bytes`, lies in it.
+/// The range of `value` within `bytes`.
 fn span(bytes: &[u8], value: &[u8]) -> Option<(u32, u32)> {
     let start = (value.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
     let end = start + value.len();
@@ -285,7 +285,7 @@ fn span(bytes: &[u8], value: &[u8]) -> Option<(u32, u32)> {
         .flatten()
 }
 
-/// The last head, remembered: a server's answers to the same request have byte for byte the same head until
+/// The last head, cached: a server's responses to the same request have byte for byte the same head until
 /// its clock ticks, and comparing it costs a twentieth of parsing it.
 #[derive(Debug, Default)]
 pub struct HeadMemo {
@@ -294,20 +294,20 @@ pub struct HeadMemo {
 }
 
 impl HeadMemo {
-    /// Longest head that is remembered, bytes.
+    /// Longest cached head, bytes.
     const LEN_MAX: usize = 4096;
 
-    /// The head at the start of `input`, with its length, when it is the one remembered.
+    /// The head at the start of `input`, with its length, when it is the cached one.
     #[inline]
     pub fn recall(&self, input: &[u8]) -> Option<(usize, Head)> {
-        // A remembered head ends with the first empty line of its bytes, so equal bytes end there too.
+        // A cached head ends with the first empty line of its bytes, so equal bytes end there too.
         let head = self.head?;
         input
             .starts_with(&self.bytes)
             .then_some((self.bytes.len(), head))
     }
 
-    /// Remembers what [`parse`] made of `bytes`.
+    /// Caches the result of [`parse`] for `bytes`.
     pub fn store(&mut self, bytes: &[u8], head: Head) {
         if bytes.len() <= Self::LEN_MAX {
             self.bytes.clear();

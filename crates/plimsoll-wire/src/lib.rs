@@ -1,12 +1,12 @@
-//! HTTP/1.1, WebSocket and what of PostgreSQL's protocol several need, as state machines over bytes.
+//! HTTP/1.1, WebSocket and the shared parts of PostgreSQL's protocol, as state machines over bytes.
 //!
-//! The client's side: [`request::encode`] makes a request's bytes once; [`response::ResponseReader`] takes the answer
-//! in whatever pieces the network delivers it. The server's side: [`request_head::parse`] reads the head of a request,
-//! [`framing::BodyReader`] what follows a head on either side. [`websocket`] is both sides of what a connection may
-//! become, [`event_stream`] what a client reads of Server-Sent Events. None does I/O, reads a clock or allocates per
+//! The client side: [`request::encode`] builds a request's bytes once; [`response::ResponseReader`] reads the response
+//! in pieces of any size. The server side: [`request_head::parse`] reads the head of a request,
+//! [`framing::BodyReader`] the body after a head on either side. [`websocket`] is both sides of a WebSocket connection,
+//! [`event_stream`] the client side of Server-Sent Events. None does I/O, reads a clock or allocates per
 //! request on its usual path.
 //!
-//! What two readers of the same bytes could understand differently is refused, not guessed: see [`fault::Fault`].
+//! Bytes that two readers could interpret differently are refused, not guessed: see [`error::Http1Error`].
 //! However the bytes are split, the result is the same.
 
 pub mod body;

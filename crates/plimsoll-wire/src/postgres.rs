@@ -1,5 +1,5 @@
-//! PostgreSQL's protocol 3.0 as far as one needs it to come in, to ask in text, and to be notified. What is asked and
-//! answered here are bytes; who sends them is the caller's affair.
+//! PostgreSQL's protocol 3.0 as far as needed to log in, to run queries in text, and to receive notifications. This
+//! module only builds and reads bytes; the caller does the I/O.
 
 pub mod scram;
 
@@ -7,29 +7,29 @@ use scram::ScramExchange;
 
 /// The version of the protocol, 3.0.
 const PROTOCOL: u32 = 196_608;
-/// Asks, before anything else, whether the server goes on by TLS: it answers `S` or `N`, one byte.
+/// `SSLRequest`, sent before anything else: the server replies with one byte, `S` (TLS) or `N`.
 pub const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-/// What proves a password without saying it (RFC 7677).
+/// The SASL mechanism, which proves a password without sending it (RFC 7677).
 const SCRAM: &[u8] = b"SCRAM-SHA-256";
 
-/// It is not what a server says.
+/// Malformed server message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedMessage;
 
-/// A message of the server: a letter that says what it is, and what it holds.
+/// A message of the server: a type letter and a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackendMessage<'a> {
-    /// `Z` when it is ready for a question, `E` for an error, `D` for a row, `A` for a notification, and others.
+    /// `Z` when it is ready for a query, `E` for an error, `D` for a row, `A` for a notification, and others.
     pub kind: u8,
-    /// What it holds.
+    /// Payload.
     pub body: &'a [u8],
 }
 
-/// The message at the start of `bytes`, and its length; `None` while it is incomplete. `len_max` bounds what a message
-/// holds, bytes.
+/// The message at the start of `bytes`, and its length; `None` while it is incomplete. `len_max` limits the
+/// payload, bytes.
 ///
 /// # Errors
-/// When it is none, or longer.
+/// When it is malformed, or longer.
 pub fn read(
     bytes: &[u8],
     len_max: usize,
@@ -38,7 +38,7 @@ pub fn read(
         return Ok(None);
     };
     let [kind, len @ ..] = *head;
-    // It counts its own four bytes.
+    // The length includes its own four bytes.
     let len = usize::try_from(u32::from_be_bytes(len)).map_err(|_| MalformedMessage)?;
     let len = len.checked_sub(4).ok_or(MalformedMessage)?;
     if len > len_max {
@@ -49,19 +49,19 @@ pub fn read(
         .map(|body| (head.len() + len, BackendMessage { kind, body })))
 }
 
-/// A message: what it is, its length with the length's own four bytes, and what it holds.
+/// A message: type, length (including its own four bytes), and payload.
 pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut message = vec![kind];
     message.extend(with_len(body));
     message
 }
 
-/// A question as text.
+/// A simple query.
 pub fn question(text: &str) -> Vec<u8> {
     message(b'Q', &terminated(text))
 }
 
-/// What one says first: as whom, and to which database.
+/// The startup message: user and database.
 pub fn entry(user: &str, database: &str) -> Vec<u8> {
     let mut body = PROTOCOL.to_be_bytes().to_vec();
     for text in [
@@ -78,7 +78,7 @@ pub fn entry(user: &str, database: &str) -> Vec<u8> {
     with_len(&body)
 }
 
-/// A text with the zero that ends it, and without others.
+/// A text with a terminating zero, and without other zeros.
 fn terminated(text: &str) -> Vec<u8> {
     let bytes = text.bytes().filter(|&byte| byte != 0);
     bytes.chain([0]).collect()
@@ -89,26 +89,26 @@ fn with_len(body: &[u8]) -> Vec<u8> {
     [&len.to_be_bytes()[..], body].concat()
 }
 
-/// The fields of an error: a letter that says what it is, and a text.
+/// The fields of an error: a type letter, and a text.
 pub fn error_field(body: &[u8], wanted: u8) -> Option<String> {
     let mut fields = body.split(|&byte| byte == 0);
     let field = fields.find(|field| field.first() == Some(&wanted))?;
     Some(String::from_utf8_lossy(&field[1..]).into_owned())
 }
 
-/// The channel and the text of a notification (`A`); `None` if it is none.
+/// The channel and the text of a notification (`A`); `None` if it is invalid.
 pub fn notification(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut texts = body.get(4..)?.split(|&byte| byte == 0);
     let (channel, text) = (texts.next()?, texts.next()?);
-    // Something stands behind the last zero: nothing.
+    // Data after the last zero is ignored.
     texts.next().map(|_| (channel, text))
 }
 
-/// The way in: proves who asks, as the server wants it.
+/// Authentication by the method that the server requires.
 #[derive(Debug)]
 pub struct Authentication<'a> {
     password: &'a str,
-    /// Nobody else can listen on the way there, so that a password may be said.
+    /// No third party can listen on the connection, so a password may be sent in clear text.
     is_near: bool,
     stage: AuthStage,
 }
@@ -116,29 +116,29 @@ pub struct Authentication<'a> {
 #[derive(Debug)]
 enum AuthStage {
     Initial,
-    /// The first message of the proof was sent.
+    /// The first SCRAM message was sent.
     Begun(ScramExchange),
-    /// The proof was; the server proves itself by this.
+    /// The proof was sent; the server must respond with this signature.
     Proved(String),
 }
 
-/// What comes of a server's demand (`R`).
+/// The next step after an authentication message (`R`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthStep {
-    /// Nothing is to be said.
+    /// Nothing to send.
     Wait,
-    /// This is to be sent.
+    /// Send this.
     Send(Vec<u8>),
 }
 
-/// Why one does not come in.
+/// Why authentication fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// What the server wants is not had, or not given; in words.
+    /// The server's requirement cannot be met, with the reason.
     Denied(&'static str),
-    /// What the server says is none of the protocol; in words.
+    /// The server violates the protocol, with the reason.
     Strange(&'static str),
-    /// It says something else.
+    /// A malformed message.
     Malformed,
 }
 
@@ -152,19 +152,19 @@ impl<'a> Authentication<'a> {
         }
     }
 
-    /// Answers what the server demands.
+    /// Handles an authentication message of the server.
     ///
     /// # Errors
-    /// When that cannot be.
+    /// When its requirement cannot be met.
     pub fn answer(&mut self, body: &[u8]) -> Result<AuthStep, AuthError> {
         let (way, rest) = body.split_first_chunk::<4>().ok_or(AuthError::Malformed)?;
         match (u32::from_be_bytes(*way), &self.stage) {
-            // Who begins a proof must end it: the server has something to prove too.
+            // A proof that has begun must end: the server has to prove its knowledge too.
             (0, AuthStage::Initial) => Ok(AuthStep::Wait),
             (11, AuthStage::Begun(exchange)) => {
                 let challenge = String::from_utf8_lossy(rest);
                 let proof = exchange.answer(&challenge, self.password);
-                let proof = proof.ok_or(AuthError::Strange("a challenge that is none"))?;
+                let proof = proof.ok_or(AuthError::Strange("malformed SCRAM challenge"))?;
                 self.stage = AuthStage::Proved(proof.expected);
                 Ok(AuthStep::Send(message(b'p', proof.text.as_bytes())))
             }
@@ -174,7 +174,9 @@ impl<'a> Authentication<'a> {
                     self.stage = AuthStage::Initial;
                     Ok(AuthStep::Wait)
                 } else {
-                    Err(AuthError::Strange("it does not know the password either"))
+                    Err(AuthError::Strange(
+                        "the server's signature is wrong: it does not know the password",
+                    ))
                 }
             }
             (way, AuthStage::Initial) if !matches!(way, 11 | 12) => self.begin(way, rest),
@@ -184,30 +186,29 @@ impl<'a> Authentication<'a> {
 
     fn begin(&mut self, way: u32, rest: &[u8]) -> Result<AuthStep, AuthError> {
         if self.password.is_empty() {
-            return Err(AuthError::Denied("it wants a password"));
+            return Err(AuthError::Denied("a password is required"));
         }
         match way {
             3 if self.is_near => Ok(AuthStep::Send(message(b'p', &terminated(self.password)))),
             3 => Err(AuthError::Denied(
-                "it wants the password as it is, over a network",
+                "the server requires the password in clear text over a network",
             )),
             5 => Err(AuthError::Denied(
-                "it knows only the MD5 of the password; as an administrator: `SET password_encryption = 'scram-sha-256'`, \
+                "the server stores only the MD5 of the password; as an administrator: `SET password_encryption = 'scram-sha-256'`, \
                  then `ALTER ROLE … PASSWORD '…'`",
             )),
             10 if rest.split(|&byte| byte == 0).any(|name| name == SCRAM) => {
                 let exchange = ScramExchange::begin();
-                let exchange = exchange.ok_or(AuthError::Strange("no random numbers here"))?;
+                let exchange =
+                    exchange.ok_or(AuthError::Strange("the system returned no random bytes"))?;
                 let first = exchange.first();
-                // Here a length counts only what follows it.
+                // This length excludes its own four bytes.
                 let len = u32::try_from(first.len()).unwrap_or(0).to_be_bytes();
                 let body = [SCRAM, b"\0", &len, first.as_bytes()].concat();
                 self.stage = AuthStage::Begun(exchange);
                 Ok(AuthStep::Send(message(b'p', &body)))
             }
-            _ => Err(AuthError::Denied(
-                "it wants a proof that is not spoken here",
-            )),
+            _ => Err(AuthError::Denied("unsupported authentication method")),
         }
     }
 }

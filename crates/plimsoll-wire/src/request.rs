@@ -1,9 +1,9 @@
-//! A request as bytes, made once and sent many times.
+//! A request as bytes, built once and sent many times.
 
 /// The bytes of a request's head. `body_len` adds a `Content-Length` unless the headers frame the body
-/// themselves; `close` asks the server to close the connection after its answer.
+/// themselves; `close` requests the end of the connection after the response.
 ///
-/// Nothing is checked here: method, target and headers come from a plan that was.
+/// Nothing is validated here: method, target and headers come from a validated plan.
 pub fn encode(
     method: &str,
     target: &str,
@@ -22,7 +22,7 @@ pub fn encode(
         put(&mut head, name, value);
     }
     let framed = has(headers, "content-length") || has(headers, "transfer-encoding");
-    // A method that usually has a body says so when it has none (RFC 9110, 8.6).
+    // A method that usually has a body states that it has none (RFC 9110, 8.6).
     if !framed && (body_len > 0 || matches!(method, "POST" | "PUT" | "PATCH")) {
         put(&mut head, "Content-Length", &body_len.to_string());
     }
@@ -45,7 +45,7 @@ fn has(headers: &[(String, String)], wanted: &str) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
 }
 
-/// Whether a request of this method may be sent again without doing twice what was meant once
+/// Whether a request of this method is idempotent
 /// (RFC 9110, 9.2.2).
 pub fn is_idempotent(method: &str) -> bool {
     matches!(

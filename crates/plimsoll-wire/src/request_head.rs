@@ -1,7 +1,7 @@
-//! The head of a request as a server reads it: found, checked, and what of it matters for framing and routing.
+//! The head of a request as a server reads it: found, validated, and parsed as far as framing and routing need it.
 //!
-//! A server that stands before another must not read a request differently from the one behind it. So what the
-//! grammar leaves to taste is refused here: repeated lengths, two framings, folded lines, bare line feeds, two hosts.
+//! A proxy must not read a request differently from the server behind it. So what the
+//! grammar leaves open is refused here: repeated lengths, two framings, folded lines, bare line feeds, two hosts.
 
 use std::mem::MaybeUninit;
 
@@ -19,13 +19,13 @@ pub const EMPTY_LINES_MAX: usize = 4;
 /// Room for the headers of one head.
 pub type HeaderBuffer<'b> = [MaybeUninit<Header<'b>>; HEADERS_MAX];
 
-/// Room that holds nothing yet.
+/// An empty slot.
 #[inline]
 pub fn header_buffer<'b>() -> HeaderBuffer<'b> {
     [const { MaybeUninit::uninit() }; HEADERS_MAX]
 }
 
-/// Why bytes are not an acceptable request. The connection they came on cannot be used any further.
+/// Why a request is refused. Its connection cannot be used any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
     /// The first bytes cannot start a request.
@@ -37,7 +37,7 @@ pub enum RequestError {
     /// The request line is longer than [`LINE_LEN_MAX`].
     #[error("the request line is longer than {LINE_LEN_MAX} bytes")]
     LineTooLong,
-    /// The head is longer than the limit handed in.
+    /// The head is longer than the given limit.
     #[error("the head is too long")]
     HeadTooLong,
     /// More headers than [`HEADERS_MAX`].
@@ -46,26 +46,26 @@ pub enum RequestError {
     /// The request line or a header breaks the grammar; a folded header does too.
     #[error("the head is not valid: {0}")]
     Head(httparse::Error),
-    /// The line does not end as one of HTTP does: something else is spoken, and no answer would be understood.
-    #[error("the first line is none of HTTP")]
+    /// The line does not end with an HTTP version: another protocol is used, and a response would not be understood.
+    #[error("the first line is not an HTTP request line")]
     Foreign,
     /// Neither HTTP/1.0 nor HTTP/1.1.
-    #[error("this version of HTTP is not spoken here")]
+    #[error("unsupported HTTP version")]
     Version,
-    /// The target is none of the forms a server takes, or holds bytes that no target may.
+    /// The target has none of the forms that a server accepts, or contains invalid bytes.
     #[error("the target is not valid")]
     Target,
-    /// `CONNECT`, which asks for a tunnel to elsewhere, or `TRACE`.
-    #[error("the method is not served")]
+    /// `CONNECT`, which requests a tunnel, or `TRACE`.
+    #[error("unsupported method")]
     Method,
     /// No `Host`, more than one, or one that is not valid.
-    #[error("there is not exactly one valid Host")]
+    #[error("exactly one valid Host header is required")]
     Host,
     /// The host in the target is not the one in `Host`.
-    #[error("the target names another host than Host does")]
+    #[error("the host in the request target differs from the Host header")]
     HostsDiffer,
-    /// A `Content-Length` is not a number, or stands there twice.
-    #[error("there is not at most one valid Content-Length")]
+    /// A `Content-Length` is not a number, or is repeated.
+    #[error("at most one Content-Length is allowed, and it must be a number")]
     ContentLength,
     /// Both `Content-Length` and `Transfer-Encoding` are present.
     #[error("both Content-Length and Transfer-Encoding are present")]
@@ -74,15 +74,15 @@ pub enum RequestError {
     #[error("the Transfer-Encoding is not valid")]
     TransferEncoding,
     /// A transfer coding other than `chunked`.
-    #[error("the transfer coding is not known")]
+    #[error("unsupported transfer coding")]
     UnknownCoding,
     /// An expectation other than `100-continue`.
-    #[error("the expectation is not known")]
+    #[error("unsupported Expect value")]
     Expectation,
 }
 
 impl RequestError {
-    /// The status that answers it.
+    /// The status of the response to it.
     pub fn status(self) -> u16 {
         match self {
             Self::LineTooLong => 414,
@@ -96,37 +96,37 @@ impl RequestError {
     }
 }
 
-/// What matters of one head; borrowed from its bytes.
+/// The relevant parts of a head; borrowed from its bytes.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts of one head, never passed on together"
 )]
 pub struct RequestHead<'h, 'b> {
-    /// As written; methods are told apart by case.
+    /// As written; methods are case-sensitive.
     pub method: &'b str,
     /// Path and query, starting with a slash; or `*`. Empty stands for `/`.
     pub target: &'b str,
-    /// The host asked for, with its port; `None` only in HTTP/1.0.
+    /// The requested host, with its port; `None` only in HTTP/1.0.
     pub host: Option<&'b str>,
     /// Whether the version is 1.1.
     pub is_1_1: bool,
-    /// Whether the client will use the connection again.
+    /// Whether the client will reuse the connection.
     pub keep_alive: bool,
-    /// Length of the body; [`Length::Unsaid`] stands for none.
+    /// Length of the body; [`BodyLength::Unspecified`] means none.
     pub length: BodyLength,
     /// Whether the client waits for `100 Continue`.
     pub expects_continue: bool,
-    /// Whether another protocol is asked for, `Connection` says so too, and the request is one that may become a
-    /// tunnel: without a body, and not asking for HTTP/2, in which requests would pass unread.
+    /// Whether an upgrade to another protocol is requested, `Connection` confirms it, and the request may become a
+    /// tunnel: it has no body, and does not request HTTP/2, in which requests would pass unread.
     pub upgrade: bool,
-    /// Whether `Connection` names headers that end here.
+    /// Whether `Connection` names hop-by-hop headers.
     pub names_hop_headers: bool,
     /// All headers in order.
     pub headers: &'h [Header<'b>],
 }
 
-/// How many empty lines stand before the head; in bytes.
+/// Length of the empty lines before the head, bytes.
 ///
 /// # Errors
 /// When there are more than [`EMPTY_LINES_MAX`].
@@ -144,10 +144,10 @@ pub fn skip_empty_lines(bytes: &[u8]) -> Result<usize, RequestError> {
 
 /// Length of the head at the start of `bytes`, its empty line included; `None` while it is incomplete.
 ///
-/// The first `scanned` bytes were seen before and held no end. A head is at most `len_max` bytes long.
+/// The first `scanned` bytes were searched before and have no end. A head is at most `len_max` bytes long.
 ///
 /// # Errors
-/// When the bytes can no longer become a head, at the first byte that says so.
+/// At the first byte that is invalid in a head.
 #[inline]
 pub fn find_end(
     bytes: &[u8],
@@ -178,7 +178,7 @@ pub fn find_end(
     Ok(None)
 }
 
-/// Whether the request line ends where it must, as far as it has come: the same for bytes that come at once.
+/// Whether the available part of the request line can end correctly; independent of how the bytes are split.
 #[inline]
 fn line_fits(bytes: &[u8]) -> Result<(), RequestError> {
     if bytes.len() >= LINE_LEN_MAX && memchr::memchr(b'\n', &bytes[..LINE_LEN_MAX]).is_none() {
@@ -190,7 +190,7 @@ fn line_fits(bytes: &[u8]) -> Result<(), RequestError> {
 /// Parses a complete head, as delimited by [`find_end`].
 ///
 /// # Errors
-/// When the head breaks the grammar or a limit, or could be read in two ways.
+/// When the head breaks the grammar or a limit, or is ambiguous.
 #[inline]
 pub fn parse<'h, 'b>(
     bytes: &'b [u8],
@@ -240,7 +240,7 @@ pub fn parse<'h, 'b>(
     })
 }
 
-/// Whether a value of `Upgrade` names HTTP itself: what passed the tunnel would be requests that nobody here reads.
+/// Whether a value of `Upgrade` names HTTP itself: requests in the tunnel would pass unread.
 fn names_http2(value: &[u8]) -> bool {
     value
         .split(|&byte| byte == b',')
@@ -253,14 +253,14 @@ fn names_http2(value: &[u8]) -> bool {
         })
 }
 
-/// Whether the first line names no version of HTTP.
+/// Whether the first line has no HTTP version.
 fn is_foreign(bytes: &[u8]) -> bool {
     let end = memchr::memchr(b'\r', bytes).unwrap_or(bytes.len());
     let last = bytes[..end].rsplit(|&byte| byte == b' ').next();
     !last.is_some_and(|word| word.starts_with(b"HTTP/"))
 }
 
-/// What the headers said so far.
+/// The headers parsed so far.
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -284,7 +284,7 @@ impl<'b> RequestFields<'b> {
     #[inline]
     fn take(&mut self, header: &Header<'b>) -> Result<(), RequestError> {
         let (name, value) = (header.name, header.value);
-        // The length sorts out nearly every header without comparing letters.
+        // The length rejects nearly every header without comparing letters.
         match name.len() {
             4 if name.eq_ignore_ascii_case("host") && self.host.replace(value).is_some() => {
                 return Err(RequestError::Host);
@@ -346,8 +346,8 @@ impl<'b> RequestFields<'b> {
         }
     }
 
-    /// The host asked for. A target's own host counts before the header (RFC 9112, 3.2.2); that both name the same
-    /// is asked besides, for whoever sends two different ones wants to be read in two ways.
+    /// The requested host. A target's own host takes precedence over the header (RFC 9112, 3.2.2); both must name the
+    /// same host as well, because two different ones are an attempt at ambiguity.
     fn host(
         &self,
         authority: Option<&'b str>,
@@ -377,8 +377,8 @@ fn split_target<'b>(
     if matches!(method, "CONNECT" | "TRACE") {
         return Err(RequestError::Method);
     }
-    // A fragment is never sent, and bytes beyond ASCII are not part of a target; who sends them is read differently
-    // by different servers. So is a backslash, which some take for a slash.
+    // A fragment is never sent, and bytes beyond ASCII are invalid in a target; servers read them
+    // differently. The same holds for a backslash, which some read as a slash.
     if target
         .bytes()
         .any(|byte| !(0x21..0x7f).contains(&byte) || matches!(byte, b'#' | b'\\'))
@@ -398,7 +398,7 @@ fn split_target<'b>(
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let authority = valid_host(&rest.as_bytes()[..end]).ok_or(RequestError::Target)?;
     match &rest[end..] {
-        // A query without a path cannot be handed on as it is.
+        // A query without a path cannot be forwarded as it is.
         path if path.starts_with('?') => Err(RequestError::Target),
         path => Ok((path, Some(authority))),
     }

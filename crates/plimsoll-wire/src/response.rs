@@ -1,4 +1,4 @@
-//! One answer, taken in pieces as they arrive.
+//! One response, read in pieces as they arrive.
 
 use crate::body::{BodyState, ContentMeter};
 use crate::error::Http1Error;
@@ -6,36 +6,36 @@ use crate::head::{self, BodyLength, ContentCoding, Head, HeadMemo};
 use crate::limits::{HEAD_LEN_MAX, INTERIM_MAX};
 pub use crate::sink::Sink;
 
-/// What the reader must know of the request.
+/// The parts of the request that the reader needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The request was HEAD, so no body follows whatever the head says.
+    /// The request was HEAD, so no body follows whatever the head contains.
     pub no_body: bool,
-    /// Keep the value of `Location` of a redirect.
+    /// Store the value of `Location` of a redirect.
     pub keep_location: bool,
     /// Longest body accepted, bytes.
     pub body_len_max: u64,
 }
 
-/// How far an answer has come.
+/// Progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// All input was taken, and more is needed.
     More,
-    /// The answer is complete; so many bytes of the input belong to it.
+    /// The response is complete; this many bytes of the input belong to it.
     Complete(usize),
 }
 
-/// What the end of the connection means to an answer.
+/// The effect of the end of the connection on a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// It ends a body that lasts as long as the connection: the answer is complete.
+    /// It ends a body that lasts as long as the connection: the response is complete.
     Complete,
-    /// Nothing of the answer had come.
+    /// No byte of the response had arrived.
     BeforeAnswer,
-    /// It cuts the head.
+    /// It truncates the head.
     InHead,
-    /// It cuts the body.
+    /// It truncates the body.
     InBody,
 }
 
@@ -46,14 +46,14 @@ enum ResponseReaderState {
     Complete,
 }
 
-/// Reads one answer after another, each begun by [`ResponseReader::begin`].
+/// Reads one response after another, each begun by [`ResponseReader::begin`].
 ///
-/// A head that arrives in one piece is read where it lies; only one cut in two is copied.
+/// A head that arrives in one piece is read in place; only a split one is copied.
 #[derive(Debug)]
 pub struct ResponseReader {
     state: ResponseReaderState,
     head: Option<Head>,
-    /// What has come of a head that is not complete.
+    /// The beginning of an incomplete head.
     partial: Vec<u8>,
     location: Option<Box<[u8]>>,
     content_len: u64,
@@ -74,7 +74,7 @@ impl Default for ResponseReader {
 }
 
 impl ResponseReader {
-    /// Forgets the last answer.
+    /// Clears the last response.
     #[inline]
     pub fn begin(&mut self) {
         self.state = ResponseReaderState::Head;
@@ -89,10 +89,10 @@ impl ResponseReader {
         }
     }
 
-    /// Takes what belongs to the answer from the start of `input`.
+    /// Takes what belongs to the response from the start of `input`.
     ///
     /// # Errors
-    /// When the bytes are not an acceptable answer; the reader is of no use until the next `begin`.
+    /// When the bytes are not an acceptable response; the reader is unusable until the next `begin`.
     #[inline]
     pub fn feed(
         &mut self,
@@ -103,7 +103,7 @@ impl ResponseReader {
         self.feed_into(input, expected, memo, &mut ())
     }
 
-    /// As [`ResponseReader::feed`], and hands head and body to `sink`.
+    /// As [`ResponseReader::feed`], and passes head and body to `sink`.
     ///
     /// # Errors
     /// As [`ResponseReader::feed`].
@@ -141,7 +141,7 @@ impl ResponseReader {
         }
     }
 
-    /// Bytes still to come of a body whose length was announced; they may be skipped unseen. 0 when there is none.
+    /// Remaining bytes of a body with a known length; they may be skipped unread. 0 when there is none.
     #[inline]
     pub fn skippable(&self) -> u64 {
         match self.state {
@@ -150,7 +150,7 @@ impl ResponseReader {
         }
     }
 
-    /// Takes `count` bytes of such a body without looking at them.
+    /// Accounts for `count` skipped bytes of such a body.
     ///
     /// # Panics
     /// When `count` is more than [`ResponseReader::skippable`].
@@ -173,7 +173,7 @@ impl ResponseReader {
         Progress::Complete(0)
     }
 
-    /// What the end of the connection means now.
+    /// The effect of an end of the connection now.
     pub fn end(&self) -> AnswerEnd {
         match self.state {
             ResponseReaderState::Complete | ResponseReaderState::Body(BodyState::UntilClose) => {
@@ -185,7 +185,7 @@ impl ResponseReader {
         }
     }
 
-    /// Whether any byte of the answer has come, interim ones included.
+    /// Whether any byte of the response has arrived, interim ones included.
     pub fn has_begun(&self) -> bool {
         self.head.is_some() || self.interim > 0 || !self.partial.is_empty()
     }
@@ -205,22 +205,22 @@ impl ResponseReader {
         self.head.map_or(ContentCoding::Other, |head| head.coding)
     }
 
-    /// Bytes of the body so far, without framing.
+    /// Bytes of the body so far, decoded.
     pub fn content_len(&self) -> u64 {
         self.content_len
     }
 
-    /// Whether the connection can carry another request, once the answer is complete.
+    /// Whether the connection can carry another request, once the response is complete.
     pub fn keeps_alive(&self) -> bool {
         self.state == ResponseReaderState::Complete && self.head.is_some_and(|head| head.keep_alive)
     }
 
-    /// The value of `Location`, kept when it was expected and the status is a redirect.
+    /// The value of `Location`, stored when it was requested and the status is a redirect.
     pub fn take_location(&mut self) -> Option<Box<[u8]>> {
         self.location.take()
     }
 
-    /// Takes a head, or the part of it that is there; `None` while it is incomplete.
+    /// Takes a head, or the available part of it; `None` while it is incomplete.
     #[inline]
     fn take_head(
         &mut self,

@@ -1,12 +1,12 @@
-//! Where what is found in an answer goes.
+//! The receiver of a response's parts.
 
 use crate::head::Head;
 
-/// Takes what a reader finds in an answer; `()` wants none of it.
+/// Receives what a reader finds in a response; `()` ignores it.
 pub trait Sink {
     /// The final head, with its bytes from the status line to the empty line.
     fn head(&mut self, head: &Head, bytes: &[u8]);
-    /// Bytes of the body without framing, in order. A part that was skipped is missing.
+    /// Decoded bytes of the body, in order. A skipped part is missing.
     fn content(&mut self, bytes: &[u8]);
 }
 

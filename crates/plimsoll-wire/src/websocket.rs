@@ -1,12 +1,12 @@
 //! WebSocket (RFC 6455) as a state machine over bytes, with compressed messages (RFC 7692).
 //!
-//! [`handshake`] asks and answers; [`reader::Reader`] makes [`event::Event`]s of whatever pieces the network delivers;
-//! [`frame::write`] makes frames, which a server may write to any number of clients as they are. [`closing::Closing`]
-//! says what is owed when an end is announced, [`deflate`] what the two sides agreed on.
+//! [`handshake`] is the opening handshake of both sides; [`reader::WebSocketReader`] turns pieces of any size into
+//! [`event::Event`]s; [`frame::write`] builds frames, which a server may send unchanged to any number of clients.
+//! [`closing::Closing`] tracks the closing handshake, [`deflate`] implements the negotiated compression.
 //!
-//! Both sides use the same code: the one that sends with a mask is [`Role::Client`]. Nothing does I/O, reads a clock or
-//! rolls dice: keys and nonces are handed in. A reader that waits holds no memory but itself; a message that came whole is
-//! handed on where it lies.
+//! Both sides use the same code: the masking side is [`Role::Client`]. Nothing does I/O, reads a clock or draws random
+//! numbers: keys and nonces are passed in. An idle reader holds no memory but itself; a message that arrived in one
+//! piece is borrowed from the input.
 
 pub mod closing;
 pub mod deflate;
@@ -26,9 +26,9 @@ pub use reader::{WebSocketLimits, WebSocketReader};
 /// Which side of a connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It asked for the connection, masks what it sends and takes nothing masked.
+    /// It opened the connection, masks its frames and accepts only unmasked ones.
     Client,
-    /// It was asked, masks nothing and takes nothing that is not masked.
+    /// It accepted the connection, does not mask and accepts only masked frames.
     Server,
 }
 

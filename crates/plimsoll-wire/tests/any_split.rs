@@ -1,4 +1,4 @@
-//! However the bytes are split, and whatever they are: the same result, no panic, and progress.
+//! Arbitrary bytes, split anywhere: the same result, no panic, and progress.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use plimsoll_wire::head::HeadMemo;
 use plimsoll_wire::response::{AnswerEnd, Expected, Progress, ResponseReader};
 use proptest::prelude::*;
 
-/// All one can see of a reader after it has read.
+/// The observable state of a reader after it has read.
 #[derive(Debug, PartialEq, Eq)]
 struct ReadResult {
     result: Result<Option<usize>, Http1Error>,
@@ -18,7 +18,7 @@ struct ReadResult {
     location: Option<Box<[u8]>>,
 }
 
-/// Feeds `bytes` in pieces of the given lengths, again and again, until the answer is complete or refused.
+/// Feeds `bytes` in pieces of the given lengths, repeatedly, until the response is complete or refused.
 fn read(bytes: &[u8], pieces: &[usize], expected: Expected, memo: &mut HeadMemo) -> ReadResult {
     let mut reader = ResponseReader::default();
     reader.begin();
@@ -48,7 +48,7 @@ fn read(bytes: &[u8], pieces: &[usize], expected: Expected, memo: &mut HeadMemo)
     }
     let failed = result.is_err();
     ReadResult {
-        // What a refused answer had said until then is nobody's business.
+        // The partial result of a refused response does not matter.
         status: if failed { 0 } else { reader.status() },
         content_len: if failed { 0 } else { reader.content_len() },
         keeps_alive: !failed && reader.keeps_alive(),
@@ -131,7 +131,7 @@ fn check(bytes: &[u8], pieces: &[usize], expected: Expected) {
     );
     let split = read(bytes, pieces, expected, &mut HeadMemo::default());
     assert_eq!(whole, split, "split into {pieces:?}");
-    // A memo that has seen the same answer before changes nothing.
+    // A memo of the same response changes nothing.
     let mut memo = HeadMemo::default();
     let first = read(bytes, &[bytes.len().max(1)], expected, &mut memo);
     let again = read(bytes, &[bytes.len().max(1)], expected, &mut memo);

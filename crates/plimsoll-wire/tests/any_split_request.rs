@@ -1,4 +1,4 @@
-//! However the bytes of a client are cut into pieces, the same requests are read, or the same point is refused.
+//! A client's bytes, split anywhere: the same requests are read, or refused at the same point.
 #![expect(
     clippy::unwrap_used,
     reason = "these are tests, and the lint sees only functions marked so"
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const HEAD_LEN_MAX: usize = 20_000;
 
-/// One request as it was understood.
+/// One request as read.
 #[derive(Debug, PartialEq, Eq)]
 struct ReadRequest {
     line: String,
@@ -23,7 +23,7 @@ struct ReadRequest {
     is_whole: bool,
 }
 
-/// A reader as the edge has one: bytes are held until a head is complete, then belong to a body.
+/// A reader like the edge's: bytes are buffered until a head is complete, then belong to a body.
 #[derive(Default)]
 struct RequestReader {
     held: Vec<u8>,
@@ -41,7 +41,7 @@ impl RequestReader {
         }
     }
 
-    /// Takes the next head or piece of a body; whether there may be more.
+    /// Takes the next head or piece of a body; returns whether there may be more.
     fn step(&mut self, scanned: usize) -> bool {
         if let Some(mut body) = self.body.take() {
             let asked = self.requests.last_mut().unwrap();

@@ -1,4 +1,4 @@
-//! However frames are cut into pieces, the same is read, or the same point is refused; and tungstenite reads it so too.
+//! Frames, split anywhere: the same is read, or refused at the same point; and tungstenite agrees.
 
 use std::io::{self, Read, Write};
 
@@ -45,7 +45,7 @@ fn read(
     (events, None)
 }
 
-/// A frame, right or nearly so.
+/// A frame, valid or nearly so.
 fn plausible() -> impl Strategy<Value = Vec<u8>> {
     let first = prop_oneof![
         8 => prop::sample::select(vec![0x81_u8, 0x82, 0x01, 0x02, 0x00, 0x80, 0x89, 0x8a, 0xc1, 0x41]),
@@ -74,7 +74,7 @@ fn plausible() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
-/// Bytes that come, and nothing that goes.
+/// Input without output.
 struct Incoming<'a>(&'a [u8]);
 
 impl Read for Incoming<'_> {
@@ -93,7 +93,7 @@ impl Write for Incoming<'_> {
     }
 }
 
-/// What tungstenite makes of the bytes, and whether it refused them.
+/// The messages that tungstenite reads, and whether it refused the bytes.
 fn theirs(role: TheirRole, bytes: &[u8]) -> (Vec<Event<'static>>, bool) {
     let mut socket =
         WebSocket::from_raw_socket(Incoming(bytes), role, Some(WebSocketConfig::default()));
@@ -128,7 +128,7 @@ fn theirs(role: TheirRole, bytes: &[u8]) -> (Vec<Event<'static>>, bool) {
     }
 }
 
-/// Frames that keep the grammar: messages whole or in fragments with pings between them.
+/// Valid frames: messages whole or in fragments with pings between them.
 fn valid() -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
     let message = (
         any::<bool>(),

@@ -9,10 +9,10 @@ use crate::recording::{
     FormField, Payload, RecordedExchange, ResourceKind, kind_of, media_type_of,
 };
 
-/// Longest answer looked into for values, bytes.
+/// Longest response searched for values, bytes.
 const CONTENT_LEN_MAX: usize = 8 << 20;
 
-/// Reads an entry, or says in a few words what is wrong with it.
+/// Reads an entry, or returns what is wrong with it.
 pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
     let request = &entry["request"];
     let response = &entry["response"];
@@ -21,13 +21,18 @@ pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
         .filter(|method| {
             !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
         })
-        .ok_or("`request.method` is no method such as GET")?;
-    let url = request["url"].as_str().ok_or("`request.url` is no text")?;
-    let mut url = Url::parse(url).map_err(|error| format!("`request.url` is no URL: {error}"))?;
+        .ok_or("invalid `request.method`: expected a method such as GET")?;
+    let url = request["url"]
+        .as_str()
+        .ok_or("`request.url` is not a string")?;
+    let mut url = Url::parse(url).map_err(|error| format!("invalid `request.url`: {error}"))?;
     if !matches!(url.scheme(), "http" | "https" | "ws" | "wss")
         || url.host_str().is_none_or(str::is_empty)
     {
-        return Err(format!("`{}:` is not asked over the network", url.scheme()));
+        return Err(format!(
+            "the scheme `{}:` is not a network request",
+            url.scheme()
+        ));
     }
     url.set_fragment(None);
     let headers = headers(&request["headers"]);
@@ -75,7 +80,7 @@ fn started_ms(value: &Value) -> Option<f64> {
 fn headers(value: &Value) -> Vec<(String, String)> {
     let pair = |header: &Value| {
         let name = header["name"].as_str()?;
-        // Pseudo headers of HTTP/2 say what method and URL say already.
+        // HTTP/2 pseudo headers repeat method and URL.
         let is_name = !name.is_empty() && !name.starts_with(':');
         is_name.then(|| {
             (
@@ -92,7 +97,7 @@ fn headers(value: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Headers of the answer; where the recorder took `Location` out, `redirectURL` still says it.
+/// Headers of the response; where the recorder removed `Location`, `redirectURL` still has it.
 fn answer_headers(response: &Value) -> Vec<(String, String)> {
     let mut headers = headers(&response["headers"]);
     let has_location = headers
@@ -155,7 +160,7 @@ fn kind(
         return guess;
     }
     match entry["_resourceType"].as_str() {
-        // A frame within a page is a document too, and nobody went to it.
+        // A frame within a page is a document too, but no navigation.
         Some("document") => {
             let framed = headers.iter().any(|(name, value)| {
                 name.eq_ignore_ascii_case("sec-fetch-dest") && value.contains("frame")
@@ -211,7 +216,7 @@ fn payload(post: &Value, headers: &[(String, String)]) -> Option<Payload> {
 
 fn fields(post: &Value, media_type: &str, text: Option<&str>) -> Vec<FormField> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        // Without the text, what a recorder lists is all there is.
+        // Without the text, only the recorder's list is left.
         return listed(post);
     };
     let found = crate::har::form_fields(media_type, text);

@@ -2,7 +2,7 @@
 
 use crate::recording::FormField;
 
-/// The parts of `text`; none if it is not what its media type says.
+/// The parts of `text`; none if it is not valid for its media type.
 pub(super) fn fields(media_type: &str, text: &str) -> Vec<FormField> {
     let Some(boundary) = boundary(media_type) else {
         return Vec::new();

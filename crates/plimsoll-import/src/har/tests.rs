@@ -43,7 +43,7 @@ fn one_bad_entry_does_not_lose_the_others() {
     assert_eq!(recording.exchanges.len(), 1);
     assert_eq!(
         recording.problems,
-        ["log.entries[1] left out: `data:` is not asked over the network"]
+        ["log.entries[1] left out: the scheme `data:` is not a network request"]
     );
     assert_eq!(recording.recorder, "Maker 1");
 }
@@ -72,7 +72,7 @@ fn without_timings_there_are_no_think_times_and_that_is_said() {
     );
 }
 
-/// A login, a page with what it names, a form with a token: saved by the real browser (`tests/data/record.mjs`).
+/// A login, a page with its resources, a form with a token: saved by the real browser (`tests/data/record.mjs`).
 #[test]
 fn a_visit_of_chromium_becomes_a_journey() {
     let recording = read(include_str!("../../tests/data/chromium.har")).unwrap();
@@ -83,7 +83,7 @@ fn a_visit_of_chromium_becomes_a_journey() {
     );
     let imported = journey::plan(&recording, &journey::Options::default()).unwrap();
     let plan = &imported.plan;
-    // Nothing is sent to the third party, and that is said.
+    // Nothing is sent to the third party, and a note reports that.
     let asked = plan
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
@@ -99,7 +99,7 @@ fn a_visit_of_chromium_becomes_a_journey() {
         "{:?}",
         imported.notes
     );
-    // Tokens are taken from the page before, never sent as they were recorded.
+    // Tokens are captured from the page before, never sent as recorded.
     let mut tokens = asked.clone().filter(|line| line.contains("csrf:"));
     assert!(
         tokens.clone().any(|line| line.contains("{{ csrf")),

@@ -1,4 +1,4 @@
-//! Each action as a step of the plan: its URL, headers and body with holes where values come from answers, data of
+//! Turns actions into steps: URL, headers and body with placeholders where values come from responses, variables of
 //! the environment, or the clock.
 
 mod body;
@@ -17,11 +17,11 @@ use crate::yaml::{YamlEntry, YamlNode};
 
 pub(super) use value::PlanValue;
 
-/// All that is to be written of the actions.
+/// The steps and their data.
 pub(super) struct Drafted {
     /// One per action.
     pub(super) steps: Vec<StepDraft>,
-    /// What is kept of each action's answer.
+    /// Captures of each action's response.
     pub(super) captures: Vec<Vec<PlannedCapture>>,
     /// Variables of the environment that the plan needs.
     pub(super) variables: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct StepDraft {
     pub(super) body: Option<YamlEntry>,
     pub(super) expect: Vec<YamlEntry>,
     pub(super) resources: Vec<String>,
-    /// What a person should look at, one sentence each.
+    /// Notes for the author, one sentence each.
     pub(super) notes: Vec<String>,
     /// Sends a password.
     pub(super) logs_in: bool,
@@ -46,22 +46,22 @@ pub(super) struct StepDraft {
     pub(super) logs_out: bool,
 }
 
-/// Where a value stands in a request.
+/// The location of a value in a request.
 #[derive(Clone, Copy)]
 pub(super) struct ValueLocation<'a> {
-    /// Kind of place, for comments.
+    /// Kind of location, for comments.
     pub(super) what: &'static str,
     pub(super) name: &'a str,
 }
 
-/// What is known while requests are gone through in order.
+/// State while requests are processed in order.
 struct Drafter<'a> {
     finder: ValueFinder<'a>,
     secrets: Secrets,
     target: &'a Url,
-    /// Number of the action at hand.
+    /// Number of the current action.
     at: usize,
-    /// When the request at hand began.
+    /// When the current request began.
     started_ms: Option<f64>,
     step: StepDraft,
 }
@@ -97,7 +97,7 @@ impl Drafter<'_> {
         let exchange = exchanges[action.first];
         self.started_ms = exchange.started_ms;
         self.step.method = exchange.method.to_ascii_lowercase();
-        // Passwords are looked for first, so that a secret is known wherever else the request holds it.
+        // Passwords are processed first, so that a secret is recognised elsewhere in the request.
         self.body(exchange);
         self.step.url = self.url(&exchange.url);
         self.headers(exchange);
@@ -121,7 +121,7 @@ impl Drafter<'_> {
             .collect();
     }
 
-    /// Path and query, or the whole URL where it is another origin's; holes included.
+    /// Path and query, or the whole URL for another origin; placeholders included.
     fn url(&mut self, url: &Url) -> String {
         let mut text = self.origin(url);
         let mut before = "path";
@@ -149,7 +149,7 @@ impl Drafter<'_> {
         text
     }
 
-    /// A segment of the path; an ending such as `.json` stays.
+    /// A path segment; an extension such as `.json` stays.
     fn segment(&mut self, segment: &str, before: &str) -> String {
         let (stem, ending) = match segment.rsplit_once('.') {
             Some((stem, ending)) if ending.len() <= 5 && !stem.is_empty() => {
@@ -197,7 +197,7 @@ impl Drafter<'_> {
         }
     }
 
-    /// Whether a value is the moment of the request in milliseconds: what keeps caches off.
+    /// Whether a value is the request's time in milliseconds: a cache buster.
     fn is_clock(&self, value: &str) -> bool {
         const DAY_MS: f64 = 86_400_000.0;
         let number = || value.parse::<f64>().ok();
@@ -209,7 +209,7 @@ impl Drafter<'_> {
                 .is_some_and(|(started, value)| (started - value).abs() < DAY_MS)
     }
 
-    /// A URL without holes.
+    /// A URL without placeholders.
     fn plain_url(&self, url: &Url) -> String {
         let mut text = self.origin(url);
         text.push_str(&heuristics::literal(url.path()));
@@ -229,9 +229,9 @@ impl Drafter<'_> {
     }
 }
 
-/// What the answer must be, where it is not simply good.
+/// The expectation for a response that is not simply good.
 fn expectations(exchange: &RecordedExchange, target: &Url) -> Vec<YamlEntry> {
-    // The plan's user comes without what a browser had kept: it gets the whole answer.
+    // The virtual user starts without a browser's cache: it gets the whole response.
     if matches!(exchange.status, 200 | 206 | 304) {
         return Vec::new();
     }

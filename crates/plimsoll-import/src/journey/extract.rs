@@ -1,6 +1,6 @@
-//! Where a value stands in an answer, said so that it is found again when the value is another one.
+//! Finds an extractor for a value in a response that still works when the value changes.
 //!
-//! Each way is tried out on the recorded answer and taken only if it gives exactly the value.
+//! Each extractor is tested on the recorded response and used only if it returns exactly the value.
 
 mod html;
 mod json;
@@ -13,17 +13,17 @@ use serde_json::Value;
 
 use crate::recording::RecordedExchange;
 
-/// A way to a value.
+/// An extractor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Extraction {
     pub(super) way: ValueLocator,
-    /// Which of several, from 1.
+    /// Which match, from 1.
     pub(super) pick: usize,
-    /// The value stands there with entities, and is sent without.
+    /// The value is entity-encoded there, and sent decoded.
     pub(super) unescape: bool,
 }
 
-/// How a value is taken out of an answer.
+/// Kinds of extractors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ValueLocator {
     Css { selector: String, attribute: String },
@@ -43,17 +43,17 @@ impl Extraction {
     }
 }
 
-/// An answer that is looked into, taken apart once.
+/// A response, parsed once.
 pub(super) struct ParsedResponse<'a> {
     exchange: &'a RecordedExchange,
-    /// Cookies set on the way to it: (name, value).
+    /// Cookies set during its redirects: (name, value).
     cookies: Vec<(String, String)>,
     html: OnceCell<Html>,
     json: OnceCell<Option<Value>>,
 }
 
 impl<'a> ParsedResponse<'a> {
-    /// The answer at the end of `chain`, the last of which is `exchange`.
+    /// The response at the end of `chain`, whose last element is `exchange`.
     pub(super) fn new(
         exchange: &'a RecordedExchange,
         chain: impl Iterator<Item = &'a RecordedExchange>,
@@ -66,7 +66,7 @@ impl<'a> ParsedResponse<'a> {
         }
     }
 
-    /// The best way to `value`, if it is there.
+    /// The best extractor for `value`, if it is found.
     pub(super) fn find(&self, value: &str) -> Option<Extraction> {
         self.in_body_structure(value)
             .or_else(|| self.in_cookies(value))
@@ -86,7 +86,7 @@ impl<'a> ParsedResponse<'a> {
             return json::find(json, value);
         }
         if media_type.contains("html") {
-            // Most values are not in most pages: the text is asked before the page is taken apart.
+            // Most values are not in most pages: the text is searched before the page is parsed.
             let plain = content.contains(value)
                 || (value.contains(['&', '"', '<', '>', '\'']) && content.contains('&'));
             if plain || content.contains("&#") {
@@ -125,7 +125,7 @@ impl<'a> ParsedResponse<'a> {
     }
 }
 
-/// Cookies that an answer sets.
+/// Cookies set by a response.
 fn cookies(exchange: &RecordedExchange) -> Vec<(String, String)> {
     let cookie = |line: &str| {
         let (name, value) = line.split(';').next()?.split_once('=')?;
@@ -138,7 +138,7 @@ fn cookies(exchange: &RecordedExchange) -> Vec<(String, String)> {
         .answer_headers
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"))
-        // Some recorders write several cookies of an answer into one header, a line each.
+        // Some recorders merge the cookies of a response into one header, one per line.
         .flat_map(|(_, value)| value.lines())
         .filter_map(cookie)
         .collect()

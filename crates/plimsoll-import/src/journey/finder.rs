@@ -1,4 +1,4 @@
-//! Values that the server gave and that requests send back: each is captured from the earliest answer that holds it.
+//! Server-generated values that requests send back: each is captured from the earliest response that has it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,23 +7,23 @@ use super::fold::Action;
 use crate::heuristics;
 use crate::recording::RecordedExchange;
 
-/// A value kept of an answer.
+/// A capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlannedCapture {
     pub(super) name: String,
     pub(super) found: Extraction,
 }
 
-/// Looks for values in the answers of earlier actions, and notes what has to be captured there.
+/// Searches the responses of earlier actions for values, and records the captures.
 pub(super) struct ValueFinder<'a> {
     answers: Vec<ParsedResponse<'a>>,
-    /// What is kept of each action's answer.
+    /// Captures of each action's response.
     captures: Vec<Vec<PlannedCapture>>,
-    /// Values found: where, and the expression that stands for them.
+    /// Found values: location, and expression.
     known: HashMap<String, (usize, String)>,
-    /// Values not found in the answers before this action.
+    /// Values not found in the responses before this action.
     searched: HashMap<String, usize>,
-    /// Values that requests sent although no answer had held them: the user made them up.
+    /// Values sent although no response had them: user input.
     typed: HashSet<String>,
     names: HashSet<String>,
 }
@@ -47,7 +47,7 @@ impl<'a> ValueFinder<'a> {
         }
     }
 
-    /// The expression that stands for `value` in a request of action `at`, if an earlier answer holds it.
+    /// The expression for `value` in a request of action `at`, if an earlier response has it.
     pub(super) fn expression(&mut self, at: usize, name: &str, value: &str) -> Option<String> {
         if !heuristics::is_extraction_candidate(name, value) || self.typed.contains(value) {
             return None;
@@ -73,14 +73,14 @@ impl<'a> ValueFinder<'a> {
         Some(expression)
     }
 
-    /// Remembers a value that a request sends as it stands.
+    /// Records a value that is sent literally.
     pub(super) fn note_typed(&mut self, value: &str) {
         if value.chars().count() >= heuristics::VALUE_LENGTH_MIN {
             self.typed.insert(value.to_owned());
         }
     }
 
-    /// What is kept of each action's answer.
+    /// Captures of each action's response.
     pub(super) fn into_captures(self) -> Vec<Vec<PlannedCapture>> {
         self.captures
     }

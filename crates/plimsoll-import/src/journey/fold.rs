@@ -1,30 +1,30 @@
-//! Which requests are one step: redirects with what they lead to, pages with what they need.
+//! Groups requests into steps: redirects with their targets, pages with their resources.
 
 use crate::heuristics;
 use crate::recording::{RecordedExchange, ResourceKind};
 
-/// A pause shorter than this is the browser's, not a person's, milliseconds.
+/// Shortest pause that counts as a think time, milliseconds; shorter ones are the browser's.
 const THINK_MIN_MS: f64 = 500.0;
-/// How far behind a redirect the request that follows it is looked for.
+/// How far after a redirect its follow-up request is searched.
 const REDIRECT_WITHIN: usize = 40;
 
-/// What a person or a script did: one request, the redirects it led through, and what the page needs.
+/// An action of a user or a script: one request, its redirects, and the page's resources.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Action {
     /// The first request.
     pub(super) first: usize,
     /// Requests that followed redirects, in order.
     pub(super) followed: Vec<usize>,
-    /// What the page needs.
+    /// Resources of the page.
     pub(super) resources: Vec<usize>,
-    /// Whether a person went there.
+    /// Whether it is a navigation.
     pub(super) is_document: bool,
     /// Pause before it, milliseconds.
     pub(super) think_ms: Option<f64>,
 }
 
 impl Action {
-    /// The request whose answer was used in the end.
+    /// The request with the final response.
     pub(super) fn last(&self) -> usize {
         self.followed.last().copied().unwrap_or(self.first)
     }
@@ -34,7 +34,7 @@ impl Action {
 pub(super) struct Folded {
     pub(super) actions: Vec<Action>,
     pub(super) has_timings: bool,
-    /// Resources left out because they failed or stand for no page.
+    /// Resources left out because they failed or belong to no page.
     pub(super) resources_left_out: usize,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn fold(exchanges: &[&RecordedExchange]) -> Folded {
         }
         let exchange = exchanges[index];
         if exchange.kind == ResourceKind::Resource && folded.take_resource(exchanges, index) {
-            // What a redirect of a resource leads to is asked for by nobody else.
+            // The target of a resource's redirect belongs to that resource only.
             follow(exchanges, index, &mut taken);
             continue;
         }
@@ -73,7 +73,7 @@ pub(super) fn fold(exchanges: &[&RecordedExchange]) -> Folded {
     folded
 }
 
-/// Indexes of the requests that follow the redirects of `index`.
+/// Indexes of the requests that follow redirects of `index`.
 fn follow(exchanges: &[&RecordedExchange], index: usize, taken: &mut [bool]) -> Vec<usize> {
     let mut followed: Vec<usize> = Vec::new();
     let mut at = index;
@@ -98,7 +98,7 @@ fn follow(exchanges: &[&RecordedExchange], index: usize, taken: &mut [bool]) -> 
 }
 
 impl Folded {
-    /// Puts a resource to its page; false if there is none.
+    /// Assigns a resource to its page; false if there is none.
     fn take_resource(&mut self, exchanges: &[&RecordedExchange], index: usize) -> bool {
         let exchange = exchanges[index];
         let documents = || {
@@ -124,7 +124,7 @@ impl Folded {
         true
     }
 
-    /// A form whose answer leads to a page with resources becomes two steps: the form, and the page.
+    /// A form whose response is a page with resources becomes two steps: the form, and the page.
     fn split_pages_after_forms(&mut self, exchanges: &[&RecordedExchange]) {
         let mut actions = Vec::with_capacity(self.actions.len());
         for mut action in std::mem::take(&mut self.actions) {
@@ -168,7 +168,7 @@ impl Folded {
                 .iter()
                 .chain(&action.resources)
                 .chain([&action.first]);
-            // What a page loads later, while its reader reads, keeps nobody busy.
+            // Resources that a page loads later, while the user reads, do not shorten the think time.
             let next = self
                 .actions
                 .get(at + 1)
@@ -190,7 +190,7 @@ impl Folded {
     }
 }
 
-/// Whether a URL says the same thing each time.
+/// Whether a URL is the same each time.
 pub(super) fn is_steady(exchange: &RecordedExchange) -> bool {
     let path = exchange
         .url

@@ -1,13 +1,13 @@
-//! Secrets do not go into the plan: the environment holds them.
+//! Keeps secrets out of the plan: they are read from the environment.
 
-/// Secrets met so far and the variables that stand for them.
+/// Known secrets and their variables.
 #[derive(Default)]
 pub(super) struct Secrets {
     known: Vec<(String, String)>,
 }
 
 impl Secrets {
-    /// The expression that stands for the secret `value`, in a variable named after `wish`.
+    /// The expression for the secret `value`, in a variable named after `wish`.
     pub(super) fn expression(&mut self, hint: &str, value: &str) -> String {
         if let Some(known) = self.expression_of(value) {
             return known;
@@ -23,7 +23,7 @@ impl Secrets {
         format!("env('{name}')")
     }
 
-    /// The expression that stands for `value`, if it is known as a secret.
+    /// The expression for `value`, if it is a known secret.
     pub(super) fn expression_of(&self, value: &str) -> Option<String> {
         let (_, name) = self.known.iter().find(|(secret, _)| secret == value)?;
         Some(format!("env('{name}')"))

@@ -1,4 +1,4 @@
-//! What of a recording belongs to the site, and what is left out.
+//! Selects the site's requests from a recording, and reports the rest.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::recording::{RecordedExchange, Recording, ResourceKind};
 /// Most hosts named in a comment.
 const HOSTS_NAMED_MAX: usize = 20;
 
-/// What is kept, and what was left out.
+/// The selected requests, and what was left out.
 pub(super) struct Sifted<'a> {
     /// The site: its origin with path `/`.
     pub(super) target: Url,
-    /// Requests that the plan repeats, in order.
+    /// Requests of the plan, in order.
     pub(super) exchanges: Vec<&'a RecordedExchange>,
     /// What was left out, one sentence each.
     pub(super) left_out: Vec<String>,
@@ -71,7 +71,7 @@ pub(super) fn sift<'a>(
     })
 }
 
-/// The origin of the first page that was shown, else of the first request.
+/// The origin of the first page, else of the first request.
 fn target(recording: &Recording, options: &Options) -> Option<Url> {
     let shown = |exchange: &&RecordedExchange| {
         exchange.kind == ResourceKind::Document && (200..300).contains(&exchange.status)
@@ -130,7 +130,7 @@ impl Sieve<'_> {
         if !is_speakable {
             *self
                 .unspeakable
-                .entry("requests of other methods")
+                .entry("requests with other methods")
                 .or_default() += 1;
             return false;
         }
@@ -143,7 +143,7 @@ impl Sieve<'_> {
 
     fn is_ours(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
-        // A WebSocket of the site has the site's host; it is told apart later.
+        // A WebSocket of the site has the site's host; it is separated later.
         let same = if matches!(url.scheme(), "ws" | "wss") {
             matches!(&self.site, Origin::Tuple(_, site, _) if site.to_string() == host)
         } else {
@@ -181,13 +181,13 @@ impl Sieve<'_> {
         }
         if self.failed > 0 {
             sentences.push(format!(
-                "left out {} requests that got no answer (blocked, aborted or failed)",
+                "left out {} requests without a response (blocked, aborted or failed)",
                 self.failed
             ));
         }
         if self.cached > 0 {
             sentences.push(format!(
-                "left out {} answers that came from the browser's cache",
+                "left out {} responses from the browser's cache",
                 self.cached
             ));
         }
@@ -195,7 +195,7 @@ impl Sieve<'_> {
     }
 }
 
-/// Host, and port where it is not the scheme's own.
+/// Host, and port where it is not the scheme's default.
 pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port()

@@ -1,4 +1,4 @@
-//! The plan file of a journey, with comments on what was left out and guessed.
+//! The plan file of a journey, with comments on what was left out or guessed.
 
 use super::draft::{Drafted, StepDraft};
 use super::extract::ValueLocator;
@@ -22,7 +22,7 @@ pub(super) fn write(
     let mut notes = sifted.left_out.clone();
     notes.extend(recording.problems.iter().cloned());
     if !folded.has_timings {
-        notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `think: 2s` where people read".to_owned());
+        notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `think: 2s` where users read".to_owned());
     }
     if folded.resources_left_out > 0 {
         notes.push(format!(
@@ -80,7 +80,7 @@ fn header(recording: &Recording) -> String {
     }
 }
 
-/// Number of leading steps that a user takes once: up to the login, if something follows and nobody logs out.
+/// Number of leading steps that run once per user: up to the login, if steps follow and none logs out.
 fn once_ends(steps: &[StepDraft]) -> usize {
     let Some(login) = steps
         .iter()
@@ -121,14 +121,14 @@ fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> YamlNode {
     }
     let mut entries = Vec::new();
     if !once.is_empty() {
-        let note = "Each user logs in once; what follows is repeated.".to_owned();
+        let note = "Each user logs in once; the steps below are repeated.".to_owned();
         entries.push(YamlEntry::new("once", YamlNode::List(once)).with_notes([note]));
     }
     entries.push(YamlEntry::new("steps", YamlNode::List(steps)));
     YamlNode::Map(entries)
 }
 
-/// Milliseconds as people write them: to a tenth of a second, whole seconds from ten on.
+/// Milliseconds as a readable duration: to a tenth of a second, whole seconds from ten on.
 fn think_time(ms: f64) -> String {
     let seconds = ms / 1e3;
     if seconds >= 10.0 {
@@ -219,7 +219,7 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> YamlEntry {
             .fold(0.0, f64::max);
         seconds = seconds.max(2.0 * (last - first) / 1e3);
     }
-    // A day at most: a recording that was left open overnight is no reason to hold a run that long.
+    // At most a day: a recording left open overnight is no reason for such a long run.
     let minutes = (seconds.min(86_400.0) / 60.0).ceil();
     let load = YamlNode::Map(vec![
         YamlEntry::new("users", YamlNode::plain(1)),
@@ -227,7 +227,6 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> YamlEntry {
         YamlEntry::new("iterations", YamlNode::plain(1)),
     ]);
     let note =
-        "One user who goes through once; then say how many: { users: 100, within: 1m, hold: 10m }"
-            .to_owned();
+        "One user, one iteration; for more load: { users: 100, within: 1m, hold: 10m }".to_owned();
     YamlEntry::new("load", load).with_notes([note])
 }

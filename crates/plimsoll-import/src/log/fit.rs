@@ -1,6 +1,6 @@
 //! A log-normal distribution from gaps, in one pass.
 
-/// Shortest pause that counts as a person's, milliseconds: shorter ones are a browser's.
+/// Shortest gap that counts as a think time, milliseconds: shorter ones are the browser's.
 pub(super) const THINK_MIN_MS: i64 = 1_000;
 
 /// Mean and spread of logarithms (Welford's method).

@@ -1,4 +1,4 @@
-//! The formats of logs, and which one a log is in.
+//! Log formats, and their detection.
 
 mod cloudfront;
 mod combined;
@@ -13,11 +13,11 @@ use super::line::{LineError, LogEntry};
 /// How a log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFileFormat {
-    /// nginx: `combined`, with further fields behind it or without.
+    /// nginx: `combined`, with or without further fields.
     Nginx,
     /// Apache: `common`, `combined`, `vhost_combined`.
     Apache,
-    /// `HAProxy`: `option httplog`, with syslog's head or without.
+    /// `HAProxy`: `option httplog`, with or without a syslog header.
     Haproxy,
     /// Amazon `CloudFront` and other W3C logs: fields named by `#Fields:`.
     Cloudfront,
@@ -37,7 +37,7 @@ impl LogFileFormat {
         }
     }
 
-    /// The format of a line, if it is plain.
+    /// The format of a line, if it is unambiguous.
     pub fn of(line: &str) -> Option<Self> {
         let text = line.trim_start();
         if text.starts_with('{') {
@@ -49,7 +49,7 @@ impl LogFileFormat {
         if haproxy::read(line).is_ok() {
             return Some(Self::Haproxy);
         }
-        // nginx and Apache write the same; what differs is read in both.
+        // nginx and Apache use the same format; variants are parsed in both.
         combined::read(line).is_ok().then_some(Self::Nginx)
     }
 }
@@ -69,7 +69,7 @@ impl LineReader {
         }
     }
 
-    /// Reads a line; `None` for one that says nothing of a request.
+    /// Parses a line; `None` for one without a request.
     pub(crate) fn read<'a>(&mut self, line: &'a str) -> Result<Option<LogEntry<'a>>, LineError> {
         match self.format {
             LogFileFormat::Nginx | LogFileFormat::Apache => combined::read(line).map(Some),

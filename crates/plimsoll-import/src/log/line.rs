@@ -2,36 +2,36 @@
 
 use std::borrow::Cow;
 
-/// A request as a log tells it. Texts borrow from the line.
+/// A request from a log. Texts borrow from the line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogEntry<'a> {
-    /// When the request began, or, where a log only says that, ended: milliseconds since 1970.
+    /// When the request began, or ended, if the log only has that: milliseconds since 1970.
     pub at_ms: i64,
     /// Whether `at_ms` is the end of the request.
     pub is_end: bool,
-    /// How long the answer took, milliseconds.
+    /// Response time, milliseconds.
     pub lasted_ms: Option<f64>,
     /// Address of the client.
     pub address: Cow<'a, str>,
-    /// Its program, as it names itself; empty if the log does not say.
+    /// User agent; empty if the log has none.
     pub agent: Cow<'a, str>,
     /// As in HTTP.
     pub method: Cow<'a, str>,
-    /// Path and query as asked for.
+    /// Path and query as requested.
     pub path: Cow<'a, str>,
     /// Status of the answer.
     pub status: u16,
-    /// Host that was asked, where the log says it.
+    /// Requested host, where the log has it.
     pub host: Option<Cow<'a, str>>,
 }
 
-/// Why a line cannot be read.
+/// Why a line cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// Something is not where the format has it.
-    #[error("no {0}")]
+    /// A field is missing.
+    #[error("{0} is missing")]
     Missing(&'static str),
-    /// Something is there and makes no sense.
+    /// A field is invalid.
     #[error("{what} `{found}` is not valid")]
     Invalid {
         /// What.
@@ -39,10 +39,10 @@ pub enum LineError {
         /// As written, shortened.
         found: String,
     },
-    /// The line is longer than any log line is.
+    /// The line is too long.
     #[error("the line is longer than 64 KiB")]
     TooLong,
-    /// The line is no text.
+    /// The line is not text.
     #[error("the line is not UTF-8")]
     NotText,
 }
@@ -65,7 +65,7 @@ pub(crate) fn request_line(text: &str) -> Result<(&str, &str, Option<&str>), Lin
         .filter(|method| is_method(method))
         .ok_or_else(invalid)?;
     let target = words.next().ok_or_else(invalid)?;
-    // HAProxy writes a request that it cut off without its version.
+    // HAProxy logs a truncated request without its version.
     if words
         .next()
         .is_some_and(|version| !version.starts_with("HTTP/"))
@@ -77,7 +77,7 @@ pub(crate) fn request_line(text: &str) -> Result<(&str, &str, Option<&str>), Lin
     Ok((method, path, host))
 }
 
-/// Path and query, and host, of a request target; proxies are asked for whole URLs.
+/// Path and query, and host, of a request target; proxies receive whole URLs.
 pub(crate) fn origin_form(target: &str) -> Option<(&str, Option<&str>)> {
     if target.starts_with('/') {
         return Some((target, None));

@@ -1,35 +1,35 @@
-//! Which paths are asked for, with what is one of many made a hole: `/article/17` and `/article/23` are one.
+//! Requested paths, with variable segments as placeholders: `/article/17` and `/article/23` are one.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::heuristics;
 
-/// Most paths that are told apart at a time.
+/// Most paths in the table at a time.
 const PATTERNS_MAX: usize = 5_000;
-/// Values kept of the holes of a path; each kept with the same chance.
+/// Sampled values per path; each request has the same chance.
 const SAMPLE_MAX: usize = 200;
-/// Longest path that is kept, bytes.
+/// Longest path in the table, bytes.
 const PATH_LEN_MAX: usize = 2_048;
-/// So many names side by side stand for one thing of many.
+/// This many siblings are values of one placeholder.
 const SIBLINGS_MIN: usize = 30;
 
-/// A path with holes.
+/// A path with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Pattern {
     pub(super) method: String,
-    /// Literal parts; a hole stands between each two.
+    /// Literal parts; a placeholder is between each two.
     pub(super) literals: Vec<String>,
-    /// Names of the holes.
+    /// Names of the placeholders.
     pub(super) names: Vec<String>,
 }
 
-/// What is known of a path.
+/// Statistics of a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathStats {
     pub(super) count: u64,
-    /// Answers of 400 and more, or none.
+    /// Responses of 400 and more, or none.
     pub(super) bad: u64,
-    /// Values of the holes, a sample of all.
+    /// Values of the placeholders, a sample of all.
     pub(super) sample: Vec<Vec<String>>,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct PathStats {
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     table: HashMap<Pattern, PathStats>,
-    /// Requests of paths that were too rare or too long to be kept.
+    /// Requests for paths that were too rare or too long for the table.
     pub(super) rare: u64,
-    /// Parameters left out because they carry secrets.
+    /// Parameters left out because they are secret.
     pub(super) secrets: u64,
     random: Random,
 }
@@ -70,7 +70,7 @@ impl Paths {
         }
     }
 
-    /// The paths, the most frequent first; names side by side that are one of many are drawn together.
+    /// The paths, the most frequent first; siblings are merged into one with a placeholder.
     pub(super) fn ranked(mut self) -> (Vec<(Pattern, PathStats)>, u64) {
         self.merge_siblings();
         let mut ranked: Vec<_> = self.table.into_iter().collect();
@@ -143,7 +143,7 @@ impl Paths {
         });
     }
 
-    /// Paths that differ in their last segment only, and are many, become one with a hole.
+    /// Many paths that differ only in their last segment become one with a placeholder.
     fn merge_siblings(&mut self) {
         let mut families: BTreeMap<(String, String), Vec<Pattern>> = BTreeMap::new();
         for pattern in self.table.keys() {
@@ -179,7 +179,7 @@ impl Paths {
                 .collect();
             let stat = self.table.entry(merged).or_default();
             let total: u64 = removed.iter().map(|(_, child)| child.count).sum::<u64>() + stat.count;
-            // What was sampled before keeps its share beside the newcomers.
+            // Sampled values keep their share beside new ones.
             let kept = usize::try_from(SAMPLE_MAX as u64 * stat.count / total.max(1))
                 .unwrap_or(SAMPLE_MAX);
             stat.sample.truncate(kept.max(1));
@@ -220,7 +220,7 @@ impl Pattern {
         self.literals.push(String::new());
     }
 
-    /// Folder and last name of a path without holes and query.
+    /// Folder and last name of a path without placeholders and query.
     fn parent(&self) -> Option<(&str, &str)> {
         let [path] = self.literals.as_slice() else {
             return None;
@@ -233,7 +233,7 @@ impl Pattern {
         (!name.is_empty()).then_some((parent, name))
     }
 
-    /// Whether browsers ask for it because of a page.
+    /// Whether browsers request it as a resource of a page.
     pub(super) fn is_asset(&self) -> bool {
         self.literals.last().is_some_and(|last| {
             let path = self.literals.concat();
@@ -260,7 +260,7 @@ impl Pattern {
     }
 }
 
-/// Whether a segment stands for one thing of many.
+/// Whether a segment is a variable value.
 fn is_variable_segment(segment: &str) -> bool {
     if segment.is_empty() || is_asset(segment) {
         return false;
@@ -269,7 +269,7 @@ fn is_variable_segment(segment: &str) -> bool {
     digits == segment.len() || digits >= 4 || heuristics::is_id_segment(segment)
 }
 
-/// Whether a path ends as files of pages do.
+/// Whether a path has the extension of a resource.
 pub(super) fn is_asset(path: &str) -> bool {
     const ENDINGS: [&str; 26] = [
         "css",

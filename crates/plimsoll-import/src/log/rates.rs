@@ -1,8 +1,8 @@
-//! How many pages are asked for in each minute.
+//! Pages requested per minute.
 
 use std::collections::BTreeMap;
 
-/// Most minutes that are kept: two years.
+/// Most minutes stored: two years.
 const MINUTES_MAX: usize = 2 * 366 * 1440;
 /// Most phases that are written.
 const PHASES_MAX: usize = 120;
@@ -13,11 +13,11 @@ pub(super) struct Rates {
     minutes: BTreeMap<i64, u64>,
     first_ms: Option<i64>,
     last_ms: Option<i64>,
-    /// Requests outside the longest time that is kept.
+    /// Requests outside the longest stored time.
     pub(super) beyond: u64,
 }
 
-/// A stretch of equal length with its pages.
+/// A segment of equal length with its pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) pages: u64,
@@ -61,12 +61,12 @@ impl Rates {
         }
         let (_, last) = best?;
         let (first_ms, last_ms) = self.span()?;
-        // An hour that would begin before the log begins with it.
+        // An hour that would begin before the log starts with it.
         let start = ((last - 59) * 60_000).max(first_ms.div_euclid(60_000) * 60_000);
         Some((start, (start + 3_600_000).min(last_ms + 1_000)))
     }
 
-    /// Stretches from `from_ms` to `to_ms`, as few as tell minutes apart where that is possible.
+    /// Segments from `from_ms` to `to_ms`, as few as still resolve minutes where that is possible.
     pub(super) fn stretches(&self, from_ms: i64, to_ms: i64) -> Vec<Stretch> {
         let first = from_ms.div_euclid(60_000);
         let minutes = usize::try_from(to_ms.div_euclid(60_000) - first + 1).unwrap_or(1);

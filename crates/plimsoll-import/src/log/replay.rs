@@ -1,6 +1,6 @@
-//! The requests of a log again, in their order and with their gaps.
+//! Replays the requests of a log, in their order and with their gaps.
 //!
-//! Most logs tell moments to the second, so the requests of a second are spread evenly over it; seconds keep their
+//! Most logs have timestamps in seconds, so the requests of a second are spread evenly over it; seconds keep their
 //! places. Each arrival takes the next row of a list of paths.
 
 use jiff::Timestamp;
@@ -13,22 +13,22 @@ use crate::Imported;
 use crate::heuristics;
 use crate::yaml::{self, YamlEntry, YamlNode};
 
-/// Longest stretch of a log that is repeated, seconds.
+/// Longest part of a log that is replayed, seconds.
 const SECONDS_MAX: i64 = 86_400;
-/// Most rows that stand in the plan itself.
+/// Most rows in the plan itself.
 pub(crate) const ROWS_INLINE_MAX: usize = 20_000;
 
-/// How a log is repeated.
+/// Options of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
-    /// How many times faster than it was; above 0.
+    /// Speed-up factor; above 0.
     pub speed: f64,
     /// File of the rows, as the plan names it; `None` writes them into the plan.
     pub rows: Option<String>,
 }
 
 impl Replay {
-    /// A moment as people read it, in UTC.
+    /// A moment in readable form, UTC.
     pub(super) fn moment(ms: i64) -> String {
         Timestamp::from_millisecond(ms).map_or_else(
             |_| format!("{ms} ms"),
@@ -37,7 +37,7 @@ impl Replay {
     }
 }
 
-/// Takes the lines of a log a second time, for a repetition.
+/// Takes the lines of a log a second time, for a replay.
 #[derive(Debug)]
 pub struct ReplayRows {
     replay: Replay,
@@ -55,10 +55,10 @@ pub struct ReplayRows {
 }
 
 impl ReplayRows {
-    /// Repeats what `tally` has gone through; its window says which part.
+    /// Replays the log of `tally`, within its window.
     ///
     /// # Errors
-    /// When the log holds no page that could be repeated.
+    /// When the log has no page that could be replayed.
     pub fn new(tally: &LogTally, replay: Replay) -> Result<Self, LogError> {
         let nothing = |reason: &str| LogError::NothingUsable {
             lines: tally.read,
@@ -66,11 +66,11 @@ impl ReplayRows {
         };
         let (from_ms, to_ms) = tally
             .window()
-            .ok_or_else(|| nothing("no page was answered"))?;
+            .ok_or_else(|| nothing("no page has a successful response"))?;
         let format = tally.format().ok_or(LogError::Empty)?;
         if to_ms - from_ms > SECONDS_MAX * 1000 {
             return Err(nothing(
-                "the log is longer than a day: take its busiest hour with --window busiest-hour, or a part of the file",
+                "the log is longer than a day: use its busiest hour with --window busiest-hour, or cut the file",
             ));
         }
         let mut notes = Vec::new();
@@ -89,7 +89,7 @@ impl ReplayRows {
         })
     }
 
-    /// Takes one line; returns the row to write where rows have a file of their own.
+    /// Takes one line; returns the row where rows have a file of their own.
     pub fn take(&mut self, line: &[u8]) -> Option<String> {
         let text = std::str::from_utf8(line)
             .ok()?
@@ -139,7 +139,7 @@ impl ReplayRows {
     /// Makes the plan.
     ///
     /// # Errors
-    /// When no request could be repeated, or they are too many to stand in the plan.
+    /// When no request could be replayed, or there are too many for the plan.
     pub fn finish(mut self) -> Result<Imported, LogError> {
         let unusable = |reason: String| LogError::NothingUsable {
             lines: self.count + self.left_out + self.overflow,
@@ -147,23 +147,23 @@ impl ReplayRows {
         };
         if self.overflow > 0 {
             return Err(unusable(format!(
-                "{} requests are more than {ROWS_INLINE_MAX}, too many for the plan itself: give them a file with --rows FILE.csv",
+                "{} requests do not fit into the plan (at most {ROWS_INLINE_MAX}): write them to a file with --rows FILE.csv",
                 self.count + self.overflow
             )));
         }
         if self.count == 0 {
             return Err(unusable(
-                "none was answered well and changes nothing".to_owned(),
+                "none has both a safe method and a successful response".to_owned(),
             ));
         }
         if self.left_out > 0 {
             self.notes.push(format!(
-                "left out {} requests that change things or were not answered well",
+                "left out {} requests with unsafe methods or without a successful response",
                 self.left_out
             ));
         }
         let mut top = vec![format!(
-            "{} requests of a log again, from {} to {}, at {} times their speed.",
+            "Replay of {} requests of a log, from {} to {}, at {} times their speed.",
             self.count,
             Replay::moment(self.from_ms),
             Replay::moment(self.to_ms),
@@ -184,8 +184,7 @@ impl ReplayRows {
                 YamlEntry::new("replay", YamlNode::text(file)),
                 YamlEntry::new("speed", YamlNode::text(format!("{}x", self.replay.speed))),
             ]);
-            let note =
-                "Also `window: busiest hour`; the file has the columns at (seconds) and path.";
+            let note = "Alternative: `window: busiest hour`. The file has the columns at (seconds) and path.";
             return vec![
                 target,
                 YamlEntry::new("load", load).with_notes([note.to_owned()]),
@@ -223,7 +222,7 @@ impl ReplayRows {
         ]
     }
 
-    /// Seconds of the log with equal counts side by side are one phase.
+    /// Consecutive seconds with equal counts are one phase.
     fn phases(&self) -> Vec<YamlNode> {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for &count in &self.seconds {
@@ -256,7 +255,7 @@ impl ReplayRows {
     }
 }
 
-/// The path without parameters that carry secrets.
+/// The path without secret parameters.
 fn without_secrets(path: &str) -> String {
     let (start, query) = path.split_once('?').unwrap_or((path, ""));
     let start = heuristics::path_without_secrets(start);

@@ -1,4 +1,4 @@
-//! Visits: requests of one address and program with gaps below half an hour.
+//! Visits: requests of one address and user agent with gaps below half an hour.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,10 +7,10 @@ use super::fit::LogNormal;
 
 /// Longest gap within a visit, milliseconds.
 const GAP_MAX_MS: i64 = 30 * 60_000;
-/// Most visits that are open at a time; beyond it those that were quiet longest end.
+/// Most open visits; above it those idle longest end.
 const OPEN_MAX: usize = 100_000;
 
-/// A visit that may go on.
+/// An open visit.
 #[derive(Clone, Copy, Debug)]
 struct OpenSession {
     /// End of its last page, milliseconds.
@@ -18,7 +18,7 @@ struct OpenSession {
     pages: u32,
 }
 
-/// What is known of all visits.
+/// Statistics of all visits.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     open: HashMap<u64, OpenSession>,
@@ -104,7 +104,7 @@ impl Sessions {
     fn evict(&mut self, now_ms: i64) {
         let mut moments: Vec<i64> = self.open.values().map(|open| open.busy_until_ms).collect();
         moments.sort_unstable();
-        // A quarter goes at once, so that this is rare; what is over for good goes anyway.
+        // A quarter ends at once, so that this is rare; expired ones end anyway.
         let before = moments[moments.len() / 4].max(now_ms.saturating_sub(GAP_MAX_MS));
         let over: Vec<(u64, u32)> = self
             .open

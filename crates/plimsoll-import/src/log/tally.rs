@@ -1,4 +1,4 @@
-//! Goes through a log line by line and keeps what the plan needs.
+//! Processes a log line by line and collects what the plan needs.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,34 @@ use super::sessions::Sessions;
 
 /// Longest line that is read, bytes.
 const LINE_LEN_MAX: usize = 64 << 10;
-/// Lines without a format that are remembered until one is known.
+/// Lines buffered until the format is known.
 const SHOWN_MAX: usize = 3;
 /// Hosts that are counted.
 const HOSTS_MAX: usize = 1_000;
 
-/// What the log does not say.
+/// Options that the log does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Its format; `None` takes that of the first line whose format is plain.
+    /// Its format; `None` detects it from the first unambiguous line.
     pub format: Option<LogFileFormat>,
     /// The site's URL.
     pub target: Option<String>,
-    /// Take requests of methods that change things too; without their bodies, which no log holds.
+    /// Include requests with unsafe methods; without their bodies, which a log does not contain.
     pub with_unsafe: bool,
-    /// Take the load of the busiest hour instead of the whole log's.
+    /// Use the load of the busiest hour instead of the whole log's.
     pub busiest_hour: bool,
 }
 
-/// Lines that could not be read.
+/// Unreadable lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreadable {
     /// How many.
     pub count: u64,
-    /// Number of the line, from 1, and fault of the first ones.
+    /// Number of the line, from 1, and error of the first ones.
     pub first: Vec<(u64, LineError)>,
 }
 
-/// What was learnt of the lines so far.
+/// Statistics of the lines so far.
 #[derive(Debug)]
 pub struct LogTally {
     pub(super) options: Options,
@@ -52,13 +52,13 @@ pub struct LogTally {
     pub(super) pages: u64,
     pub(super) assets: u64,
     pub(super) unsafe_methods: BTreeMap<String, u64>,
-    /// Requests that were answered well, and hosts that these name.
+    /// Requests with a successful response, and their hosts.
     pub(super) good: u64,
     pub(super) hosts: BTreeMap<String, u64>,
 }
 
 impl LogTally {
-    /// Nothing is known yet.
+    /// Empty statistics.
     pub fn new(options: Options) -> Self {
         Self {
             reader: options.format.map(LineReader::new),
@@ -126,7 +126,7 @@ impl LogTally {
         }
         let read = match &mut self.reader {
             Some(reader) => reader.read(text),
-            // No format fits: the fault of the most usual one is told.
+            // No format fits: the error of the most common one is reported.
             None => LineReader::new(LogFileFormat::Nginx).read(text),
         };
         match read {
@@ -186,7 +186,7 @@ impl LogTally {
     }
 }
 
-/// How long an answer took; a value that would be longer than any visit is not believed.
+/// A response time; implausibly long values are dropped.
 fn lasted_ms(line: &LogEntry<'_>) -> i64 {
     let ms = line.lasted_ms.unwrap_or(0.0);
     #[expect(clippy::cast_possible_truncation, reason = "below the bound")]
@@ -195,7 +195,7 @@ fn lasted_ms(line: &LogEntry<'_>) -> i64 {
     } else {
         0
     };
-    // Below the resolution of most logs it says nothing.
+    // Below the resolution of most logs.
     if ms < THINK_MIN_MS / 1000 { 0 } else { ms }
 }
 

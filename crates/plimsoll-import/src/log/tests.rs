@@ -17,7 +17,7 @@ fn line(second: u32, address: &str, request: &str, status: u16) -> String {
     )
 }
 
-/// Three visits of three pages 20 s apart, each page with a style; noise around them.
+/// Three visits of three pages 20 s apart, each page with a style sheet; noise around them.
 fn morning() -> Vec<String> {
     let mut lines = Vec::new();
     for visit in 0..3_u32 {
@@ -45,12 +45,12 @@ fn visits_mix_and_load_of_a_log() {
     assert_eq!(tally.unreadable().count, 1);
     assert_eq!(
         tally.unreadable().first,
-        [(21, LineError::Missing("moment in brackets"))]
+        [(21, LineError::Missing("timestamp in brackets"))]
     );
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }
 
-/// The plan would load somebody else's site.
+/// The plan would load a foreign site.
 #[test]
 fn strangers_who_look_for_an_open_proxy_do_not_name_the_site() {
     let target = |stranger: String| {
@@ -70,7 +70,7 @@ fn strangers_who_look_for_an_open_proxy_do_not_name_the_site() {
             format!("target: {}", super::write::TARGET_UNKNOWN)
         );
     }
-    // HAProxy writes whole URLs for HTTP/2: then many name it.
+    // HAProxy logs whole URLs for HTTP/2: then many requests name the host.
     let mut lines = morning();
     lines.extend((0..4).map(|at| line(3900 + at, "10.0.0.8", "GET https://site.example/a", 200)));
     let imported = tally(Options::default(), &lines).finish().unwrap();
@@ -135,7 +135,7 @@ fn a_log_that_says_nothing_is_an_error_with_its_remedy() {
     assert!(error_text(&[]).contains("empty"));
     let unreadable = error_text(&["x".to_owned(), "y".to_owned()]);
     assert!(
-        unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: no moment"),
+        unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: timestamp"),
         "{unreadable}"
     );
     assert!(error_text(&[line(1, "10.0.0.1", "POST /a", 200)]).contains("--with-unsafe"));

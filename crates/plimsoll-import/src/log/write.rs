@@ -11,10 +11,10 @@ use crate::Imported;
 use crate::heuristics;
 use crate::yaml::{self, YamlEntry, YamlItem, YamlNode};
 
-/// Most paths that a plan asks for.
+/// Most paths in a plan.
 const PATHS_MAX: usize = 200;
-/// Stands for a site that the log does not name.
-/// A host that less than one of so many requests names is not the site: anybody can ask for a whole URL of anywhere.
+/// Placeholder for an unknown site.
+/// A host named by less than one in this many requests is not the site: any client can request a whole URL of any host.
 const HOST_SHARE_MIN: u64 = 10;
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
@@ -29,13 +29,13 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     if pages.is_empty() {
         return Err(LogError::NothingUsable {
             lines: tally.read,
-            reason: "every path was answered by an error, or is a file of a page".to_owned(),
+            reason: "every path was answered with an error, or is a file of a page".to_owned(),
         });
     }
     let Some((summary, (from_ms, to_ms))) = summary.zip(window) else {
         return Err(LogError::NothingUsable {
             lines: tally.read,
-            reason: "no page was answered".to_owned(),
+            reason: "no page has a successful response".to_owned(),
         });
     };
     let mut feeds = Feeds::default();
@@ -50,9 +50,8 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     ];
     if !feeds.entries.is_empty() {
         entries.push(
-            YamlEntry::new("data", YamlNode::Map(feeds.entries)).with_notes([
-                "Values that the log holds, each as often as it is asked for.".to_owned(),
-            ]),
+            YamlEntry::new("data", YamlNode::Map(feeds.entries))
+                .with_notes(["Values from the log, each as frequent as in the log.".to_owned()]),
         );
     }
     let stretches = tally.rates.stretches(from_ms, to_ms);
@@ -77,7 +76,7 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     })
 }
 
-/// Why there is nothing to write.
+/// Fails when there is nothing to write.
 fn check_usable(tally: &LogTally) -> Result<(), LogError> {
     if tally.read > 0 && tally.pages + tally.assets > 0 {
         return Ok(());
@@ -85,10 +84,10 @@ fn check_usable(tally: &LogTally) -> Result<(), LogError> {
     if tally.read > 0 {
         let methods: Vec<&str> = tally.unsafe_methods.keys().map(String::as_str).collect();
         let reason = if methods.is_empty() {
-            "every one was answered by an error".to_owned()
+            "all were answered with an error".to_owned()
         } else {
             format!(
-                "they change things ({}); take them in with --with-unsafe",
+                "their methods are unsafe ({}); include them with --with-unsafe",
                 methods.join(", ")
             )
         };
@@ -120,38 +119,38 @@ impl LogTally {
                 .map(|(method, count)| format!("{method} {count}"))
                 .collect();
             notes.push(if self.options.with_unsafe {
-                format!("requests that change things are in, without their bodies, which no log holds: {}", named.join(", "))
+                format!("requests with unsafe methods are included without their bodies, which a log does not contain: {}", named.join(", "))
             } else {
-                format!("left out {changing} requests that change things: {} (take them in with --with-unsafe)", named.join(", "))
+                format!("left out {changing} requests with unsafe methods: {} (include them with --with-unsafe)", named.join(", "))
             });
         }
         if self.paths.secrets > 0 {
             notes.push(format!(
-                "left out {} query parameters whose names say that they are secrets",
+                "left out {} query parameters whose names mark them as secrets",
                 self.paths.secrets
             ));
         }
         if self.rates.beyond > 0 {
             notes.push(format!(
-                "left out {} requests beyond two years of minutes",
+                "left out {} requests outside a span of two years",
                 self.rates.beyond
             ));
         }
         notes
     }
 
-    /// The site: as told, else the host that the log names most.
+    /// The site: from the options, else the most frequent host of the log.
     pub(super) fn target(&self, notes: &mut Vec<String>) -> String {
         if let Some(target) = &self.options.target {
             return target.clone();
         }
         let Some((host, count)) = self.hosts.iter().max_by_key(|&(_, count)| *count) else {
-            notes.push("the log does not name the site: give it with --target URL".to_owned());
+            notes.push("the log does not name the site: set it with --target URL".to_owned());
             return TARGET_UNKNOWN.to_owned();
         };
         if count * HOST_SHARE_MIN < self.good {
             notes.push(format!(
-                "the site is not known: {host} is named by {count} of {} requests, as strangers do who look for an open proxy; give it with --target URL",
+                "the site is unknown: {host} is named by only {count} of {} requests, as scanners for open proxies do; set it with --target URL",
                 self.good
             ));
             return TARGET_UNKNOWN.to_owned();
@@ -159,7 +158,7 @@ impl LogTally {
         if self.hosts.len() > 1 {
             let others = self.hosts.len() - 1;
             notes.push(format!(
-                "the log names {others} more hosts than {host} ({count} requests): all are asked for there; give the right one with --target URL"
+                "the log names {others} hosts besides {host} ({count} requests): all requests go to {host}; set another with --target URL"
             ));
         }
         let scheme = if host.contains(':') { "http" } else { "https" };
@@ -169,7 +168,7 @@ impl LogTally {
 
 type Ranked = Vec<(Pattern, PathStats)>;
 
-/// The most frequent paths that were answered, pages and files of pages apart.
+/// The most frequent successful paths, pages and resources separately.
 fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked) {
     let total: u64 = ranked.iter().map(|(_, stat)| stat.count).sum::<u64>() + rare;
     let (bad, good): (Ranked, Ranked) = ranked
@@ -178,7 +177,7 @@ fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked
     let bad_count: u64 = bad.iter().map(|(_, stat)| stat.count).sum();
     if bad_count > 0 {
         notes.push(format!(
-            "left out {bad_count} requests for {} paths that were mostly answered by an error or not at all",
+            "left out {bad_count} requests for {} paths that mostly had an error or no response",
             bad.len()
         ));
     }
@@ -193,7 +192,7 @@ fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked
         .partition(|(pattern, _)| !pattern.is_asset())
 }
 
-/// Pages of a visit, as a whole number.
+/// Pages per visit, as a whole number.
 fn iterations(summary: Summary) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -224,12 +223,12 @@ fn visit(
             ]),
         )]);
         steps.push(YamlItem {
-            notes: vec![format!("Fitted to {} gaps of a second and more within visits: median, and spread of the logarithm.", tally.sessions.thinks.count())],
+            notes: vec![format!("Fitted to {} gaps of at least one second within visits: median, and spread of the logarithm.", tally.sessions.thinks.count())],
             value: YamlNode::Map(vec![YamlEntry::new("think", think)]),
         });
     }
     let lengths = format!(
-        "Pages of a visit: mean {:.2}, half of the visits have at most {}, nine of ten at most {}.",
+        "Pages per visit: mean {:.2}; half of the visits have at most {}, nine of ten at most {}.",
         summary.pages_mean, summary.pages_median, summary.pages_p90
     );
     YamlNode::Map(vec![
@@ -238,7 +237,7 @@ fn visit(
     ])
 }
 
-/// One of the paths, by how often each is asked for.
+/// One of the paths, by frequency.
 fn ways(ranked: &Ranked, feeds: &mut Feeds) -> YamlItem {
     if let [(pattern, stat)] = ranked.as_slice() {
         return YamlItem::from(request(pattern, stat, feeds));
@@ -253,11 +252,11 @@ fn ways(ranked: &Ranked, feeds: &mut Feeds) -> YamlItem {
     YamlItem::from(YamlNode::Map(vec![YamlEntry::new("choose", list)]))
 }
 
-/// The files that a page brings with it.
+/// The resources of a page.
 fn files(tally: &LogTally, assets: &Ranked, feeds: &mut Feeds) -> YamlItem {
     let mean = tally.assets as f64 / tally.pages.max(1) as f64;
     let choice = ways(assets, feeds);
-    let note = format!("Files that a page brings with it: {mean:.2} for each.");
+    let note = format!("Files per page: {mean:.2}.");
     let value = if mean < 1.0 {
         let way = |weight: f64, steps: YamlNode| {
             YamlNode::Map(vec![
@@ -302,7 +301,7 @@ fn request(pattern: &Pattern, stat: &PathStats, feeds: &mut Feeds) -> YamlNode {
     YamlNode::Map(entries)
 }
 
-/// Lists of values of holes.
+/// Lists of placeholder values.
 #[derive(Default)]
 struct Feeds {
     entries: Vec<YamlEntry>,
@@ -310,7 +309,7 @@ struct Feeds {
 }
 
 impl Feeds {
-    /// The URL with a hole for each value that varies; the values become a list.
+    /// The URL with a placeholder for each variable value; the values become a list.
     fn url(&mut self, pattern: &Pattern, stat: &PathStats) -> String {
         let varies: Vec<bool> = (0..pattern.names.len())
             .map(|at| {
@@ -414,7 +413,7 @@ fn load(
         "the log"
     };
     let comment = format!(
-        "Visitors that come, from {} to {}: the pages of {what}, divided by those of a visit.",
+        "Arriving users, from {} to {}: pages of {what}, divided by pages per visit.",
         Replay::moment(from_ms),
         Replay::moment(to_ms)
     );
@@ -425,7 +424,7 @@ fn load(
     .with_notes([comment])
 }
 
-/// Arrivals per second as people write them.
+/// Arrivals per second in readable form.
 pub(super) fn rate(per_second: f64) -> String {
     let (value, unit) = if per_second >= 1.0 || per_second <= 0.0 {
         (per_second, "s")

@@ -370,7 +370,7 @@ fn data_that_must_suffice_voids_the_run_when_it_does_not() {
     let ending = finished.run.ending.as_ref().unwrap();
     assert_eq!(ending.verdict, Verdict::Void);
     assert!(
-        watcher.notes[0].contains("the 2 rows of the data row have run out"),
+        watcher.notes[0].contains("all 2 rows of the data row are used"),
         "{watcher:?}"
     );
     assert!(finished.run.windows.len() < 5);

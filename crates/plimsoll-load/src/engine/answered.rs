@@ -1,4 +1,4 @@
-//! Complete answers to users: judged, and their connections kept or not.
+//! Complete responses to users: judged, and their connections returned to keep-alive or closed.
 
 use plimsoll_model::outcome::Outcome;
 
@@ -7,17 +7,17 @@ use crate::list::NONE;
 use crate::multiplex::AnswerHead;
 use crate::virtual_users::{AnswerContext, AnswerVerdict};
 
-/// A call whose answer was judged.
+/// A call whose response was judged.
 pub(super) struct EvaluatedAnswer {
     pub(super) verdict: AnswerVerdict,
     pub(super) status: u16,
     pub(super) once: bool,
-    /// Where it goes next.
+    /// Where it is redirected.
     pub(super) origin: u16,
 }
 
 impl Engine {
-    /// Judges an answer to a user; `None` when nobody asked.
+    /// Judges a response to a user; `None` when no request is pending.
     pub(super) fn evaluate_answer(
         &mut self,
         id: u32,
@@ -43,7 +43,7 @@ impl Engine {
         })
     }
 
-    /// An answer to a user is complete.
+    /// A response to a user is complete.
     pub(super) fn complete_call(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
         let connection = &mut self.connections[id as usize];
         let request_id = connection.request;
@@ -73,7 +73,7 @@ impl Engine {
                     self.recorder.answered(evaluated.status, now);
                 }
                 connection.request = NONE;
-                // Before its user goes on, who may use it again at once.
+                // Before its user continues, who may reuse the connection at once.
                 self.free_line(id, kept, peer_closed, now);
                 self.end_request(request_id, outcome, now);
             }

@@ -1,4 +1,4 @@
-//! Arrivals: taken up when due, sent on a free connection, on a new one, or made to wait.
+//! Arrivals: sent when due, on a free connection or a new one, or queued for one.
 
 use plimsoll_model::outcome::Outcome;
 
@@ -8,7 +8,7 @@ use crate::due::ScheduledArrival;
 use crate::list::NONE;
 
 impl Engine {
-    /// Takes up what is due at `now`. Whether more may be due at once.
+    /// Handles arrivals due at `now`. Returns whether more may be due at once.
     pub(super) fn take_up(&mut self, now: u64) -> bool {
         let release = now - now % self.prepared.tick_ns;
         let mut now = now;
@@ -19,7 +19,7 @@ impl Engine {
                 return false;
             };
             self.arrive(due, now);
-            // Each send takes some microseconds, which belong to the lag of the next.
+            // Each send takes some microseconds, which count towards the lag of the next.
             now = self.clock.now();
         }
         true
@@ -33,7 +33,7 @@ impl Engine {
         }
         self.recorder.offered(due.at, now);
         if due.at.saturating_add(self.prepared.timeout_ns) <= now {
-            // A generator this far behind has nothing to tell the target any more.
+            // A generator this far behind drops the request instead of sending it late.
             self.recorder.drop_at_once(due.at, now);
             self.handshake_failed(Outcome::Dropped);
             return self.scheduler.user_is_done(due.user, now, true);
@@ -45,7 +45,7 @@ impl Engine {
         self.dispatch(id, now);
     }
 
-    /// Sends a request, on the connection of its user or on a free one; opens one; or lets it wait.
+    /// Sends a request on its user's connection or a free one; opens a connection; or queues the request.
     #[inline]
     pub(super) fn dispatch(&mut self, id: u32, now: u64) {
         let request = &self.requests[id as usize];
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Lets a request wait for a connection, within the limit.
+    /// Queues a request for a connection, within the limit.
     pub(super) fn wait(&mut self, id: u32, now: u64) {
         if self.waiting.len() >= self.prepared.waiting_max {
             return self.end_request(id, Outcome::Dropped, now);
@@ -76,21 +76,21 @@ impl Engine {
         self.recorder.waiting += 1;
     }
 
-    /// Takes the request that waits longest.
+    /// Takes the request that has waited longest.
     pub(super) fn pop_waiting(&mut self) -> Option<u32> {
         let id = self.waiting.first()?;
         self.leave_waiting(id);
         Some(id)
     }
 
-    /// A request waits no longer for a connection.
+    /// Removes a request from the queue for a connection.
     pub(super) fn leave_waiting(&mut self, id: u32) {
         self.waiting.remove(&mut self.requests, id);
         self.requests[id as usize].waiting = false;
         self.recorder.waiting -= 1;
     }
 
-    /// Opens connections for waiting requests as far as there is room.
+    /// Opens connections for queued requests within the limits.
     pub(super) fn serve_waiting(&mut self, now: u64) {
         while self.has_capacity() {
             let Some(id) = self.pop_waiting() else { return };

@@ -1,4 +1,4 @@
-//! Users who come back from the load before, and those who go away for the next.
+//! Session carry-over: users who resume from the previous load, and users who are saved for the next.
 
 use std::collections::HashSet;
 
@@ -8,21 +8,21 @@ use rand::RngExt as _;
 use super::Engine;
 use crate::session_carry_over::LoopCarryOver;
 
-/// How users come back.
+/// How users resume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returns {
-    /// Time from the start in which newcomers come.
+    /// Time from the start over which new users arrive.
     pub(crate) within_ns: u64,
-    /// Of the choice of journeys.
+    /// Seed of the choice of journeys.
     pub(crate) seed: Seed,
 }
 
-/// Shortest time over which those come back who were waiting for an answer: they must not come as one.
+/// Shortest time over which users who were waiting for a response resume: they must not arrive in one burst.
 const SPREAD_MIN_NS: u64 = 1_000_000_000;
 
 impl Engine {
-    /// Those who are wanted come back: who was thinking thinks to the end, who was waiting goes on at some moment of the
-    /// time in which newcomers come.
+    /// Resumes the wanted users: a thinking user finishes the think time; a waiting user continues at a random moment
+    /// within the time in which new users arrive.
     pub(super) fn restore_users(&mut self, start_ns: u64) {
         let Some(Returns { within_ns, .. }) = self.returns else {
             return;
@@ -53,7 +53,7 @@ impl Engine {
         self.recorder.users = virtual_users.users.len() as u64;
     }
 
-    /// Who may come back to another load, at the end of this one.
+    /// Saves the users who may resume in another load, at the end of this one.
     pub(super) fn suspend_users(&mut self, end_ns: u64) -> LoopCarryOver {
         let (Some(people), Some(virtual_users)) =
             (self.scheduler.people(), &mut self.virtual_users)
@@ -66,8 +66,8 @@ impl Engine {
         virtual_users.suspend(end_ns, &people.pauses(end_ns))
     }
 
-    /// A request of a user has failed. An answer that is not the target's own failure may mean that its session is over:
-    /// a redirect to the login, a 403, a page without what was expected.
+    /// A user's request has failed. A response that is not the target's own failure may mean that the session expired:
+    /// a redirect to the login, a 403, a page without the expected content.
     pub(super) fn doubt(&mut self, user: u32, status: u16) {
         if (1..500).contains(&status) {
             self.virtual_users().users[user as usize].in_doubt = true;

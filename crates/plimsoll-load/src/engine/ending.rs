@@ -1,4 +1,4 @@
-//! The end of a request: it leaves all lists, is counted once, and its user goes on.
+//! The end of a request: it leaves all lists, is counted once, and its user continues.
 
 use plimsoll_model::outcome::Outcome;
 
@@ -7,7 +7,7 @@ use crate::connection::UNSENT;
 use crate::recorder::RequestEnd;
 
 impl Engine {
-    /// Counts the end of a request. Its connection, if any, is the caller's care.
+    /// Counts the end of a request. The caller handles its connection, if any.
     #[inline]
     pub(super) fn end_request(&mut self, id: u32, outcome: Outcome, now: u64) {
         if self.requests[id as usize].waiting {

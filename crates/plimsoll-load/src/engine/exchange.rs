@@ -1,4 +1,4 @@
-//! The exchange: a request written, its answer read, its end counted.
+//! The exchange: a request is written, its response read, its end counted.
 
 use std::io::IoSlice;
 
@@ -20,14 +20,14 @@ use crate::list::NONE;
 use crate::prepared_load::PreparedLoad;
 use crate::rx_timestamp::RxTimestampReader;
 
-/// Bytes asked for while the head is still to come. An answer within it takes one read; the rest of a longer one can
+/// Bytes requested while the head is incomplete. A response within it takes one read; the rest of a longer one can
 /// be skipped.
 const FIRST_READ_LEN: usize = 16 * 1024;
 
-/// Rest of a body from which on it is skipped rather than read, bytes.
+/// Remaining body length from which on it is skipped rather than read, bytes.
 const SKIPPED_LEN_MIN: u64 = 4096;
 
-/// Full buffers read from one connection before the others have their turn.
+/// Full buffers read from one connection before other connections are served.
 pub(super) const READS_MAX: usize = 16;
 
 impl Engine {
@@ -59,7 +59,7 @@ impl Engine {
         self.write(id, now);
     }
 
-    /// Writes what is left of a request. Whether the connection still stands.
+    /// Writes the rest of a request. Returns whether the connection is still open.
     #[inline]
     fn write(&mut self, id: u32, now: u64) -> bool {
         let connection = &mut self.connections[id as usize];
@@ -105,7 +105,7 @@ impl Engine {
                     return;
                 }
             } else if let Some(session) = &mut connection.tls {
-                // A handshake that did not fit the socket. A broken socket shows when it is read.
+                // Handshake bytes that did not fit the socket. A broken socket shows when it is read.
                 let _ = session.flush(&connection.socket);
             }
         }
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Reads what has come. `ended` says that the target will send nothing after it.
+    /// Reads available bytes. `ended` means that the target closed its side.
     #[inline]
     pub(super) fn read(&mut self, id: u32, ended: bool) {
         let generation = self.connections[id as usize].generation;
@@ -150,7 +150,7 @@ impl Engine {
                 return;
             }
             match taken {
-                // A short read has emptied the socket, and its next byte is a new edge.
+                // A short read has emptied the socket; its next byte triggers a new edge.
                 FeedOutcome::More if count < asked && !ended => return,
                 FeedOutcome::More => {}
                 FeedOutcome::Complete { exactly } => {
@@ -165,7 +165,7 @@ impl Engine {
         self.read_later(id);
     }
 
-    /// Takes `count` bytes of the buffer as they are.
+    /// Processes `count` bytes of the buffer without TLS.
     #[inline]
     fn take(&mut self, id: u32, count: usize) -> FeedOutcome {
         self.recorder.current().window.bytes_in += count as u64;
@@ -179,7 +179,7 @@ impl Engine {
         intake.feed(connection, &self.buffer[..count])
     }
 
-    /// Takes `count` bytes of a body that the kernel has thrown away.
+    /// Accounts for `count` body bytes that the kernel discarded.
     fn skip(&mut self, id: u32, count: usize) -> FeedOutcome {
         self.recorder.current().window.bytes_in += count as u64;
         let connection = &mut self.connections[id as usize];
@@ -194,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// Decrypts `count` bytes of the buffer, and takes what they hold.
+    /// Decrypts `count` bytes of the buffer, and processes the plaintext.
     fn take_secure(&mut self, id: u32, count: usize) -> FeedOutcome {
         let connection = &mut self.connections[id as usize];
         let Some(mut session) = connection.tls.take() else {
@@ -219,7 +219,7 @@ impl Engine {
                 };
             });
             if received.is_err() {
-                // The alert that says why; whether it arrives makes no difference here.
+                // The alert with the reason; it does not matter here whether it arrives.
                 let _ = session.flush(&connection.socket);
                 taken = match taken {
                     FeedOutcome::Complete { .. } => FeedOutcome::Complete { exactly: false },
@@ -247,7 +247,7 @@ impl Engine {
     fn complete(&mut self, id: u32, reusable: bool, peer_closed: bool) {
         let now = self.clock.now();
         let done = self.arrived.take().map_or(now, |arrived| arrived.min(now));
-        // Whatever this counts belongs to the second of its end.
+        // Counts from here on belong to the second in which the request ended.
         self.recorder.roll(now);
         let connection = &mut self.connections[id as usize];
         let request_id = connection.request;
@@ -272,7 +272,7 @@ impl Engine {
             }
             goes_on_for_ever = self.has_used_up_redirects(request_id, status);
         }
-        // A redirect that is followed is a step on the way; the status counts where the way ends.
+        // A followed redirect is an intermediate step; only the final status counts.
         self.recorder.answered(status, done);
         let outcome = self.outcome_of(status, goes_on_for_ever);
         self.connections[id as usize].request = NONE;
@@ -296,7 +296,7 @@ impl Engine {
         }
     }
 
-    /// What the status of its last answer makes of a request.
+    /// The outcome of a request by the status of its last response.
     #[inline]
     pub(super) fn outcome_of(&self, status: u16, goes_on_for_ever: bool) -> Outcome {
         let good = self.prepared.good.get(usize::from(status));
@@ -307,7 +307,7 @@ impl Engine {
         }
     }
 
-    /// A connection is free: a waiting request takes it, or it stays for the next.
+    /// A connection is free: a waiting request takes it, or it becomes idle.
     #[inline]
     fn keep(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
@@ -321,7 +321,7 @@ impl Engine {
         }
     }
 
-    /// A connection will carry nothing more.
+    /// A connection accepts no further request.
     pub(super) fn let_go(&mut self, id: u32, peer_closed: bool, now: u64) {
         if peer_closed {
             self.close(id, true);
@@ -343,7 +343,7 @@ impl Engine {
             return self.fail(id, Outcome::Tls, now);
         }
         match connection.reader.end() {
-            // Over TLS the end of such a body is told by a closing alert; anyone could cut the connection.
+            // Over TLS, a closing alert ends such a body; otherwise anyone could truncate it.
             AnswerEnd::Complete
                 if connection
                     .tls
@@ -359,8 +359,8 @@ impl Engine {
         }
     }
 
-    /// The connection was reset, or closed before any byte of the answer. A kept one may have been closed by the
-    /// target while the request was on its way: that request is sent once more where that does no harm.
+    /// The connection was reset, or closed before any byte of the response. The target may have closed a keep-alive
+    /// connection while the request was in transit: an idempotent request is then sent once more.
     pub(super) fn broken(&mut self, id: u32, now: u64) {
         let connection = &self.connections[id as usize];
         let (request_id, kept) = (connection.request, connection.served > 1);
@@ -386,7 +386,7 @@ impl Engine {
         self.open_for(request_id, now);
     }
 
-    /// Whether doing a request twice does no harm.
+    /// Whether the request is idempotent.
     pub(super) fn is_idempotent(&self, id: u32) -> bool {
         let request = &self.requests[id as usize];
         match (&request.call, &request.detour) {
@@ -397,7 +397,7 @@ impl Engine {
     }
 }
 
-/// Reads, and tells when what was read arrived, if the kernel was asked to say so.
+/// Reads, and returns the kernel's arrival timestamp where it was requested.
 #[inline]
 pub(super) fn receive(
     socket: &OwnedFd,
@@ -415,10 +415,10 @@ pub(super) fn receive(
     Ok(count)
 }
 
-/// How to read from a connection: how many bytes at most, and whether they need to be seen.
+/// How to read from a connection: how many bytes at most, and whether their content is needed.
 ///
-/// What is left of a long body of known length is thrown away in the kernel (tcp(7), `MSG_TRUNC`): copying it would
-/// cost more than all the rest of the exchange. A unix socket knows no such flag, and copies.
+/// The rest of a long body of known length is discarded in the kernel (tcp(7), `MSG_TRUNC`): copying it would
+/// cost more than the rest of the exchange. A unix socket has no such flag, and copies.
 #[inline]
 fn reading(connection: &TargetConnection) -> (usize, RecvFlags) {
     let skippable = connection.reader.skippable();
@@ -442,7 +442,7 @@ pub(super) fn is_last(prepared: &PreparedLoad, connection: &TargetConnection) ->
     per_connection > 0 && connection.served >= per_connection
 }
 
-/// Head and body of a request as it goes out on this connection.
+/// Head and body of a request as sent on this connection.
 fn payload<'a>(
     prepared: &'a PreparedLoad,
     connection: &TargetConnection,

@@ -1,4 +1,4 @@
-//! What takes too long is given up.
+//! Time-outs of requests and connections.
 
 use plimsoll_model::outcome::Outcome;
 
@@ -9,7 +9,7 @@ use crate::list::{List, NONE};
 use slab::Slab;
 
 impl Engine {
-    /// Gives up requests and connections whose time is over, then lets those that wait have their places.
+    /// Ends expired requests and connections, then serves waiting requests.
     pub(super) fn expire(&mut self, now: u64) {
         if now < self.next_expiry() {
             return;
@@ -67,7 +67,7 @@ impl Engine {
             .min(deadline(&self.closing))
     }
 
-    /// Ends a request that was not answered; `connecting` is its outcome while its connection is being made.
+    /// Ends a request without a response; `connecting` is its outcome while its connection is being opened.
     fn give_up(&mut self, id: u32, now: u64, connecting: Outcome) {
         if self.give_up_message(id, now) {
             return;
@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// At the end of the drain: nothing is left, not even a connection.
+    /// At the end of the drain: nothing remains, not even a connection.
     pub(super) fn give_up_everything(&mut self) {
         let now = self.clock.now();
         self.roll(now);
@@ -102,11 +102,11 @@ impl Engine {
             self.give_up(id, now, Outcome::Dropped);
         }
         if self.virtual_users.is_some() {
-            // Users who were to go on have asked for nothing yet.
+            // Users who were about to continue have no pending request.
             self.leave_all(now);
             return self.close_everything();
         }
-        // A generator that fell behind never took these up.
+        // Arrivals that a lagging generator never handled.
         while let Some(due) = self.scheduler.pop(NEVER - 1) {
             self.recorder.offered(due.at, now);
             self.recorder.drop_at_once(due.at, now);

@@ -1,4 +1,4 @@
-//! What users do whose steps a process says: what it said is made ready, asked, and told how it ended.
+//! Users driven by an external script: its messages become requests, and their results are reported to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::user::{ScriptSession, ScriptState};
 use crate::user_request::{RequestRole, UserRequest};
 use crate::virtual_users::{FailureDetails, VirtualUsers};
 
-/// What is counted of a process apart from its requests.
+/// What is counted of a script apart from its requests.
 const LABEL: &str = "process";
 
-/// Labels of one journey whose ids a loop keeps at hand.
+/// Labels per journey whose ids a loop caches.
 const IDS_CACHED_MAX: usize = 1000;
 
 impl Engine {
-    /// A user with a process is due.
+    /// A user of an external script is due.
     pub(super) fn consult(&mut self, user: u32, due: ScheduledArrival, now: u64) {
         let number = self.virtual_users().users[user as usize].number;
         let Some(session) = &mut self.virtual_users().users[user as usize].script_session else {
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// A user does what its process says.
+    /// Carries out the script's next message for a user.
     pub(super) fn obey_process(&mut self, user: u32, what: ScriptAction, now: u64) {
         match what {
             ScriptAction::End(failed) => {
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// When a pause ends: it begins when its process was told, whose own time does not make it longer.
+    /// End of a pause: it starts when the event was sent to the script, whose own time does not extend it.
     fn pause_until(&mut self, user: u32, pause: u64, now: u64) -> u64 {
         let session = self.virtual_users().users[user as usize]
             .script_session
@@ -112,13 +112,13 @@ impl Engine {
         }
     }
 
-    /// Makes a request ready; its index in the program.
+    /// Prepares a request; returns its index in the program.
     fn prepare(&mut self, user: u32, asked: ScriptRequest) -> Result<u32, String> {
         let prepared = Arc::clone(&self.prepared);
         let journey = self.virtual_users().users[user as usize].journey;
         let scenario = prepared.plan.scenario.as_ref();
         let plan = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
-        let plan = plan.ok_or("its journey is not known")?;
+        let plan = plan.ok_or("unknown journey")?;
         let mut step = asked.step;
         step.id = self.name_step(journey, asked.once, &asked.label);
         let virtual_users = self.virtual_users();
@@ -139,13 +139,13 @@ impl Engine {
         Ok(place)
     }
 
-    /// The id that a label is counted under.
+    /// The id under which a label is counted.
     fn name_step(&mut self, journey: u32, once: bool, label: &str) -> u32 {
         let known = self.step_ids.entry((journey, once)).or_default();
         if let Some(&id) = known.get(label) {
             return id;
         }
-        // A label is a URL unless the process names the step, and is stored.
+        // Without a label the method and path are used, and stored.
         let shown = plimsoll_model::redact::text(label);
         let (id, new) = self.prepared.names.id(journey, once, &shown);
         if known.len() < IDS_CACHED_MAX {
@@ -195,7 +195,7 @@ impl Engine {
         })
     }
 
-    /// What a process says of a user is of no use: the iteration has failed, and another begins.
+    /// A script's message for a user is invalid: the iteration has failed, and another begins.
     pub(super) fn be_misled(&mut self, user: u32, error: &str, now: u64) {
         let session = self.virtual_users().users[user as usize]
             .script_session
@@ -212,13 +212,13 @@ impl Engine {
         self.people().think(user, now + REFUSED_PAUSE_NS);
     }
 
-    /// A user goes on to the end of its iteration.
+    /// A user continues to the end of its iteration.
     fn end_script_iteration(&mut self, user: u32) {
         self.virtual_users().users[user as usize].at += 1;
         self.set_script_state(user, ScriptState::New);
     }
 
-    /// Counts what no request of a user stands for.
+    /// Counts a failure that belongs to no request of a user.
     pub(super) fn count_failure(&mut self, user: u32, outcome: Outcome, reason: &str, now: u64) {
         let journey = self.virtual_users().users[user as usize].journey;
         let id = self.name_step(journey, false, LABEL);
@@ -240,7 +240,7 @@ impl Engine {
         });
     }
 
-    /// The request that a process asked for has ended: it is told how.
+    /// A request of a script has ended: its result is reported to the script.
     pub(super) fn script_request_ended(
         &mut self,
         request: &Request,
@@ -266,14 +266,14 @@ impl Engine {
             return self.leave(user, false, true, now);
         }
         if is_unsent {
-            // A target that refuses must not make a process spin.
+            // A target that refuses must not make the script spin.
             self.set_script_state(user, ScriptState::PauseThenSend(line));
             return self.people().think(user, now + REFUSED_PAUSE_NS);
         }
         self.send_event(user, &line, now);
     }
 
-    /// Gives a user who has just come to a process of its journey, if it has one. Whether that is so.
+    /// Assigns a new user to a process of its journey, if it has one. Returns whether that is so.
     pub(super) fn assign(&mut self, user: u32) -> bool {
         let (journey, number) = {
             let user = &self.virtual_users().users[user as usize];
@@ -300,7 +300,7 @@ impl Engine {
         true
     }
 
-    /// A user has left its process.
+    /// A user leaves its process.
     pub(super) fn leave_process(&mut self, session: &ScriptSession, number: u64) {
         let process = &mut self.processes[session.process];
         process.users.remove(&number);
@@ -309,7 +309,7 @@ impl Engine {
                 user: number,
                 event: "stop",
             });
-            // One that is as full as that is lost with the next event.
+            // A process whose input is full fails at the next event.
             let _ = process.queue_line(&line);
         }
         self.virtual_users().free_request(session.request);

@@ -1,4 +1,4 @@
-//! Bytes that were read, handed to the reader of their connection, and to the call that wants them.
+//! Dispatches received bytes to the reader of their connection, and to the call that needs them.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::head::HeadMemo;
@@ -9,18 +9,18 @@ use crate::connection::{ConnectionPhase, Request, TargetConnection};
 use crate::prepared_load::PreparedLoad;
 use crate::virtual_users::VirtualUsers;
 
-/// What became of bytes that were read.
+/// The result for received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FeedOutcome {
-    /// The answer goes on.
+    /// The response is incomplete.
     More,
-    /// The answer is complete; `exactly` when no byte is left over.
+    /// The response is complete; `exactly` when no byte is left over.
     Complete { exactly: bool },
-    /// The bytes are of no use, and neither is the connection.
+    /// The bytes are invalid, and the connection must be closed.
     Failed(Outcome),
 }
 
-/// Where bytes that were read go.
+/// The call that receives the bytes.
 pub(super) struct Intake<'a> {
     pub(super) prepared: &'a PreparedLoad,
     pub(super) memo: &'a mut HeadMemo,
@@ -32,7 +32,7 @@ impl Intake<'_> {
     #[inline]
     pub(super) fn feed(&mut self, connection: &mut TargetConnection, bytes: &[u8]) -> FeedOutcome {
         if connection.phase != ConnectionPhase::Busy {
-            // Nobody asked. A kept connection that speaks is of no use.
+            // No request is pending. An idle connection that sends data must be closed.
             return FeedOutcome::Failed(Outcome::Protocol);
         }
         let progress = match &mut self.virtual_users {

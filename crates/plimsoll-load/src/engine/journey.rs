@@ -1,4 +1,4 @@
-//! Users' turns: who is due goes on until it has to wait for an answer or for time to pass.
+//! Steps of users: a due user continues until it waits for a response or for time to pass.
 
 use plimsoll_model::outcome::Outcome;
 
@@ -11,10 +11,10 @@ use crate::user::OpenGroup;
 use crate::user_request::{RequestRole, UserRequest};
 use crate::virtual_users::{FailureDetails, NextAction, UserAdmission, VirtualUsers};
 
-/// Operations that a user may take in one turn without asking or thinking.
+/// Operations that a user may take in one turn without a request or a pause.
 const OPS_MAX: u32 = 10_000;
 
-/// Pause of a user whose iteration asked for nothing and took no time: it must not make a loop spin.
+/// Pause of a user whose iteration had no request and took no time: it must not make a loop spin.
 const IDLE_PAUSE_NS: u64 = 10_000_000;
 
 /// Where pauses end: users who go on at the same moment share a wake-up of the loop and of the target.
@@ -23,16 +23,16 @@ const PAUSE_GRID_NS: u64 = 1_000_000;
 /// Pauses from here on end at a whole millisecond, which changes them by 2.5 % at most.
 const COARSE_PAUSE_NS: u64 = 20 * PAUSE_GRID_NS;
 
-/// Pause of a user whose WebSocket is away and is being opened again: without it each of its steps would fail at once.
+/// Pause of a user whose WebSocket is being reopened: without it each of its steps would fail at once.
 const LOST_PAUSE_NS: u64 = 1_000_000_000;
 
-/// When a user who pauses from a moment on is due again.
+/// When a user whose pause starts at this moment is due again.
 fn end_of_pause(from: u64, pause: u64) -> u64 {
     let end = from.saturating_add(pause);
     if pause < COARSE_PAUSE_NS {
         return end;
     }
-    // To the nearest, so that pauses are neither longer nor shorter on the whole.
+    // To the nearest, so that pauses have the same length on average.
     end.saturating_add(PAUSE_GRID_NS / 2) / PAUSE_GRID_NS * PAUSE_GRID_NS
 }
 
@@ -79,7 +79,7 @@ impl Engine {
         self.go_on(user, due, now);
     }
 
-    /// Takes a user on to where it has to wait.
+    /// Advances a user until it has to wait.
     pub(super) fn go_on(&mut self, user: u32, due: ScheduledArrival, now: u64) {
         let mut budget = OPS_MAX;
         loop {
@@ -92,7 +92,7 @@ impl Engine {
                     self.be_late(due, now);
                     return self.load_page(user, page, due.at, now);
                 }
-                // From the moment it was due: taking it up late does not lengthen the pause.
+                // From the moment it was due: late handling does not extend the pause.
                 NextAction::Think(pause) => {
                     return self.people().think(user, end_of_pause(due.at, pause));
                 }
@@ -135,7 +135,7 @@ impl Engine {
         }
     }
 
-    /// A user begins an iteration. Not when the load does not want it any more, or it has done enough.
+    /// A user begins an iteration, unless the load no longer wants it or its iterations are used up.
     fn begin(&mut self, user: u32, now: u64) -> bool {
         let (place, journey) = {
             let user = &self.virtual_users().users[user as usize];
@@ -153,7 +153,7 @@ impl Engine {
         false
     }
 
-    /// A user went in circles.
+    /// A user took too many steps without a request or a pause.
     fn lose_the_way(&mut self, user: u32, now: u64) {
         let journey = self.virtual_users().users[user as usize].journey;
         let name = self
@@ -164,7 +164,7 @@ impl Engine {
             .map(|scenario| &scenario.journeys);
         let name = name.map_or("", |journeys| &journeys[journey as usize].name);
         let reason = format!(
-            "a user of {name} took {OPS_MAX} steps without a request or a pause; its iteration was ended"
+            "a user of {name} took {OPS_MAX} steps without a request or a pause; the iteration was stopped"
         );
         self.record_failure(&FailureDetails {
             now,
@@ -180,7 +180,7 @@ impl Engine {
         self.people().think(user, now + IDLE_PAUSE_NS);
     }
 
-    /// A user leaves, its connections with it. Its place is taken again when `vacates`.
+    /// A user leaves, and its connections are closed. Its place is reassigned when `vacates`.
     pub(super) fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
         let gone = self.virtual_users().users.remove(user as usize);
         if let Some(session) = &gone.script_session {
@@ -202,7 +202,7 @@ impl Engine {
         self.end_when_over(now);
     }
 
-    /// The load ends early when nobody is left and nobody will come.
+    /// The load ends early when no user is left and none will arrive.
     pub(super) fn end_when_over(&mut self, now: u64) {
         let is_empty = self.virtual_users().users.is_empty();
         if is_empty && (self.virtual_users().is_exhausted() || self.people().is_over()) {
@@ -210,22 +210,22 @@ impl Engine {
         }
     }
 
-    /// The plan's data does not suffice, and it says that it must: the run ends.
+    /// The plan's data is used up where the plan requires rows: the run ends.
     fn end_by_plan_error(&mut self, feed: u32, now: u64) {
         let scenario = self.prepared.plan.scenario.as_ref();
         let feed = scenario.and_then(|scenario| scenario.feeds.get(feed as usize));
         let (name, rows) = feed.map_or(("", 0), |feed| (&feed.name, feed.rows));
         let message = format!(
-            "the {rows} rows of the data {name} have run out; give more rows, fewer users, or another end than error"
+            "all {rows} rows of the data {name} are used; provide more rows, fewer users, or an `at_end` other than error"
         );
-        // Another loop may have said so first.
+        // Another loop may have reported it first.
         if self.prepared.plan_error.set(message.clone()).is_ok() {
             self.recorder.current().window.load_errors.push(message);
         }
         self.scheduler.cut(now);
     }
 
-    /// A user asks.
+    /// A user sends a request.
     pub(super) fn start_request(
         &mut self,
         user: u32,
@@ -236,7 +236,7 @@ impl Engine {
         now: u64,
     ) {
         let mut call = self.virtual_users().call(user, request, role, named, now);
-        // What was lost and comes back is counted apart.
+        // A reconnect is counted separately.
         call.once |= role == RequestRole::Reopening;
         if call.is_fresh {
             return self.is_had(user, call, due, now);
@@ -263,7 +263,7 @@ impl Engine {
         self.dispatch_call(id, now);
     }
 
-    /// A user has the answer already: nothing is sent, and nothing counted.
+    /// The response is in the user's cache: nothing is sent, and nothing counted.
     fn is_had(&mut self, user: u32, call: Box<UserRequest>, due: u64, now: u64) {
         if call.role == RequestRole::Resource {
             return self.resource_ended(user, call, Outcome::Ok, now);
@@ -272,7 +272,7 @@ impl Engine {
         self.people().be_ready(user, due);
     }
 
-    /// Sends a call on a connection of its user, or on a new one; or lets it wait.
+    /// Sends a call on a connection of its user or on a new one; or queues it.
     pub(super) fn dispatch_call(&mut self, id: u32, now: u64) {
         let request = &self.requests[id as usize];
         let origin = request.call.as_ref().map_or(0, |call| call.origin);
@@ -296,7 +296,7 @@ impl Engine {
             && self.prepared.offers_http2(origin)
             && !self.chose_http1[usize::from(origin)]
         {
-            // One connection carries all that a user asks of an origin, as in a browser.
+            // One connection carries all of a user's requests to an origin, as in a browser.
             self.lined_up.entry(line).or_default().push_back(id);
             self.requests[id as usize].connection = line;
         } else if self.has_capacity() || self.evict() {
@@ -317,7 +317,7 @@ impl Engine {
         }
     }
 
-    /// Closes the connection that has been idle for longest, for somebody who has none.
+    /// Closes the connection that has been idle longest, for a user without a connection.
     pub(super) fn evict(&mut self) -> bool {
         if self.backlog_is_full {
             return false;
@@ -329,7 +329,7 @@ impl Engine {
         true
     }
 
-    /// A user's connection is free; whoever waits may have its place.
+    /// A user's connection is free; a waiting call may take its slot.
     pub(super) fn keep_line(&mut self, id: u32, now: u64) {
         self.connections[id as usize].phase = ConnectionPhase::Idle;
         self.idle.push_back(&mut self.connections, id);
@@ -399,7 +399,7 @@ impl Engine {
         }
     }
 
-    /// A step is done: its user goes on, or what it was about is over.
+    /// A step is done: its user continues, or the page or script that it belongs to does.
     pub(super) fn step_done(
         &mut self,
         user: u32,
@@ -428,7 +428,7 @@ impl Engine {
         }
     }
 
-    /// An iteration has ended, well or not.
+    /// An iteration has ended, successfully or not.
     fn count_iteration(&mut self, user: u32) {
         let journey = self.virtual_users().users[user as usize].journey;
         let window = &mut self.recorder.current().window;
@@ -450,7 +450,7 @@ impl Engine {
         }
     }
 
-    /// A connection is no longer its user's.
+    /// Removes a connection from its user.
     pub(super) fn forget_line(&mut self, user: u32, id: u32) {
         if let Some(virtual_users) = &mut self.virtual_users
             && let Some(user) = virtual_users.users.get_mut(user as usize)

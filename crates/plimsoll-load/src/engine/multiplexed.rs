@@ -1,4 +1,4 @@
-//! Connections of HTTP/2: bytes between their sockets and their state, and what becomes of them.
+//! Connections of HTTP/2: bytes between their sockets and their state, and the results of their streams.
 
 use std::collections::VecDeque;
 
@@ -16,8 +16,8 @@ use crate::list::NONE;
 use crate::multiplex::{AnswerHead, Multiplex, Standing, Take};
 
 impl Engine {
-    /// A connection is made, and the target speaks HTTP/2 on it: it sends what it was made for. `early` is what the
-    /// target has said already.
+    /// A connection is established and the target speaks HTTP/2: its request is sent. `early` holds bytes of the
+    /// target that were already received.
     pub(super) fn begin_http2(&mut self, id: u32, early: &[u8], now: u64) {
         let streams = self
             .prepared
@@ -78,12 +78,12 @@ impl Engine {
             self.read_multiplexed(id, flags.intersects(ENDED));
         } else if was_writing && self.connections[id as usize].stage == TransportStage::Multiplexing
         {
-            // There is room to write again, which is what it waited for.
+            // The socket is writable again, which unblocks the connection.
             self.attend(id, None, false);
         }
     }
 
-    /// Reads what has come. `ended` says that the target will send nothing after it.
+    /// Reads available bytes. `ended` means that the target closed its side.
     pub(super) fn read_multiplexed(&mut self, id: u32, ended: bool) {
         let generation = self.connections[id as usize].generation;
         for _ in 0..READS_MAX {
@@ -117,7 +117,7 @@ impl Engine {
                 | TransportStage::Negotiating
                 | TransportStage::WebSocket => {}
             }
-            // A short read has emptied the socket, and its next byte is a new edge.
+            // A short read has emptied the socket; its next byte triggers a new edge.
             if !self.stands(id, generation) || (count < BUFFER_LEN && !ended) {
                 return;
             }
@@ -136,7 +136,7 @@ impl Engine {
         self.fail(id, Outcome::Tls, now);
     }
 
-    /// Takes `count` bytes of the buffer: decrypts them, and gives them to the connection.
+    /// Processes `count` bytes of the buffer: decrypts them, and passes them to the connection.
     fn take_in(&mut self, id: u32, count: usize, now: u64) -> Result<(), Outcome> {
         let connection = &mut self.connections[id as usize];
         let mut fits = true;
@@ -154,14 +154,14 @@ impl Engine {
                 plain_len += bytes.len();
                 match &mut connection.multiplex {
                     Some(multiplex) => fits &= multiplex.push(bytes, now),
-                    // The target may speak as soon as it has chosen the protocol.
+                    // The target may send data as soon as it has chosen the protocol.
                     None => early.extend_from_slice(bytes),
                 }
             });
             result = received.map_err(|_| Outcome::Tls);
         }
         self.recorder.current().window.bytes_in += plain_len as u64;
-        // Answers of the handshake, or the alert that says what is wrong; a broken socket shows when it is read.
+        // Handshake responses, or the alert with the reason; a broken socket shows when it is read.
         let _ = session.flush(&connection.socket);
         let is_made = connection.stage == TransportStage::Negotiating && !session.is_handshaking();
         let chose_http2 = session.chose_http2();
@@ -183,7 +183,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes what a connection has to say, as far as the socket takes it.
+    /// Writes a connection's pending output, as far as the socket takes it.
     pub(super) fn flush(&mut self, id: u32) {
         let connection = &mut self.connections[id as usize];
         let Some(multiplex) = &mut connection.multiplex else {
@@ -209,17 +209,17 @@ impl Engine {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 connection.writing = true;
             }
-            // The socket tells it as an event of its own, and what is under way ends then.
+            // The socket reports it as a separate event; streams end then.
             Err(_) => connection.writing = false,
         }
     }
 
-    /// Finds out what has come of a connection's streams, and goes on with what has ended. `arrived` is when it came,
-    /// if the kernel told.
+    /// Collects results of a connection's streams, and continues with those that ended. `arrived` is the arrival time,
+    /// if the kernel reported it.
     pub(super) fn attend(&mut self, id: u32, arrived: Option<u64>, peer_closed: bool) {
         let now = self.clock.now();
         let done = arrived.map_or(now, |arrived| arrived.min(now));
-        // Whatever this counts belongs to the second of its end.
+        // Counts from here on belong to the second in which the request ended.
         self.recorder.roll(now);
         let generation = self.connections[id as usize].generation;
         loop {
@@ -232,7 +232,7 @@ impl Engine {
             multiplex.poll(&mut AnswerSink(&mut self.requests), &mut ends);
             self.flush(id);
             self.settle(id, now);
-            // Before its user goes on, who would use it again at once.
+            // Before its user continues, who may reuse the connection at once.
             self.yield_connection(id, generation, now);
             for end in ends.drain(..) {
                 self.stream_ended(end, was_kept, now, done);
@@ -255,7 +255,7 @@ impl Engine {
         }
     }
 
-    /// Attends to connections on which something was found out while something else was done.
+    /// Processes connections with results that became known during other work.
     pub(super) fn attend_woken(&mut self) {
         while let Some((id, generation)) = self.woken.pop() {
             if self.stands(id, generation) {
@@ -270,7 +270,7 @@ impl Engine {
         multiplex.is_some_and(|multiplex| multiplex.has_capacity())
     }
 
-    /// Sends what waits for a connection as far as it can, and lists it if it can do more.
+    /// Sends requests that wait for a connection as far as possible, and lists it if it has room for more.
     pub(super) fn settle(&mut self, id: u32, now: u64) {
         let generation = self.connections[id as usize].generation;
         while self.stands(id, generation) && self.takes_stream(id) {
@@ -295,8 +295,8 @@ impl Engine {
         }
     }
 
-    /// Lists a connection among those that somebody else may use, or takes it off. A user's own can be taken from it
-    /// only when nothing is under way on it.
+    /// Lists a connection among those that can be reassigned, or removes it. A user's own connection can be reassigned
+    /// only when no stream is open on it.
     pub(super) fn enlist(&mut self, id: u32) {
         let is_free = self.takes_stream(id);
         let of_user = self.virtual_users.is_some();
@@ -317,7 +317,7 @@ impl Engine {
         }
     }
 
-    /// Parts with a connection that will carry nothing more.
+    /// Drops a connection that accepts no further request.
     fn release_if_finished(&mut self, id: u32, peer_closed: bool, now: u64) {
         let connection = &self.connections[id as usize];
         let Some(multiplex) = &connection.multiplex else {
@@ -325,7 +325,7 @@ impl Engine {
         };
         let is_closing = connection.phase == ConnectionPhase::Closing;
         if peer_closed {
-            // Whatever was under way has been told so; nothing may be left behind in any case.
+            // Open streams have been notified; none may be left behind in any case.
             return self.fail(id, Outcome::Reset, now);
         }
         if is_closing || !multiplex.is_empty() {
@@ -336,7 +336,7 @@ impl Engine {
                 self.close(id, false);
                 self.serve_waiting(now);
             }
-            // It has said goodbye; the target closes, and keeps the port waiting.
+            // It has sent GOAWAY; the target closes, and `TIME_WAIT` stays on its side.
             Standing::Over => self.retire(id, now),
             Standing::Draining => {
                 if let Some(multiplex) = &mut self.connections[id as usize].multiplex {
@@ -353,7 +353,7 @@ impl Engine {
         }
     }
 
-    /// A user's connection that has nothing to do makes place for whoever waits.
+    /// An idle connection of a user gives its slot to a waiting call.
     fn yield_connection(&mut self, id: u32, generation: u32, now: u64) {
         let is_wanted = self.waiting.len() > 0 && self.virtual_users.is_some();
         let is_idle = self.stands(id, generation)
@@ -364,7 +364,7 @@ impl Engine {
     }
 }
 
-/// Gives what comes of answers to the calls that want it.
+/// Passes parts of responses to the calls that need them.
 struct AnswerSink<'a>(&'a mut Slab<Request>);
 
 impl Take for AnswerSink<'_> {

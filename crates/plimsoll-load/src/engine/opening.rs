@@ -1,4 +1,4 @@
-//! Connections: begun, made, given up and closed.
+//! Connections: opened, established, failed and closed.
 
 use plimsoll_model::outcome::Outcome;
 use rustix::event::epoll::{self, EventFlags};
@@ -18,31 +18,31 @@ const CLOSING_NS: u64 = 1_000_000_000;
 /// by itself.
 const BACKLOG_PAUSE_NS: u64 = 1_000_000;
 
-/// What a connection is registered for, once and for all.
+/// The events for which a connection is registered, once.
 const INTEREST: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
     .union(EventFlags::RDHUP)
     .union(EventFlags::ET);
 
-/// Nothing more will come, or nothing ever worked.
+/// The connection has ended, or was never established.
 pub(super) const ENDED: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
 
 impl Engine {
-    /// Whether another connection may be opened. One that only waits to be closed does not count.
+    /// Whether another connection may be opened. One that only waits for its close does not count.
     pub(super) fn has_capacity(&self) -> bool {
         !self.backlog_is_full && self.connections.len() - self.closing.len() < self.connections_max
     }
 
-    /// Whether a connection is still the one it was: another may have taken its place.
+    /// Whether this slot still holds the same connection.
     pub(super) fn stands(&self, id: u32, generation: u32) -> bool {
         self.connections
             .get(id as usize)
             .is_some_and(|connection| connection.generation == generation)
     }
 
-    /// Begins a connection for a request.
+    /// Opens a connection for a request.
     pub(super) fn open_for(&mut self, request: u32, now: u64) {
         if self.backlog_is_full {
             return self.wait(request, now);
@@ -80,13 +80,13 @@ impl Engine {
             .transport_to(origin)
             .dial(&mut self.address_cursor)?;
         if self.timestamps.is_some() {
-            // Without stamps an answer is as late as it is read: a little later than it came.
+            // Without kernel timestamps a response counts from the time it is read: a little late.
             let _ = rx_timestamp::enable(&socket);
         }
         let deadline = now.saturating_add(self.prepared.connect_timeout_ns);
-        // All ones is the waker's.
+        // All ones is the waker.
         self.generation = (self.generation + 1) % (u32::MAX - 1);
-        // Where users share connections, none is anybody's own.
+        // Where users share connections, no user owns one.
         let is_owned = has_call || (user as usize) < self.users.len();
         let owner = if is_owned { user } else { NOBODY };
         let mut connection =
@@ -116,7 +116,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Has the kernel tell again what it told once, so that other connections have their turn first.
+    /// Has the kernel report a pending event again, so that other connections are served first.
     pub(super) fn read_later(&mut self, id: u32) {
         let connection = &self.connections[id as usize];
         let data =
@@ -135,7 +135,7 @@ impl Engine {
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             let outcome = match sockopt::socket_error(&connection.socket) {
                 Ok(Err(error)) | Err(error) => connect_outcome(error),
-                // Made and cut at once.
+                // Established and closed at once.
                 Ok(Ok(())) => Outcome::Reset,
             };
             self.fail(id, outcome, now);
@@ -156,7 +156,7 @@ impl Engine {
                     if by_http2 {
                         connection.stage = TransportStage::Negotiating;
                     }
-                    // Made here rather than at the dial: a connection that is never made costs no handshake.
+                    // Created here rather than at connect: a connection that fails costs no handshake.
                     connection.tls = tls.session().ok();
                     if let Some(session) = &mut connection.tls {
                         // A broken socket shows when it is read.
@@ -166,7 +166,7 @@ impl Engine {
                     }
                 }
             }
-            // An edge is told once: what came together with the connection is read now.
+            // An edge is reported once: data that arrived with the connection is read now.
             if flags.intersects(EventFlags::IN | ENDED) && self.stands(id, generation) {
                 let ended = flags.intersects(ENDED);
                 match self.connections[id as usize].stage {
@@ -178,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// A connection is made: it sends what it was made for.
+    /// A connection is established: its request is sent.
     pub(super) fn make_ready(&mut self, id: u32, now: u64) {
         self.connecting.remove(&mut self.connections, id);
         let connection = &mut self.connections[id as usize];
@@ -190,7 +190,7 @@ impl Engine {
         self.send_on(id, request, now);
     }
 
-    /// A connection failed under its request, if it has one. Those that wait may have its place.
+    /// A connection failed under its request, if it has one. A waiting request may take its slot.
     pub(super) fn fail(&mut self, id: u32, outcome: Outcome, now: u64) {
         self.end_with(id, outcome, now);
         self.serve_waiting(now);
@@ -211,18 +211,18 @@ impl Engine {
         if request != NONE {
             self.end_request(request, outcome, now);
         }
-        // All that it carried, or was being made for, shares its fate.
+        // All its requests, sent or waiting for it, end with it.
         for request in streams.into_iter().chain(lined_up) {
             self.end_request(request, outcome, now);
         }
     }
 
-    /// Lets the target close a connection that has served its last request.
+    /// Lets the target close a connection after its last response.
     pub(super) fn retire(&mut self, id: u32, now: u64) {
         self.retire_for(id, now, CLOSING_NS);
     }
 
-    /// The same, with so much time for it: the same for all of a loop.
+    /// The same with a deadline, which is the same for all connections of a loop.
     pub(super) fn retire_for(&mut self, id: u32, now: u64, within_ns: u64) {
         let connection = &mut self.connections[id as usize];
         connection.phase = ConnectionPhase::Closing;
@@ -237,8 +237,8 @@ impl Engine {
         self.serve_waiting(now);
     }
 
-    /// Closes a connection. Where the target has not closed it, it is reset rather than left to wait out two
-    /// minutes on a port that later trials need: the answers it carried are complete or given up.
+    /// Closes a connection. Where the target has not closed it, it is reset: `TIME_WAIT` would hold for two minutes
+    /// a port that later trials need, and its responses are complete or failed.
     pub(super) fn close(&mut self, id: u32, peer_closed: bool) {
         match self.connections[id as usize].phase {
             ConnectionPhase::Connecting => self.connecting.remove(&mut self.connections, id),

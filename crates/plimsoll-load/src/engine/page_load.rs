@@ -1,4 +1,4 @@
-//! Pages: the page itself, then all it needs over several connections, as a browser does.
+//! Pages: the page itself, then its resources over several connections, as a browser does.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::STREAMS_MAX;
@@ -25,7 +25,7 @@ impl Engine {
         self.start_request(user, request, RequestRole::Page, None, due, now);
     }
 
-    /// The page itself is there, or is not.
+    /// The page itself is loaded, or failed.
     pub(super) fn page_ended(
         &mut self,
         user: u32,
@@ -50,7 +50,7 @@ impl Engine {
         self.load_resources(user, is_unsent, now);
     }
 
-    /// Something that a page needs is there, or is not. The page goes on either way, as it does in a browser.
+    /// A resource is loaded, or failed. The page continues either way, as in a browser.
     pub(super) fn resource_ended(
         &mut self,
         user: u32,
@@ -64,12 +64,12 @@ impl Engine {
         if let Some(page) = &mut user_state.page {
             page.under_way -= 1;
         }
-        // The time of a group is the page's own; that something was missing it is told here.
+        // The time of a group is the page's own; only the failure of the resource is passed to it.
         user_state.count_in_groups(0, outcome);
         self.load_resources(user, false, now);
     }
 
-    /// Asks for what is left, as far as the page's connections go; ends the page when nothing is.
+    /// Requests the remaining resources, within the page's connections; ends the page when none is left.
     fn load_resources(&mut self, user: u32, is_unsent: bool, now: u64) {
         let is_multiplexed = self.is_multiplexed(user);
         loop {
@@ -91,7 +91,7 @@ impl Engine {
             }
             page.under_way += 1;
             let (request, named) = page.left.pop().expect("it has just been seen");
-            // What cannot be sent at once ends within this call, and comes by here on its own.
+            // A resource that cannot be sent ends within this call, which then calls this again.
             self.start_request(user, request, RequestRole::Resource, named, now, now);
         }
         let user_state = &mut self.virtual_users().users[user as usize];
@@ -106,7 +106,7 @@ impl Engine {
         self.step_done(user, page.outcome, response_ns, page.once, is_unsent, now);
     }
 
-    /// Whether a user has a connection that carries several requests at once.
+    /// Whether a user has a multiplexed connection.
     fn is_multiplexed(&self, user: u32) -> bool {
         let Some(virtual_users) = &self.virtual_users else {
             return false;

@@ -1,7 +1,7 @@
-//! Users whose steps a process says: events handed over, lines read, and what becomes of a process that fails.
+//! Processes of external scripts: events are sent, lines are read, failed processes are handled.
 //!
-//! A request is due when the line that asks for it has been read, or at the end of the pause that stands in the same
-//! line. The time that users wait for their process is counted apart from all response times.
+//! A request is due when its line has been read, or at the end of the pause in the same line. The time that users wait
+//! for their process is counted separately from all response times.
 
 use plimsoll_model::outcome::Outcome;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -15,23 +15,23 @@ use crate::process::message::{self, Nonsense, ScriptReply};
 use crate::process::{ExternalScript, ScriptOutput, Wait};
 use crate::user::ScriptState;
 
-/// In place of a generation in the data of an event: no connection has it.
+/// In place of a generation in event data: no connection has it.
 pub(super) const PIPES: u32 = u32::MAX - 1;
 
 const STDIN: u32 = 0;
 const STDOUT: u32 = 1;
 const STDERR: u32 = 2;
-/// Pipes of one process, rounded up to a power of two.
+/// Pipes per process, rounded up to a power of two.
 const PIPES_EACH: u32 = 4;
 
-/// Reads of what a process that has ended left in its pipe.
+/// Reads of the remaining output of a process that has ended.
 const LAST_READS_MAX: u32 = 16;
 
-/// Why a process is lost that has most likely ended by itself.
+/// Why a process is lost that has probably ended by itself.
 const NOTHING_FOLLOWS: &str = "nothing follows";
-const INPUT_CLOSED: &str = "it has closed its standard input";
+const INPUT_CLOSED: &str = "it closed its standard input";
 
-/// Starts the processes of a loop and has the kernel tell of their pipes.
+/// Starts the processes of a loop and registers their pipes.
 pub(super) fn start(
     prepared: &PreparedLoad,
     epoll: &OwnedFd,
@@ -67,7 +67,7 @@ fn data(index: usize, pipe: u32) -> u64 {
 }
 
 impl Engine {
-    /// A pipe of a process has something, or takes something.
+    /// A pipe of a process is readable or writable.
     pub(super) fn on_pipe(&mut self, which: u32) {
         let index = (which / PIPES_EACH) as usize;
         if self
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Hands out what waits for processes, before the loop waits for them.
+    /// Writes pending input of processes before the loop waits.
     pub(super) fn flush_processes(&mut self) {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
@@ -122,14 +122,14 @@ impl Engine {
             Err(_) => false,
         };
         if !done {
-            // What it said before tells more than that it does not listen.
+            // Its last output explains more than the closed input.
             self.read_process_output(index);
             let now = self.clock.now();
             self.lose_process(index, INPUT_CLOSED, now);
         }
     }
 
-    /// Reads what a process says.
+    /// Reads the output of a process.
     fn read_process_output(&mut self, index: usize) {
         let outputs = self.processes[index].read_output();
         for each in outputs {
@@ -150,7 +150,7 @@ impl Engine {
 
     fn on_line(&mut self, index: usize, line: &[u8], now: u64) {
         if now >= self.scheduler.end_ns() {
-            // Whatever it wants to be done, the load is over.
+            // The load is over, whatever the process requests.
             return;
         }
         match message::read(line, &self.prepared.prefix) {
@@ -166,19 +166,19 @@ impl Engine {
             }
             Err(Nonsense::OfNobody(error)) => {
                 let why = format!(
-                    "{error}; its standard output is for messages, one a line, all else goes to standard error"
+                    "{error}; write only messages to standard output, one per line, and everything else to standard error"
                 );
                 self.lose_process(index, &why, now);
             }
         }
     }
 
-    /// The user that a line is for, who has waited for it until now.
+    /// The waiting user to whom a line belongs.
     fn who_waits(&mut self, index: usize, number: u64, now: u64) -> Option<u32> {
         let process = &mut self.processes[index];
         let Some(&user) = process.users.get(&number) else {
             if !process.late.remove(&number) {
-                let why = format!("it speaks for user {number}, who is none of its users");
+                let why = format!("message for user {number}, which is not one of its users");
                 self.lose_process(index, &why, now);
             }
             return None;
@@ -188,7 +188,7 @@ impl Engine {
             .script_session
             .as_deref_mut();
         let Some(session) = session.filter(|session| session.state == ScriptState::Process) else {
-            let why = format!("it speaks for user {number}, of whom nothing was asked");
+            let why = format!("message for user {number} without a pending event");
             self.lose_process(index, &why, now);
             return None;
         };
@@ -197,7 +197,7 @@ impl Engine {
         Some(user)
     }
 
-    /// Hands an event of a user to its process, which then says what the user does.
+    /// Sends an event of a user to its process, which replies with the user's next step.
     pub(super) fn send_event(&mut self, user: u32, line: &[u8], now: u64) {
         let state = &mut self.virtual_users().users[user as usize];
         let number = state.number;
@@ -217,11 +217,11 @@ impl Engine {
             sequence,
         });
         if !process.queue_line(line) {
-            self.lose_process(index, "it leaves more than 64 MiB unread", now);
+            self.lose_process(index, "more than 64 MiB of its input is unread", now);
         }
     }
 
-    /// Takes out those who do not wait any more.
+    /// Removes users who no longer wait.
     fn forget_waits(&mut self, index: usize) {
         while let Some(wait) = self.processes[index].waits.front().copied() {
             if self.still_waits(&wait) {
@@ -240,7 +240,7 @@ impl Engine {
             })
     }
 
-    /// When the first user has waited too long for its process.
+    /// The first deadline of a user who waits for its process.
     pub(super) fn next_wait(&self) -> u64 {
         let fronts = self
             .processes
@@ -249,7 +249,7 @@ impl Engine {
         fronts.map(|wait| wait.deadline).min().unwrap_or(NEVER)
     }
 
-    /// Users for whom nothing was said in time leave: nobody knows what their process would have them do.
+    /// Users without a reply in time leave: their next step is unknown.
     pub(super) fn expire_waits(&mut self, now: u64) {
         if now < self.next_wait() || now >= self.scheduler.end_ns() {
             return;
@@ -267,7 +267,7 @@ impl Engine {
                 let process = &mut self.processes[index];
                 process.late.insert(wait.number);
                 let reason = format!(
-                    "{} did not say within {} s what user {} does; the user left",
+                    "{} did not reply within {} s for user {}; the user left",
                     process.command,
                     process.timeout_ns as f64 / 1e9,
                     wait.number
@@ -280,8 +280,8 @@ impl Engine {
         }
     }
 
-    /// A process is of no use any more, and its users leave: at once where they wait for it, else when they have what
-    /// they wait for.
+    /// A process is unusable, and its users leave: at once where they wait for it, else when their pending request or
+    /// pause ends.
     fn lose_process(&mut self, index: usize, why: &str, now: u64) {
         if self.processes[index].is_gone {
             return;
@@ -291,7 +291,7 @@ impl Engine {
         let process = &mut self.processes[index];
         let (_, stdout, stderr) = process.pipes();
         for pipe in [stdout, stderr] {
-            // One of them may be out already.
+            // A user may have left already.
             let _ = epoll::delete(&self.epoll, pipe);
         }
         let end = process.end_now(is_ending);
@@ -307,7 +307,7 @@ impl Engine {
             return;
         }
         let name = self.journey_name(journey);
-        let error = format!("a process of the journey {name} was lost: {message}");
+        let error = format!("a process of the journey {name} failed: {message}");
         self.recorder.current().window.load_errors.push(error);
         self.recorder.current().process(journey).errors += 1;
         for wait in waits {
@@ -324,7 +324,7 @@ impl Engine {
         journey.map_or_else(String::new, |journey| journey.name.clone())
     }
 
-    /// Passes on what a process has written to its standard error. Whether there may be more.
+    /// Reports lines of a process's standard error. Returns whether there may be more.
     fn report_stderr(&mut self, index: usize) -> bool {
         let (lines, goes_on) = self.processes[index].read_stderr();
         let journey = self.processes[index].journey;
@@ -352,7 +352,7 @@ impl Engine {
         }
     }
 
-    /// Nothing more is asked of any process.
+    /// No further event is sent to any process.
     pub(super) fn dismiss_processes(&mut self) {
         if self.processes.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Lost WebSockets come back, and are kept by what is sent on them.
+//! Lost WebSockets are reopened, and open ones are kept alive by messages.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::Opcode;
@@ -11,7 +11,7 @@ use crate::user_request::RequestRole;
 use crate::websocket_session::{Lost, WebSocketTimer};
 
 impl Engine {
-    /// Makes the subscriptions again that were lost with the connection.
+    /// Repeats the subscriptions that were lost with the connection.
     pub(super) fn subscribe_again(&mut self, id: u32, user: u32, now: u64) {
         let socket = self.virtual_users().users[user as usize].socket.as_ref();
         let made = socket.map(|socket| socket.subscriptions.clone());
@@ -28,7 +28,7 @@ impl Engine {
         }
     }
 
-    /// A user has lost its WebSocket, and gets it back where its plan says so.
+    /// A user has lost its WebSocket; it is reopened where the plan requires it.
     pub(super) fn miss_socket(&mut self, user: u32, id: u32, last_event: String, now: u64) {
         let is_over = self
             .websockets
@@ -50,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Has a WebSocket opened again after a pause. Not when it was tried often enough.
+    /// Schedules the reopening of a WebSocket after a pause, unless the attempts are used up.
     fn remind_to_reopen(&mut self, user: u32, now: u64) -> bool {
         let (Some(virtual_users), Some(websockets)) =
             (self.virtual_users.as_deref_mut(), &mut self.websockets)
@@ -77,7 +77,7 @@ impl Engine {
         true
     }
 
-    /// A try to open a WebSocket again has ended.
+    /// An attempt to reopen a WebSocket has ended.
     pub(super) fn reopening_ended(&mut self, user: u32, outcome: Outcome, now: u64) {
         if outcome.is_ok() {
             return;
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Does what is due on users' WebSockets.
+    /// Carries out due work on users' WebSockets.
     pub(super) fn run_timers(&mut self, now: u64) {
         if now >= self.scheduler.end_ns() {
             return;
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Whether users have WebSockets and this one's is away: a step on it fails at once.
+    /// Whether this user's WebSocket is lost: a step on it fails at once.
     pub(super) fn misses_socket(&self, user: u32) -> bool {
         let Some(virtual_users) = self.virtual_users.as_ref() else {
             return false;
@@ -163,7 +163,7 @@ impl Engine {
         !virtual_users.program.sockets.is_empty() && !is_there
     }
 
-    /// A WebSocket of a load of flags was lost, and is opened again where they say so.
+    /// A WebSocket of a load from flags was lost, and is reopened where the flags require it.
     pub(super) fn schedule_reconnect(&mut self, lost: Lost, now: u64) {
         let load = self.prepared.load.websockets();
         let reconnect = load.and_then(|load| load.reconnect);
@@ -190,7 +190,7 @@ impl Engine {
         self.open_for(id, now);
     }
 
-    /// The request ended that was to bring a lost WebSocket back, if it was one.
+    /// The request of a reconnect ended, if it was one.
     pub(super) fn has_returned(&mut self, id: u32, outcome: Outcome, now: u64) -> bool {
         let Some(websockets) = self
             .websockets

@@ -1,4 +1,4 @@
-//! Redirects, followed on the target's own origin only: nothing is sent to a host the user did not name.
+//! Redirects, followed on the target's own origin only: nothing is sent to a host that the user did not name.
 
 use plimsoll_wire::request;
 use url::Url;
@@ -8,8 +8,8 @@ use crate::connection::Detour;
 use crate::prepared_load::PreparedLoad;
 
 impl Engine {
-    /// Turns a request to where an answer points. Not when that is another origin, or one time too many: then
-    /// the redirect is the answer, and a failure when it was one too many.
+    /// Follows a redirect. Not to another origin, and not beyond the limit: then the redirect itself is the response,
+    /// which fails when the limit was exceeded.
     pub(super) fn follow(&mut self, id: u32, status: u16, location: &[u8]) -> bool {
         let prepared = &self.prepared;
         let request = &mut self.requests[id as usize];
@@ -52,7 +52,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Whether an answer is one more redirect after as many as the plan follows: whoever asked got nowhere.
+    /// Whether a response is a redirect beyond the plan's limit.
     pub(super) fn has_used_up_redirects(&self, id: u32, status: u16) -> bool {
         let max = self.prepared.plan.request.redirects_max;
         is_redirect(status) && max > 0 && self.requests[id as usize].redirects >= max
@@ -87,7 +87,7 @@ fn encode(prepared: &PreparedLoad, method: &str, target: &str, with_body: bool) 
     request::encode(method, target, &headers, 0, false)
 }
 
-/// Path and query of `location` as seen from `from`, when it lies on the target's origin.
+/// Path and query of `location` relative to `from`, when it is on the target's origin.
 fn resolve(prepared: &PreparedLoad, from: &str, location: &[u8]) -> Option<String> {
     let target = &prepared.plan.target;
     let scheme = if target.tls { "https" } else { "http" };
@@ -98,7 +98,7 @@ fn resolve(prepared: &PreparedLoad, from: &str, location: &[u8]) -> Option<Strin
     };
     let base = Url::parse(&format!("{scheme}://{host}:{}{from}", target.port)).ok()?;
     let url = base.join(std::str::from_utf8(location).ok()?).ok()?;
-    // A site that knows itself by the Host header it was sent names that in its redirects.
+    // A site that identifies itself by the Host header uses that name in its redirects.
     let named = prepared
         .plan
         .request

@@ -1,4 +1,4 @@
-//! Requests on connections of HTTP/2: sent, ended, given up.
+//! Requests on connections of HTTP/2: sent, ended, timed out.
 
 use bytes::Bytes;
 use http::Request as Message;
@@ -13,13 +13,13 @@ use crate::prepared_load::PreparedLoad;
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =
-    "its head cannot be said in HTTP/2: a host, path or header that HTTP does not allow";
+    "the request head is not valid in HTTP/2: check the host, the path and the headers";
 
-/// Times that a request is sent again that the target says it has not begun with. A target that closes its connections
-/// every few requests, which nginx does with `keepalive_requests`, may say so several times in a row.
+/// Retries of a request that the target reports as not processed. A target that closes its connections every few
+/// requests, which nginx does with `keepalive_requests`, may do so several times in a row.
 const UNPROCESSED_RETRIES_MAX: u8 = 8;
 
-/// The head of a path's request, kept because most loads ask for one path.
+/// The head of a path's request, cached because most loads have one path.
 pub(super) type LastMessage = Option<(u32, Message<()>)>;
 
 impl Engine {
@@ -75,7 +75,7 @@ impl Engine {
         self.enlist(id);
     }
 
-    /// A stream has ended, one way or the other.
+    /// A stream has ended, with or without a response.
     pub(super) fn stream_ended(&mut self, end: StreamEnd, was_kept: bool, now: u64, done: u64) {
         let request = end.request;
         self.requests[request as usize].connection = NONE;
@@ -128,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// There is no complete answer. The request is sent again where that does no harm.
+    /// The response is incomplete. The request is retried where that is safe.
     fn stream_failed(&mut self, id: u32, failure: StreamFailure, was_kept: bool, now: u64) {
         let retries_max = match failure.again {
             Again::Always => UNPROCESSED_RETRIES_MAX,
@@ -147,14 +147,14 @@ impl Engine {
         self.end_request(id, failure.outcome, now);
     }
 
-    /// Gives up a request that is under way on a connection, or stands in line for it; the connection goes on.
-    /// Whether it was so.
+    /// Aborts a request that is open on a connection, or waits for it; the connection stays open.
+    /// Returns whether there was one.
     pub(super) fn give_up_stream(&mut self, id: u32, connecting: Outcome, now: u64) -> bool {
         let request = &self.requests[id as usize];
         let (line, sent) = (request.connection, request.sent);
         let connection = &mut self.connections[line as usize];
         if connection.request == id {
-            // It is being made for this one. Others who stand in line still have their time.
+            // The connection is being opened for this request. Others that wait for it still have time.
             let next = self
                 .lined_up
                 .get_mut(&line)
@@ -187,7 +187,7 @@ impl Engine {
     }
 }
 
-/// Head and body of a request as they are said in HTTP/2; `None` when they cannot be.
+/// Head and body of a request in HTTP/2; `None` when they are not valid there.
 fn message(
     prepared: &PreparedLoad,
     connection: &TargetConnection,

@@ -1,4 +1,4 @@
-//! WebSockets of users: opened and closed by their steps, spoken on, lost and opened again.
+//! WebSockets of users: opened and closed by their steps, used by messages, lost and reopened.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::closing::code;
@@ -16,7 +16,7 @@ use crate::virtual_users::MessageSource;
 use crate::websocket_session::{Fed, Owned, SessionEnd, WebSocketTimer};
 
 impl Engine {
-    /// A user opens a WebSocket; the one it has is closed.
+    /// A user opens a WebSocket; an open one is closed first.
     pub(super) fn open_socket(&mut self, user: u32, index: u32, due: u64, now: u64) {
         self.close_socket(user, code::NORMAL, now);
         let virtual_users = self.virtual_users();
@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    /// A connection of a user who leaves is let go.
+    /// Closes a connection of a user who leaves.
     pub(super) fn release_connection(&mut self, id: u32, now: u64) {
         let owned = self
             .websockets
@@ -50,24 +50,24 @@ impl Engine {
         if is_ready {
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         } else if self.connections[id as usize].request != NONE {
-            // It was being opened again.
+            // It was being reopened.
             self.end_with(id, Outcome::Dropped, now);
         } else {
             self.close(id, false);
         }
     }
 
-    /// Whether a connection is made for a user's WebSocket.
+    /// Whether a connection is being opened for a user's WebSocket.
     pub(super) fn is_for_socket(&self, id: u32) -> bool {
         self.is_socket_request(self.connections[id as usize].request)
     }
 
-    /// Whether a request is to bring a lost WebSocket back: it does not wait, since its user may leave.
+    /// Whether a request reopens a lost WebSocket: it does not wait, since its user may leave.
     pub(super) fn is_reopening(&self, request: u32) -> bool {
         self.role_of(request) == Some(RequestRole::Reopening)
     }
 
-    /// Whether a request asks for a WebSocket.
+    /// Whether a request opens a WebSocket.
     pub(super) fn is_socket_request(&self, request: u32) -> bool {
         self.role_of(request).is_some_and(RequestRole::opens)
     }
@@ -77,7 +77,7 @@ impl Engine {
         request.call.as_ref().map(|call| call.role)
     }
 
-    /// A connection is made: asks for a user's WebSocket on it.
+    /// A connection is established: sends the handshake of a user's WebSocket on it.
     pub(super) fn begin_user_handshake(&mut self, id: u32, request: u32, now: u64) {
         let request = &self.requests[request as usize];
         let (Some(call), Some(virtual_users), Some(websockets)) = (
@@ -124,7 +124,7 @@ impl Engine {
         self.transmit(id);
     }
 
-    /// Does what follows from what came for a user.
+    /// Handles an event of a user's WebSocket.
     pub(super) fn conclude_owned(&mut self, id: u32, fed: Fed, done: u64, now: u64) {
         let connection = &self.connections[id as usize];
         let (request, is_open) = (
@@ -167,7 +167,7 @@ impl Engine {
                     self.transmit(id);
                     self.socket_is_lost(id, Outcome::Protocol, (None, false), now);
                 }
-                // What comes while both say farewell changes nothing.
+                // Data that arrives during the closing handshake is ignored.
                 Some(
                     SessionEnd::Closed(_) | SessionEnd::ProtocolError(_) | SessionEnd::Broken(_),
                 )
@@ -179,7 +179,7 @@ impl Engine {
         }
     }
 
-    /// The answer to a user's handshake.
+    /// The response to a user's handshake.
     fn take_head(&mut self, request: u32, head: &[u8], now: u64) {
         let Some(request) = self.requests.get_mut(request as usize) else {
             return;
@@ -200,7 +200,7 @@ impl Engine {
         }
     }
 
-    /// A user's WebSocket is open, and has said what it must.
+    /// A user's WebSocket is open, and its initial messages are sent.
     fn socket_is_ready(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
         let generation = connection.generation;
@@ -209,7 +209,7 @@ impl Engine {
         let (user, due) = (request.user, request.due);
         let is_return = self.role_of(request_id) == Some(RequestRole::Reopening);
         let Some((index, number, lost_ns)) = self.take_socket(user, id, is_return) else {
-            // Its user is gone, or has opened another.
+            // Its user has left, or has opened another.
             self.end_request(request_id, Outcome::Ok, now);
             return self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         };
@@ -239,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Gives a user the WebSocket that it waits for: which one it is, the user's number, and when it was lost.
+    /// Assigns the WebSocket that a user waits for: its index, the user's number, and when it was lost.
     fn take_socket(&mut self, user: u32, id: u32, is_return: bool) -> Option<(u32, u64, u64)> {
         let user = self.virtual_users().users.get_mut(user as usize)?;
         let socket = user.socket.as_mut()?;
@@ -253,7 +253,7 @@ impl Engine {
         Some((socket.index, user.number, lost_ns))
     }
 
-    /// A user says something, waits for a message, or both. Whether it goes on at once.
+    /// A user sends a message, waits for one, or both. Returns whether the user continues at once.
     pub(super) fn exchange_message(
         &mut self,
         user: u32,
@@ -307,7 +307,7 @@ impl Engine {
         false
     }
 
-    /// The request that stands for a message that a user waits for.
+    /// The request under which an awaited message is counted.
     fn await_message(&mut self, user: u32, awaited: u32, due: u64, now: u64) -> u32 {
         let mut call = self.virtual_users().awaiting(user, awaited);
         let timeout_ns = self.virtual_users().program.requests[awaited as usize].timeout_ns;
@@ -327,7 +327,7 @@ impl Engine {
         id
     }
 
-    /// Sends what a user says.
+    /// Sends a user's message.
     pub(super) fn send_user_message(&mut self, id: u32, user: u32, exchange: u32, now: u64) {
         let mut text = Vec::new();
         let opcode =
@@ -341,7 +341,7 @@ impl Engine {
         }
     }
 
-    /// The message came that a user waited for.
+    /// The awaited message of a user has arrived.
     fn message_came(&mut self, id: u32, message: &[u8], done: u64) {
         let request_id = std::mem::replace(&mut self.connections[id as usize].request, NONE);
         let owned = self
@@ -379,7 +379,7 @@ impl Engine {
         }
     }
 
-    /// Ceases to wait for a message; whether the request stands for one.
+    /// Stops waiting for a message; returns whether a request is counted for it.
     pub(super) fn give_up_message(&mut self, request: u32, now: u64) -> bool {
         if self.role_of(request) != Some(RequestRole::Message) {
             return false;
@@ -403,7 +403,7 @@ impl Engine {
         true
     }
 
-    /// A user listens to a channel.
+    /// A user subscribes to a channel.
     pub(super) fn listen(&mut self, user: u32, subscription: u32, now: u64) {
         let name = self.virtual_users().channel(user, subscription, now);
         let channel = name
@@ -432,8 +432,8 @@ impl Engine {
         }
     }
 
-    /// The target, or the network, ended a user's WebSocket: with a code, if it says so, and perhaps the connection
-    /// with it.
+    /// The target or the network ended a user's WebSocket: with a code, if one was sent, and perhaps with the
+    /// connection.
     pub(super) fn socket_is_lost(
         &mut self,
         id: u32,

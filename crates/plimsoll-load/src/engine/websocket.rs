@@ -1,4 +1,4 @@
-//! WebSockets: handshakes asked for and answered, messages sent when they are due and heard when they come, ends counted.
+//! WebSockets: handshakes, scheduled messages, received messages, and ends.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::closing::code;
@@ -23,7 +23,7 @@ use crate::websocket_session::{
 pub(super) const FAREWELL_NS: u64 = 5_000_000_000;
 
 impl Engine {
-    /// Closes every second that is over at `now`, with what was heard in it.
+    /// Closes every second that is over at `now`, with its received messages.
     #[inline]
     pub(super) fn roll(&mut self, now: u64) {
         if now >= self.recorder.end_ns() {
@@ -38,7 +38,7 @@ impl Engine {
         }
     }
 
-    /// A connection is made: asks for a WebSocket on it.
+    /// A connection is established: sends the handshake on it.
     pub(super) fn begin_handshake(&mut self, id: u32, request_id: u32, now: u64) {
         let request = &mut self.requests[request_id as usize];
         if request.sent == UNSENT {
@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Writes what was made ready, behind what waits already. A broken socket shows when it is read.
+    /// Writes prepared bytes behind those that are pending. A broken socket shows when it is read.
     pub(super) fn transmit(&mut self, id: u32) {
         let Some(websockets) = self
             .websockets
@@ -85,7 +85,7 @@ impl Engine {
         websockets.out.clear();
     }
 
-    /// Writes what waits.
+    /// Writes pending bytes.
     fn transmit_rest(&mut self, id: u32) {
         let connection = &mut self.connections[id as usize];
         let Some(unsent) = self
@@ -98,7 +98,7 @@ impl Engine {
         let written = write(connection, unsent).unwrap_or(0);
         unsent.drain(..written);
         if unsent.is_empty() {
-            // One that reads again holds no memory.
+            // A connection whose target reads again holds no buffer.
             *unsent = Vec::new();
         } else {
             connection.writing = true;
@@ -112,7 +112,7 @@ impl Engine {
             if connection.writing {
                 self.transmit_rest(id);
             } else if let Some(session) = &mut connection.tls {
-                // A handshake that did not fit the socket.
+                // Handshake bytes that did not fit the socket.
                 let _ = session.flush(&connection.socket);
             }
         }
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// Reads what has come. `ended` says that the target will send nothing after it.
+    /// Reads available bytes. `ended` means that the target closed its side.
     pub(super) fn read_websocket(&mut self, id: u32, ended: bool) {
         let generation = self.connections[id as usize].generation;
         for _ in 0..READS_MAX {
@@ -149,7 +149,7 @@ impl Engine {
                 Err(outcome) => return self.websocket_failed(id, outcome, now),
             };
             self.conclude(id, fed, timestamp_ns, now);
-            // A short read has emptied the socket, and its next byte is a new edge.
+            // A short read has emptied the socket; its next byte triggers a new edge.
             if !self.stands(id, generation) || (count < BUFFER_LEN && !ended) {
                 return;
             }
@@ -157,7 +157,7 @@ impl Engine {
         self.read_later(id);
     }
 
-    /// Takes `count` bytes of the buffer, decrypted if they must be.
+    /// Processes `count` bytes of the buffer, decrypted where needed.
     fn feed_websocket(&mut self, id: u32, count: usize, at: Moment) -> Result<Fed, Outcome> {
         let mut fed = Fed::default();
         let Some(feed_websocket) = &mut self.websockets else {
@@ -191,7 +191,7 @@ impl Engine {
         }
         let current = self.recorder.current();
         current.window.bytes_in += plain_len as u64;
-        // Answers of the handshake, or the alert that says what is wrong.
+        // Handshake responses, or the alert with the reason.
         let _ = session.flush(&connection.socket);
         let is_made = connection.phase == ConnectionPhase::Connecting && !session.is_handshaking();
         result.map_err(|_| Outcome::Tls)?;
@@ -202,7 +202,7 @@ impl Engine {
         Ok(fed)
     }
 
-    /// Does what follows from what came.
+    /// Handles received events.
     fn conclude(&mut self, id: u32, fed: Fed, timestamp_ns: Option<u64>, now: u64) {
         if self
             .websockets
@@ -241,13 +241,13 @@ impl Engine {
                 self.count_error(error);
                 self.end_websocket(id, code::PROTOCOL, Outcome::Protocol, now);
             }
-            // What comes while both say farewell changes nothing.
+            // Data that arrives during the closing handshake is ignored.
             Some(SessionEnd::Closed(_) | SessionEnd::ProtocolError(_) | SessionEnd::Broken(_))
             | None => {}
         }
     }
 
-    /// A handshake was answered as it should be.
+    /// A handshake succeeded.
     fn websocket_opened(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
         let generation = connection.generation;
@@ -314,7 +314,7 @@ impl Engine {
         }
     }
 
-    /// A message was not answered, and will not be waited for.
+    /// A message has no response in time; it is no longer waited for.
     fn message_failed(&mut self, sent: Sent, outcome: Outcome, now: u64) {
         self.recorder.current().websocket().window.unanswered += 1;
         self.recorder.ended(RequestEnd {
@@ -325,7 +325,7 @@ impl Engine {
         });
     }
 
-    /// The target refuses the handshake.
+    /// The target refused the handshake.
     pub(super) fn refuse(&mut self, id: u32, error: &HandshakeError, now: u64) {
         let (outcome, cause) = match error {
             HandshakeError::Status(status) => {
@@ -343,7 +343,7 @@ impl Engine {
         self.fail(id, outcome, now);
     }
 
-    /// Counts a handshake that opened nothing; does nothing where none is asked for.
+    /// Counts a failed handshake; does nothing where none is pending.
     pub(super) fn handshake_failed(&mut self, outcome: Outcome) {
         let Some(websockets) = &mut self.websockets else {
             return;
@@ -369,7 +369,7 @@ impl Engine {
         self.websocket_failed(id, outcome, now);
     }
 
-    /// Nothing more will come over a connection.
+    /// Nothing more will arrive on a connection.
     fn websocket_failed(&mut self, id: u32, outcome: Outcome, now: u64) {
         if self
             .websockets
@@ -390,7 +390,7 @@ impl Engine {
         self.close(id, true);
     }
 
-    /// The target or the network ended a WebSocket of a load of flags.
+    /// The target or the network ended a WebSocket of a load from flags.
     fn lose_websocket(&mut self, id: u32, since: u64) {
         let path = self
             .websockets
@@ -406,7 +406,7 @@ impl Engine {
         }
     }
 
-    /// A subscriber ceases to listen; what it waited for, if anything, ends so.
+    /// A subscriber unsubscribes; a pending message of it ends.
     pub(super) fn depart(&mut self, id: u32, outcome: Outcome, now: u64) {
         let Some(websockets) = &mut self.websockets else {
             return;
@@ -417,7 +417,7 @@ impl Engine {
         }
     }
 
-    /// The same, and the target gets time to close the connection.
+    /// The same, with time for the target to close the connection.
     fn take_leave(&mut self, id: u32, outcome: Outcome, now: u64) {
         self.depart(id, outcome, now);
         self.retire_for(id, now, FAREWELL_NS);
@@ -430,20 +430,20 @@ impl Engine {
         }
         self.transmit(id);
         if self.is_stream(id) {
-            // Who streams goes on until nobody listens.
+            // A stream continues until its last subscriber leaves.
             self.depart(id, outcome, now);
             return self.close(id, false);
         }
         self.take_leave(id, outcome, now);
     }
 
-    /// Whether a connection carries a stream of events.
+    /// Whether a connection carries an event stream.
     pub(super) fn is_stream(&mut self, id: u32) -> bool {
         let websockets = self.websockets.as_mut();
         websockets.is_some_and(|websockets| websockets.is_stream(id))
     }
 
-    /// So many events were handled. A handshake is timed when it is read, so none may wait.
+    /// Number of events handled. A handshake is timed when it is read, so none may wait.
     pub(super) fn note_messages(&mut self, count: usize) {
         let is_more =
             count >= WEBSOCKET_EVENTS_MAX || !self.requests.is_empty() || self.timestamps.is_none();
@@ -453,7 +453,7 @@ impl Engine {
         }
     }
 
-    /// Whether messages are let gather before they are looked at.
+    /// Whether messages may accumulate before they are read.
     #[inline]
     pub(super) fn may_rest(&mut self) -> bool {
         let websockets = self.websockets.as_mut();
@@ -524,7 +524,7 @@ impl Engine {
         }
         self.recorder.offered(due, now);
         if !is_read {
-            // What was sent before still waits: this is never sent.
+            // Earlier bytes are still pending: this message is never sent.
             self.recorder.current().websocket().window.unanswered += 1;
             return self.recorder.drop_at_once(due, now);
         }
@@ -539,7 +539,7 @@ impl Engine {
         self.transmit(id);
     }
 
-    /// Gives up answers that did not come in time.
+    /// Times out responses.
     pub(super) fn give_up_answers(&mut self, now: u64) {
         while let Some(websockets) = &mut self.websockets
             && let Some(id) = websockets.pop_expired(now)
@@ -557,7 +557,7 @@ impl Engine {
         }
     }
 
-    /// The load is over: ends all that wait for no answer. The others end with theirs.
+    /// The load is over: ends all WebSockets without a pending response. The others end with theirs.
     fn end_websockets(&mut self, now: u64) {
         let Some(websockets) = &mut self.websockets else {
             return;
@@ -576,7 +576,7 @@ impl Engine {
         }
     }
 
-    /// At the end of the drain: nobody listens any more.
+    /// At the end of the drain: no subscriber is left.
     pub(super) fn leave_all(&mut self, now: u64) {
         let open = self
             .websockets

@@ -1,11 +1,11 @@
-//! Heads of HTTP/1.1 as heads of HTTP/2, and back: whatever puts requests together, or reads answers, knows one form.
+//! Converts heads between HTTP/1.1 and HTTP/2, so that the code around them handles one form only.
 
 use http::header::{CONTENT_ENCODING, LOCATION, SET_COOKIE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use plimsoll_wire::head::{ContentCoding, HEADERS_MAX};
 
-/// Headers that speak of one connection of HTTP/1.1, and must not stand in HTTP/2 (RFC 9113, 8.2.2).
+/// Connection headers of HTTP/1.1, which are forbidden in HTTP/2 (RFC 9113, 8.2.2).
 const OF_CONNECTION: [&str; 6] = [
     "connection",
     "keep-alive",
@@ -15,7 +15,7 @@ const OF_CONNECTION: [&str; 6] = [
     "http2-settings",
 ];
 
-/// The request whose head, as HTTP/1.1 writes it, is `head`; `None` when it cannot be said in HTTP/2.
+/// The request for `head` in the form of HTTP/1.1; `None` when it is not valid in HTTP/2.
 pub(crate) fn request(head: &[u8], is_tls: bool) -> Option<Request<()>> {
     let mut lines = head
         .split(|&byte| byte == b'\n')
@@ -49,7 +49,7 @@ pub(crate) fn request(head: &[u8], is_tls: bool) -> Option<Request<()>> {
     Some(request)
 }
 
-/// What matters of an answer's head.
+/// The relevant parts of a response head.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerHead {
     pub(crate) status: u16,
@@ -76,7 +76,7 @@ impl AnswerHead {
     }
 }
 
-/// Appends an answer's head as HTTP/1.1 would write it.
+/// Appends a response head in the form of HTTP/1.1.
 pub(super) fn write(status: u16, headers: &HeaderMap, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
     for (name, value) in headers {
@@ -87,7 +87,7 @@ pub(super) fn write(status: u16, headers: &HeaderMap, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Length of a head as HTTP/1.1 would write it: compressed, its length depends on the heads before.
+/// Length of a head in the form of HTTP/1.1: its compressed length depends on earlier heads.
 pub(super) fn written_len(headers: &HeaderMap) -> u64 {
     let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     "HTTP/2 200\r\n\r\n".len() as u64 + headers.iter().map(line).sum::<usize>() as u64

@@ -1,4 +1,4 @@
-//! The two ends of a connection's bytes: the event loop at one, h2 at the other. No socket is in it.
+//! A connection's byte pipe, with the event loop at one end and h2 at the other. It has no socket.
 
 use std::io;
 use std::pin::Pin;
@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that wait to be written, from which on h2 has to wait.
+/// Pending output from which on h2 has to wait, bytes.
 const OUT_LEN_MAX: usize = 256 * 1024;
 
-/// Bytes that were read and not yet taken, from which on the target floods us: h2 takes all it can at once, and
-/// cannot only while it may not write.
+/// Unread input from which on the target is flooding, bytes: h2 takes all it can at once, and stops only while it
+/// may not write.
 const IN_LEN_MAX: usize = 1024 * 1024;
 
 /// The loop's end.
@@ -20,12 +20,12 @@ pub(super) struct Pipe(Arc<Mutex<Bytes>>);
 
 #[derive(Debug, Default)]
 struct Bytes {
-    /// Read from the target; the first `taken` of them h2 has.
+    /// Input from the target; h2 has taken the first `taken` bytes.
     inward: Vec<u8>,
     taken: usize,
-    /// The target will send nothing more.
+    /// The target closed its side.
     is_ended: bool,
-    /// To be written; the first `written` of them are.
+    /// Output; the first `written` bytes are written.
     outward: Vec<u8>,
     written: usize,
 }
@@ -39,12 +39,12 @@ impl Pipe {
         H2PipeEnd(self.clone())
     }
 
-    // Only one thread ever has both ends; nothing panics while it is locked.
+    // Both ends are on one thread, and nothing panics while it is locked.
     fn lock(&self) -> MutexGuard<'_, Bytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes came from the target. Whether they fit.
+    /// Bytes arrived from the target. Returns whether they fit.
     pub(super) fn push(&self, bytes: &[u8]) -> bool {
         let mut pipe = self.lock();
         if pipe.taken == pipe.inward.len() {
@@ -55,7 +55,7 @@ impl Pipe {
         pipe.inward.len() - pipe.taken <= IN_LEN_MAX
     }
 
-    /// The target will send nothing more.
+    /// The target closed its side.
     pub(super) fn end(&self) {
         self.lock().is_ended = true;
     }
@@ -65,7 +65,7 @@ impl Pipe {
         pipe.written < pipe.outward.len()
     }
 
-    /// Gives what waits to be written to `write`, which says how much of it it took. How much that was.
+    /// Passes pending output to `write`, which returns how much it wrote. Returns the total.
     pub(super) fn write_with(
         &self,
         write: impl FnOnce(&[u8]) -> io::Result<usize>,
@@ -90,7 +90,7 @@ impl AsyncRead for H2PipeEnd {
         let mut pipe = self.0.lock();
         let left = &pipe.inward[pipe.taken..];
         if left.is_empty() {
-            // Nobody has to be woken: the loop polls whenever it has put something in.
+            // No waker is needed: the loop polls after every input.
             return if pipe.is_ended {
                 Poll::Ready(Ok(()))
             } else {

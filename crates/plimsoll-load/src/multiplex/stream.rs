@@ -1,4 +1,4 @@
-//! One request on a connection of HTTP/2, and its answer.
+//! One request on a connection of HTTP/2, and its response.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -11,30 +11,30 @@ use plimsoll_model::outcome::Outcome;
 
 use super::message::{self, AnswerHead};
 
-/// Takes what comes of answers.
+/// Receives the parts of responses.
 pub(crate) trait Take {
-    /// The head of a request's answer. `len` is its length as HTTP/1.1 would write it, which `write` does.
+    /// The head of a response. `len` is its length in the form of HTTP/1.1, which `write` produces.
     fn head(&mut self, request: u32, answer: &AnswerHead, len: u64, write: &dyn Fn(&mut Vec<u8>));
     /// Bytes of its body, in order.
     fn content(&mut self, request: u32, bytes: &[u8]);
 }
 
-/// Whether a request that failed may be sent once more.
+/// Whether a failed request may be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
     Never,
-    /// If doing it twice does no harm: nobody knows whether the target has seen it.
+    /// If it is idempotent: the target may have processed it.
     IfIdempotent,
-    /// The target says that it has not begun with it.
+    /// The target reports that it was not processed.
     Always,
 }
 
-/// Why a request has no complete answer.
+/// Why a request has no complete response.
 #[derive(Debug)]
 pub(crate) struct StreamFailure {
     pub(crate) outcome: Outcome,
     pub(crate) again: Again,
-    /// Empty where the outcome says it all.
+    /// Empty where the outcome is explanation enough.
     pub(crate) reason: String,
 }
 
@@ -66,13 +66,13 @@ impl StreamFailure {
             return Self::cut(has_head);
         }
         if !error.is_remote() {
-            return Self::protocol(&format!("the answer was not valid HTTP/2: {error}"));
+            return Self::protocol(&format!("the response is not valid HTTP/2: {error}"));
         }
-        // A stream above the last that the target will look at, or one that it refused, was not begun with.
+        // A stream above the last id of GOAWAY, or a refused one, was not processed.
         let is_unprocessed = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
         let code = error.reason().unwrap_or(Reason::NO_ERROR);
         let what = if error.is_go_away() {
-            "the target is leaving the connection"
+            "the target is closing the connection (GOAWAY)"
         } else {
             "the target reset the stream"
         };
@@ -113,24 +113,24 @@ impl MultiplexedStream {
         }
     }
 
-    /// Has itself woken from now on.
+    /// Registers for wake-ups from now on.
     pub(super) fn listen(&mut self, waker: &Waker) -> Result<(), ()> {
         let AnswerPhase::Head(answer) = &mut self.phase else {
             return Ok(());
         };
-        // Nothing can have come of what is just being sent.
+        // A request just being sent has no events yet.
         match Pin::new(answer).poll(&mut Context::from_waker(waker)) {
             Poll::Pending => Ok(()),
             Poll::Ready(_) => Err(()),
         }
     }
 
-    /// What it is when the connection has ended.
+    /// The result after the connection has ended.
     pub(super) fn cut(&self) -> StreamFailure {
         StreamFailure::cut(matches!(self.phase, AnswerPhase::Body(_)))
     }
 
-    /// Takes what has come; its result when it has ended.
+    /// Collects events; returns its result when it has ended.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -158,8 +158,8 @@ impl MultiplexedStream {
                     };
                     let bytes = match data {
                         Some(Ok(bytes)) => bytes,
-                        // An answer may come before the whole request is there: the target then wants no more of it
-                        // (RFC 9113, 8.1).
+                        // A response may arrive before the whole request is sent: the target then does not need the
+                        // rest (RFC 9113, 8.1).
                         Some(Err(error))
                             if error.is_remote()
                                 && error.is_reset()
@@ -173,11 +173,11 @@ impl MultiplexedStream {
                     self.content_len += bytes.len() as u64;
                     if self.content_len > self.content_len_max {
                         return Some(Err(StreamFailure::protocol(
-                            "the body is longer than allowed",
+                            "the response body is longer than allowed",
                         )));
                     }
                     take.content(self.request, &bytes);
-                    // No more is given back than came.
+                    // Releases no more capacity than was received.
                     let _ = body.flow_control().release_capacity(bytes.len());
                 }
             }
@@ -192,7 +192,7 @@ impl MultiplexedStream {
     ) -> Result<(), StreamFailure> {
         let Some(answer) = AnswerHead::new(status, headers) else {
             return Err(StreamFailure::protocol(
-                "the answer has more headers than allowed",
+                "the response has more headers than allowed",
             ));
         };
         self.answer = answer;

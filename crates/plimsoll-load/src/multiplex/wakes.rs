@@ -1,4 +1,4 @@
-//! Who has been woken: streams by number, and the connection itself. A wake-up is a bit that is set.
+//! Wake-up bits: of the streams by number, and of the connection itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct Wakes {
 }
 
 impl Wakes {
-    /// Whether the connection was woken since it was asked last.
+    /// Whether the connection was woken since the last call.
     pub(super) fn take_connection(&self) -> bool {
         self.connection.swap(false, Ordering::Relaxed)
     }
@@ -28,7 +28,7 @@ impl Wakes {
         self.connection.load(Ordering::Relaxed)
     }
 
-    /// Whether anybody is to be polled.
+    /// Whether anything is to be polled.
     pub(super) fn has_any(&self) -> bool {
         let has_stream = |word: &AtomicU64| word.load(Ordering::Relaxed) != 0;
         self.connection.load(Ordering::Relaxed) || self.streams.iter().any(has_stream)

@@ -1,13 +1,13 @@
-//! As much of HTTP/2 as a server needs that does nothing but answer: it looks at the frames around requests, and never
-//! into their heads.
+//! The minimal HTTP/2 of a server with a constant response: it reads frame headers, and ignores the headers
+//! of requests.
 
-/// What a client of HTTP/2 says first (RFC 9113, 3.4).
+/// The preface of an HTTP/2 client (RFC 9113, 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Length of a frame's head.
+/// Length of a frame header.
 const HEAD_LEN: usize = 9;
 
-/// Longest payload that a client may send to one that has said nothing of it.
+/// Longest payload that a client may send by default.
 const PAYLOAD_LEN_MAX: usize = 16 * 1024;
 
 const DATA: u8 = 0;
@@ -35,14 +35,14 @@ pub(super) struct Http2Responder {
 }
 
 impl Http2Responder {
-    /// A connection whose preface has come.
+    /// A connection whose preface has arrived.
     pub(super) fn new() -> Self {
         let mut frames = Self::default();
         frames.write(SETTINGS, 0, 0, &[]);
         frames
     }
 
-    /// Takes bytes, and gives what is to be sent; `None` for a frame that is longer than allowed.
+    /// Takes bytes, and returns the output; `None` for a frame that is longer than allowed.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.partial.extend_from_slice(bytes);
         let partial = std::mem::take(&mut self.partial);
@@ -65,7 +65,7 @@ impl Http2Responder {
 
     fn answer(&mut self, kind: u8, flags: u8, id: u32, payload: &[u8]) {
         if kind == DATA && !payload.is_empty() {
-            // Both windows are given back at once.
+            // Restores both flow-control windows at once.
             let len = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
             self.write(WINDOW_UPDATE, 0, 0, &len);
             if flags & END_STREAM == 0 {

@@ -1,4 +1,4 @@
-//! What a plan and a load must hold before anything is made of them.
+//! Validates a plan and a load.
 
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, Plan, STREAMS_MAX};
@@ -59,14 +59,14 @@ pub(super) fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
     };
     require(
         (1..=1 << 24).contains(&connections),
-        "number of connections, times streams,",
+        "number of connections times streams",
         connections.to_string(),
         "1 to 16,777,216",
     )?;
     let has_sockets = plan.scenario.as_ref().is_some_and(Scenario::has_sockets);
     require(
         !has_sockets || plan.transport.http2.is_none(),
-        "version of HTTP",
+        "HTTP version",
         "2".to_owned(),
         "1 where steps open WebSockets",
     )?;

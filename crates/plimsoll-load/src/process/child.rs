@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock;
 
-/// Looks at whether a process that has closed its output has ended, and time between them.
+/// Polls for the end of a process that has closed its output, and the time between them.
 const EXIT_POLLS: u32 = 20;
 const EXIT_POLL_NS: u64 = 1_000_000;
 
-/// Looks at whether a process ends that nothing is asked of any more.
+/// Polls for the end of a process whose input is closed.
 const FINAL_EXIT_POLLS: u32 = 200;
 
 /// A started process, in a process group of its own.
@@ -24,7 +24,7 @@ pub(super) struct Child {
     ended: Option<ExitStatus>,
 }
 
-/// Its ends of our pipes; none of them makes a loop wait.
+/// Our ends of its pipes; all are non-blocking.
 pub(super) struct Pipes {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
@@ -45,7 +45,7 @@ impl Child {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What the terminal sends to us is ours to handle; and what it starts ends with it.
+            // Terminal signals are for us to handle; and its own children end with it.
             .process_group(0);
         if !inputs.folder.as_os_str().is_empty() {
             builder.current_dir(&inputs.folder);
@@ -89,7 +89,7 @@ impl Child {
         self.has_ended()
     }
 
-    /// Ends it, unless it is just about to end by itself; says how it ended.
+    /// Stops it, unless it is about to end by itself; returns how it ended.
     pub(super) fn end_now(&mut self, is_ending: bool) -> String {
         let by_itself = is_ending && self.wait_a_little(EXIT_POLLS);
         self.kill();
@@ -99,11 +99,11 @@ impl Child {
         }
     }
 
-    /// Ends it and all that it started.
+    /// Kills it and its process group.
     fn kill(&mut self) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(group) = group {
-            // A group that is gone is what is wanted.
+            // The group may be gone already.
             let _ = kill_process_group(group, Signal::KILL);
         }
         if self.ended.is_none() {
@@ -114,7 +114,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Its standard input is closed: one that reads to the end has ended, or will at once.
+        // Its standard input is closed: a process that reads to the end has ended, or will at once.
         self.wait_a_little(FINAL_EXIT_POLLS);
         self.kill();
     }

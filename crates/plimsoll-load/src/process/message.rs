@@ -1,7 +1,7 @@
-//! The lines between the engine and a process.
+//! The protocol between the engine and a process.
 //!
-//! The engine hands over events of users, `start`, `answer`, `thought` and `stop`; the process answers each but `stop`
-//! with one line that says what the user does next: a request, a pause, or the end of the iteration. The guide
+//! The engine sends events of users, `start`, `answer`, `thought` and `stop`; the process replies to each but `stop`
+//! with one line that contains the user's next step: a request, a pause, or the end of the iteration. The guide
 //! `docs/guides/journeys-as-processes.md` is the reference of both.
 
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ use crate::scenario::expect::shown;
 const PAUSE_MS_MAX: f64 = 86_400_000.0;
 /// Redirects followed at most.
 const FOLLOW_MAX: u32 = 50;
-/// Bytes of an answer's body that are handed over where a request does not say.
+/// Default for the bytes of a response body that are sent to the process.
 pub(crate) const BODY_LEN: usize = 64 << 10;
-/// Bytes of it that can be asked for.
+/// Limit of the bytes that can be requested.
 const BODY_LEN_MAX: usize = 16 << 20;
 
 /// A user begins an iteration.
@@ -56,15 +56,15 @@ pub(crate) struct AnswerObject<'a> {
     pub(crate) path: &'a str,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: &'a str,
-    /// Whether the body is longer than what is handed over.
+    /// Whether the body is truncated.
     pub(crate) body_cut: bool,
     pub(crate) response_ms: f64,
-    /// Why it failed, when that is known.
+    /// Why it failed, if known.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) reason: &'a str,
 }
 
-/// An event that says nothing more: `thought`, `stop`.
+/// An event without further fields: `thought`, `stop`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Plain {
     pub(crate) user: u64,
@@ -76,40 +76,40 @@ pub(crate) fn line(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).expect("texts, numbers and maps of them become JSON")
 }
 
-/// What a process says.
+/// A message of a process.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ScriptReply {
     pub(crate) user: u64,
     pub(crate) action: ScriptAction,
 }
 
-/// What a user does.
+/// A user's next step.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ScriptAction {
-    /// Asks, after a pause (ns) if there is one.
+    /// Sends a request, after a pause (ns) if there is one.
     Request(Box<ScriptRequest>, Option<u64>),
     /// Pauses, ns.
     Think(u64),
-    /// Ends its iteration; with why, when that failed.
+    /// Ends its iteration; with the reason of a failure.
     End(Option<String>),
 }
 
-/// A request as it is to be made.
+/// A request of a script.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ScriptRequest {
     pub(crate) label: String,
     /// Outside of the measured loop.
     pub(crate) once: bool,
-    /// Bytes of the body that are handed over.
+    /// Bytes of the body that are sent to the process.
     pub(crate) body_len_max: usize,
-    /// Its id is set by who knows it.
+    /// The caller sets its id.
     pub(crate) step: RequestStep,
 }
 
-/// Why a line is of no use.
+/// Why a line is invalid.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Nonsense {
-    /// It is known whose it is.
+    /// The user, if it could be read.
     OfUser(u64, String),
     OfNobody(String),
 }
@@ -186,10 +186,10 @@ impl<T> OneOrMore<T> {
     }
 }
 
-/// What a line says; `prefix` stands before every path.
+/// Parses a line; `prefix` is prepended to every path.
 ///
 /// # Errors
-/// What is wrong with it, and whose it is where that can be read.
+/// What is wrong with it, and the user where that can be read.
 pub(crate) fn read(line: &[u8], prefix: &str) -> Result<ScriptReply, Nonsense> {
     let read: LineRead = match serde_json::from_slice(line) {
         Ok(read) => read,
@@ -218,7 +218,7 @@ fn parse_action(read: LineRead, prefix: &str) -> Result<ScriptAction, String> {
         .map(|ms| pause_ns(ms, "think_ms"))
         .transpose()?;
     if read.reason.is_some() && !matches!(read.end, Some(EndRead::Fail)) {
-        return Err("`reason` stands beside \"end\": \"fail\" only".to_owned());
+        return Err("`reason` is allowed only with \"end\": \"fail\"".to_owned());
     }
     match (read.request, pause, read.end) {
         (Some(request), pause, None) => Ok(ScriptAction::Request(
@@ -229,11 +229,11 @@ fn parse_action(read: LineRead, prefix: &str) -> Result<ScriptAction, String> {
         (None, None, Some(EndRead::Ok)) => Ok(ScriptAction::End(None)),
         (None, None, Some(EndRead::Fail)) => {
             Ok(ScriptAction::End(Some(read.reason.unwrap_or_else(|| {
-                "it says that the iteration failed".to_owned()
+                "it reported a failed iteration".to_owned()
             }))))
         }
-        (None, None, None) => Err("one of request, think_ms and end is needed".to_owned()),
-        _ => Err("`end` stands alone".to_owned()),
+        (None, None, None) => Err("one of `request`, `think_ms` and `end` is required".to_owned()),
+        _ => Err("`end` excludes all other fields".to_owned()),
     }
 }
 
@@ -273,7 +273,7 @@ fn script_request(read: RequestRead, prefix: &str) -> Result<ScriptRequest, Stri
     }
     let method = read.method.unwrap_or_else(|| "GET".to_owned());
     let label = read.label.unwrap_or_else(|| {
-        // A query differs from request to request; what is asked for seldom does.
+        // Queries differ from request to request, paths seldom do.
         let path = read.path.split(['?', '#']).next().unwrap_or_default();
         format!("{method} {path}")
     });
@@ -307,11 +307,11 @@ fn script_request(read: RequestRead, prefix: &str) -> Result<ScriptRequest, Stri
     })
 }
 
-/// A name as it may stand in a head (RFC 9110, 5.6.2).
+/// A valid field name (RFC 9110, 5.6.2).
 fn header_name(name: String) -> Result<String, String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err(format!("{name:?} is no name of a header"));
+        return Err(format!("invalid header name {name:?}"));
     }
     Ok(name)
 }
@@ -339,7 +339,7 @@ fn body(
             content_type: Some("application/json".to_owned()),
             text: TextTemplate::literal(json.to_string()),
         }),
-        _ => Err("one of body, form and json at most".to_owned()),
+        _ => Err("at most one of `body`, `form` and `json` is allowed".to_owned()),
     }
 }
 

@@ -1,22 +1,22 @@
-//! Labels that processes give their requests, and the ids that those are counted under: the same in all loops.
+//! Labels of external scripts, and their ids: the same in all loops.
 
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll_model::journey::{STEPS_MAX, Scenario, StepId, StepInfo};
 
-/// Labels that the processes of one journey may give.
+/// Most labels per journey.
 const LABELS_MAX: usize = 200;
 
 /// Longest label, characters.
 const LABEL_LEN_MAX: usize = 200;
 
-/// What a label beyond the bound is counted under.
+/// The label for all labels beyond the limit.
 const OTHER: &str = "other requests";
 
-/// Ids kept free for each journey, so that what must be counted always can be.
+/// Ids reserved for each journey, so that mandatory counts always have one.
 const RESERVED: usize = 4;
 
-/// All steps that are counted so far.
+/// All steps counted so far.
 #[derive(Debug, Default)]
 pub(crate) struct StepNames {
     steps: Mutex<Vec<StepInfo>>,
@@ -33,7 +33,7 @@ impl StepNames {
         }
     }
 
-    /// The id of a label, and what is to be told of it when it is new.
+    /// The id of a label, and its description when it is new.
     pub(crate) fn id(&self, journey: u32, once: bool, label: &str) -> (StepId, Option<StepInfo>) {
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         let label: String = label.chars().take(LABEL_LEN_MAX).collect();

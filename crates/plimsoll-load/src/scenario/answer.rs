@@ -1,4 +1,4 @@
-//! An answer as captures and expectations see it; what is costly to make of it is made once, and only when asked for.
+//! A response as captures and expectations read it; costly views are built once, on demand.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use crate::json::json_at;
 
-/// One complete answer.
+/// One complete response.
 pub(crate) struct ParsedAnswer<'a> {
     pub(crate) status: u16,
     head: &'a [u8],
     body: Cow<'a, [u8]>,
-    /// Where in the body JSON begins; what follows the first value does not matter there.
+    /// Offset of the JSON in the body; bytes after the first value are ignored there.
     json_at: usize,
     json: OnceCell<Option<Value>>,
     html: OnceCell<Html>,
 }
 
 impl<'a> ParsedAnswer<'a> {
-    /// `body` is as it came, in its coding; it is decoded up to `len_max` bytes.
+    /// `body` is in its content coding; at most `len_max` bytes of it are decoded.
     pub(crate) fn new(
         status: u16,
         head: &'a [u8],
@@ -40,7 +40,7 @@ impl<'a> ParsedAnswer<'a> {
         }
     }
 
-    /// The same, with JSON from a byte of the body on.
+    /// The same, with JSON from an offset of the body on.
     pub(crate) fn json_from(self, json_at: usize) -> Self {
         Self { json_at, ..self }
     }
@@ -56,21 +56,21 @@ impl<'a> ParsedAnswer<'a> {
         &self.body
     }
 
-    /// The body as JSON, when it is.
+    /// The body as JSON, if it is valid.
     pub(crate) fn json(&self) -> Option<&Value> {
         self.json
             .get_or_init(|| json_at(&self.body, self.json_at))
             .as_ref()
     }
 
-    /// The body as a page.
+    /// The body as HTML.
     pub(crate) fn html(&self) -> &Html {
         self.html
             .get_or_init(|| Html::parse_document(&String::from_utf8_lossy(&self.body)))
     }
 }
 
-/// The body without its coding; as it came when it cannot be decoded, which then shows in what is not found.
+/// The decoded body; the encoded one when decoding fails, so that captures find nothing.
 fn decoded(body: &[u8], coding: ContentCoding, len_max: u64) -> Cow<'_, [u8]> {
     let mut plain = Vec::new();
     let result = match coding {

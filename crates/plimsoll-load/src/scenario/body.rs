@@ -11,20 +11,20 @@ pub(crate) enum CompiledBody {
     Empty,
     Text(CompiledText),
     Form(Vec<CompiledField>),
-    /// Texts one after another, framing included.
+    /// Texts in sequence, framing included.
     Multipart(Vec<CompiledText>),
 }
 
 /// A field of a form.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledField {
-    /// Separator, name and `=`; and the value, too, when it is constant.
+    /// Separator, name and `=`; also the value when it is constant.
     start: Vec<u8>,
     value: Option<CompiledText>,
 }
 
 impl CompiledBody {
-    /// The body, and the `Content-Type` it has unless a header says otherwise. `boundary` stands between the parts of
+    /// The body, and its default `Content-Type`. `boundary` separates the parts of
     /// a multipart body.
     pub(crate) fn new(body: &journey::RequestBody, boundary: &str) -> (Self, Option<String>) {
         match body {
@@ -66,7 +66,7 @@ impl CompiledBody {
         }
     }
 
-    /// Appends it, filled.
+    /// Appends it with its placeholders filled.
     pub(crate) fn render(&self, values: &mut TemplateValues<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Empty => {}
@@ -88,7 +88,7 @@ impl CompiledBody {
         }
     }
 
-    /// Feeds whose columns it names.
+    /// Feeds whose columns it uses.
     pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
         match self {
             Self::Empty => {}
@@ -106,7 +106,7 @@ fn encoded(bytes: &[u8]) -> String {
     byte_serialize(bytes).collect()
 }
 
-/// What stands before the content of a part (RFC 7578), with names quoted as browsers do.
+/// The head of a part (RFC 7578), with names quoted as browsers do.
 fn part_head(part: &MultipartPart, boundary: &str) -> String {
     let quoted = |name: &str| {
         let name = name.replace('"', "%22");

@@ -27,7 +27,8 @@ impl Condition {
     pub(crate) fn new(condition: &journey::Condition) -> Result<Self, String> {
         let test = if condition.operator == Operator::Matches {
             let pattern = condition.right.as_literal();
-            let pattern = pattern.ok_or("the regular expression of a condition has holes")?;
+            let pattern = pattern
+                .ok_or("placeholders are not allowed in the regular expression of a condition")?;
             Test::Matches(regex(pattern)?)
         } else {
             Test::Compare(condition.operator, CompiledText::new(&condition.right))

@@ -1,4 +1,4 @@
-//! Expectations: what makes an answer good.
+//! Expectations: what makes a response good.
 
 use plimsoll_model::journey::{self, Expectation};
 use plimsoll_model::plan::GoodStatus;
@@ -12,7 +12,7 @@ use super::text::{CompiledText, TemplateValues};
 use crate::clock::nanoseconds;
 use crate::json::json_path;
 
-/// Longest part of a value that a message shows, bytes.
+/// Longest part of a value shown in a message, bytes.
 const SHOWN_LEN: usize = 80;
 
 /// All expectations of one step.
@@ -61,12 +61,12 @@ impl Expectations {
         Ok(all)
     }
 
-    /// Whether there is nothing to hold an answer against; its time is judged apart.
+    /// Whether there is nothing to check in a response; its time is judged separately.
     pub(crate) fn is_empty(&self) -> bool {
         self.status.is_empty() && !self.wants_head() && !self.wants_body()
     }
 
-    /// Whether they alone judge the status.
+    /// Whether the expectations alone judge the status.
     pub(crate) fn checks_status(&self) -> bool {
         !self.status.is_empty()
     }
@@ -79,7 +79,7 @@ impl Expectations {
         !self.headers.is_empty()
     }
 
-    /// Feeds whose columns they name.
+    /// Feeds whose columns they use.
     pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
         let headers = self.headers.iter().map(|(_, wanted)| wanted);
         let json = self.json.iter().map(|(_, _, wanted)| wanted);
@@ -93,10 +93,10 @@ impl Expectations {
         }
     }
 
-    /// Judges the first answer.
+    /// Judges the first response.
     ///
     /// # Errors
-    /// What was expected and what was found.
+    /// The expected and the actual value.
     pub(crate) fn evaluate(
         &self,
         answer: &ParsedAnswer<'_>,
@@ -113,7 +113,7 @@ impl Expectations {
         }
         for (name, wanted) in &self.headers {
             let found = answer.header(name);
-            // As written, or both as paths: servers write whole URLs where plans write paths.
+            // As written, or both as paths: servers send whole URLs where plans have paths.
             let path = found.filter(|_| name == "location").and_then(path_of);
             let by_path = path.is_some_and(|path| wanted.evaluate(Some(path), values).is_ok());
             if let Err(mismatch) = wanted.evaluate(found, values)
@@ -137,10 +137,10 @@ impl Expectations {
         Ok(())
     }
 
-    /// Judges the time that the whole step took.
+    /// Judges the time of the whole step.
     ///
     /// # Errors
-    /// What was expected and what was found.
+    /// The expected and the actual value.
     pub(crate) fn evaluate_time(&self, response_ns: u64) -> Result<(), String> {
         match self.within_ns {
             Some(longest) if response_ns > longest => Err(format!(
@@ -177,7 +177,7 @@ impl CompiledMatch {
             Err(format!("{is}, expected {wanted} {:?}", shown(text)))
         };
         match (self, found) {
-            (Self::Present, None) => Err("is missing, expected to be there".to_owned()),
+            (Self::Present, None) => Err("is missing, expected to be present".to_owned()),
             (Self::Absent, Some(found)) => {
                 Err(format!("is {:?}, expected to be missing", shown(found)))
             }
@@ -221,10 +221,10 @@ pub(crate) fn contains(text: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(text, needle).is_some()
 }
 
-/// What is wrong with a value, without the value where its name says that it is secret.
+/// A mismatch, without the value where its name marks it as secret.
 fn without_secret(name: &str, mismatch: String) -> String {
     if redact::is_secret(name) {
-        "is not what is expected; its value is secret and not shown".to_owned()
+        "differs from the expected value; the value is secret and not shown".to_owned()
     } else {
         mismatch
     }
@@ -342,7 +342,7 @@ mod tests {
         );
         check(
             json("$.none", Wanted::Present),
-            "$.none is missing, expected to be there",
+            "$.none is missing, expected to be present",
         );
         check(
             json("$.none", Wanted::Equals(literal("1"))),

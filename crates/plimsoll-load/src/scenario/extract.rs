@@ -1,4 +1,4 @@
-//! Captures: values found in an answer.
+//! Captures: values extracted from a response.
 
 use plimsoll_model::journey::{self, Extractor, Pick};
 use rand::RngExt as _;
@@ -20,7 +20,7 @@ pub(crate) struct Capture {
     from: From,
     pick: Pick,
     pub(crate) default: Option<CompiledText>,
-    /// As it was written, for messages.
+    /// As written in the plan, for messages.
     pub(crate) place: Box<str>,
 }
 
@@ -45,7 +45,7 @@ impl Capture {
                 attribute,
             } => {
                 let parsed = Selector::parse(selector)
-                    .map_err(|error| format!("{selector} is no CSS selector: {error}"))?;
+                    .map_err(|error| format!("invalid CSS selector {selector}: {error}"))?;
                 (From::Css(parsed, attribute.clone()), selector.clone())
             }
             Extractor::Header(name) => (From::Header(name.clone()), format!("header {name}")),
@@ -60,17 +60,17 @@ impl Capture {
         })
     }
 
-    /// Whether it looks at the body.
+    /// Whether it reads the body.
     pub(crate) fn wants_body(&self) -> bool {
         matches!(self.from, From::Regex(_) | From::Json(_) | From::Css(..))
     }
 
-    /// Whether it looks at the headers.
+    /// Whether it reads the headers.
     pub(crate) fn wants_head(&self) -> bool {
         matches!(self.from, From::Header(_))
     }
 
-    /// Puts what it finds into `out`, and says whether it did.
+    /// Appends the value to `out`; returns whether it was found.
     pub(crate) fn find(
         &self,
         answer: &ParsedAnswer<'_>,
@@ -120,7 +120,7 @@ impl Capture {
         put: &mut impl FnMut(Option<&[u8]>) -> bool,
     ) -> bool {
         let group = usize::from(regex.captures_len() > 1);
-        // The usual case takes one search, and none more than it needs.
+        // The usual case takes one search.
         if self.pick == Pick::First {
             return put(if group == 0 {
                 regex.find(body).map(|found| found.as_bytes())
@@ -138,7 +138,7 @@ impl Capture {
         put(self.chosen(found, random))
     }
 
-    /// The one of several that is asked for.
+    /// The requested one of several matches.
     fn chosen<T>(
         &self,
         mut found: impl Iterator<Item = T>,
@@ -149,7 +149,7 @@ impl Capture {
             Pick::Last => found.last(),
             Pick::Nth(number) => found.nth(number.checked_sub(1)? as usize),
             Pick::Random => {
-                // Each of n stays with probability 1/n, without a list of them.
+                // Reservoir sampling: each of n stays with probability 1/n, without a list of them.
                 let mut chosen = None;
                 for (index, candidate) in found.enumerate() {
                     if random.random_range(0..=index) == 0 {
@@ -163,7 +163,7 @@ impl Capture {
 }
 
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| format!("{pattern} is no regular expression: {error}"))
+    Regex::new(pattern).map_err(|error| format!("invalid regular expression {pattern}: {error}"))
 }
 
 /// A JSON value as a text: a string without its quotes.

@@ -1,4 +1,4 @@
-//! Rows that users take, one loop's part of them: no two loops give out the same row of an ordered feed.
+//! Data rows for users, one loop's share of them: no two loops give out the same row of an ordered feed.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::text::NO_ROW;
 
-/// What a user gets who asks for a row.
+/// The result for a user who requests a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowDraw {
     Taken(u32),
     /// No unique row is left: the user leaves.
     NoneLeft,
-    /// No unique row is left, and the plan says that this must not be.
+    /// No unique row is left, and the plan treats that as an error.
     Error,
 }
 
@@ -31,14 +31,14 @@ struct Feed {
     at_end: AtEnd,
     rows: u64,
     next: u64,
-    /// Whether users keep the rows that they take.
+    /// Whether users keep their rows.
     reserves_rows: bool,
-    /// Rows of users who were here before.
+    /// Rows of users carried over from earlier loads.
     held: HashSet<u32>,
 }
 
 impl Feeds {
-    /// The part of loop `index` of `count`. `rows` counts the rows of each feed.
+    /// The share of loop `index` of `count`. `rows` has the number of rows of each feed.
     pub(crate) fn new(
         feeds: &[journey::Feed],
         rows: impl Iterator<Item = usize>,
@@ -59,7 +59,7 @@ impl Feeds {
         }
     }
 
-    /// Rows that a user holds, by feed, are nobody else's.
+    /// Rows held by a user, by feed, are given to no other user.
     pub(crate) fn hold(&mut self, rows: &[u32]) {
         for (feed, &row) in self.feeds.iter_mut().zip(rows) {
             if feed.reserves_rows && row != NO_ROW {

@@ -1,10 +1,10 @@
-//! What a page needs, as its HTML names it.
+//! The resources of a page, as named in its HTML.
 
 use std::sync::LazyLock;
 
 use scraper::{Html, Selector};
 
-/// Resources taken from one page at most.
+/// Most resources per page.
 const RESOURCES_MAX: usize = 256;
 
 static NEEDED: LazyLock<Selector> = LazyLock::new(|| {
@@ -12,7 +12,7 @@ static NEEDED: LazyLock<Selector> = LazyLock::new(|| {
         .expect("a constant selector is valid")
 });
 
-/// The images, scripts, styles and icons that a page names, as it names them, each once.
+/// The images, scripts, styles and icons of a page, as written there, each once.
 pub(crate) fn resources(page: &Html) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for element in page.select(&NEEDED) {

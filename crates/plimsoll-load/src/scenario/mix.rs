@@ -1,8 +1,8 @@
-//! Which journey the n-th user takes: shares that are exact to within one user at any number of them.
+//! The journey of the n-th user: shares that are exact to within one user at any number of them.
 //!
-//! The n-th choice goes to the journey whose next user is due first (the quota method for a chairman's turn), so that
-//! after n choices each journey has had its share of n, rounded up or down. Where two are due equally soon the seed
-//! decides: strict turns would send all users of one journey to the same event loop.
+//! The n-th choice goes to the journey whose next user is due first (quota method of apportionment), so that after
+//! n choices each journey has its share of n, rounded up or down. Ties are broken by the seed: a fixed order
+//! would send all users of one journey to the same event loop.
 
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,7 +20,7 @@ pub(crate) struct JourneySequence {
 }
 
 impl JourneySequence {
-    /// Turns by weights; `None` when no weight is above 0.
+    /// Journeys by weight; `None` when no weight is above 0.
     pub(crate) fn new(weights: &[f64], seed: Seed) -> Option<Self> {
         let total: f64 = weights.iter().sum();
         let valid = weights
@@ -34,7 +34,7 @@ impl JourneySequence {
         })
     }
 
-    /// Leaves out the next `count` choices, which are others'.
+    /// Skips the next `count` choices, which belong to others.
     pub(crate) fn skip(&mut self, count: u64) {
         for _ in 0..count {
             self.next();
@@ -67,7 +67,7 @@ impl JourneySequence {
     }
 }
 
-/// The same sequence, remembered, to be looked up by place.
+/// The same sequence, stored for access by place.
 #[derive(Clone, Debug)]
 pub(crate) struct Mix {
     sequence: JourneySequence,

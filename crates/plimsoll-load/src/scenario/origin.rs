@@ -1,4 +1,4 @@
-//! Origins that users may speak to, and what a URL means among them. Nothing is sent to any other.
+//! The origins of a plan, and URLs relative to them. Nothing is sent to any other origin.
 
 use plimsoll_model::plan::{Plan, Target};
 use url::Url;
@@ -7,13 +7,13 @@ use url::Url;
 #[derive(Clone, Debug)]
 pub(crate) struct RequestOrigin {
     pub(crate) tls: bool,
-    /// Name without port and brackets, lower case: what cookies belong to.
+    /// Name without port and brackets, lower case: the cookie domain.
     pub(crate) host: String,
     /// `Host: name\r\n`.
     pub(crate) host_line: Box<[u8]>,
-    /// Its root.
+    /// Its root URL.
     root: Url,
-    /// Root by the name the plan gives it in its `Host` header, when that differs.
+    /// Root URL by the name in the plan's `Host` header, when that differs.
     named: Option<Url>,
 }
 
@@ -32,7 +32,7 @@ impl RequestOrigin {
         let named = named
             .and_then(|named| Url::parse(&format!("{scheme}://{named}/")).ok())
             .filter(|named| named.origin() != root.origin());
-        // A site keeps cookies under the name it is called by.
+        // A site sets cookies for the name in its Host header.
         let called = named.as_ref().unwrap_or(&root);
         let host = called.host_str().unwrap_or_default();
         Some(Self {
@@ -76,7 +76,7 @@ impl Origins {
         &self.list[usize::from(index)]
     }
 
-    /// Origin and path with query of `location`, as seen from `path` on the origin `from`.
+    /// Origin and path with query of `location`, relative to `path` on the origin `from`.
     pub(crate) fn resolve(
         &self,
         from: u16,
@@ -99,7 +99,7 @@ impl Origins {
         Some((index, target.as_bytes().to_vec()))
     }
 
-    /// The origin that `url` starts with, whole, and the rest of it from the path on.
+    /// The origin that `url` starts with, and the rest of it from the path on.
     pub(crate) fn strip<'a>(&self, url: &'a str) -> Option<(u16, &'a str)> {
         let after = url.find("://")? + 3;
         let end = url[after..].find(['/', '?', '#'])? + after;
@@ -109,8 +109,8 @@ impl Origins {
     }
 }
 
-/// Makes a path with query that was put together from texts fit for a request line: what may not stand in one is
-/// percent-encoded, a fragment is cut off, and it starts with a slash.
+/// Makes a path with query that was built from texts valid in a request line: invalid characters are percent-encoded,
+/// a fragment is removed, and it starts with a slash.
 pub(crate) fn tidy(target: &mut Vec<u8>) {
     let is_fit = |&byte: &u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(&byte);
     if target.first() == Some(&b'/') && target.iter().all(is_fit) {

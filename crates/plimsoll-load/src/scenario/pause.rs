@@ -1,4 +1,4 @@
-//! How long a user thinks.
+//! Think times.
 
 use plimsoll_model::journey::Pause;
 use rand::RngExt as _;
@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::clock::nanoseconds;
 
-/// Means after which an exponential pause is cut.
+/// Multiples of the mean at which an exponential pause is cut.
 const MEANS_MAX: f64 = 10.0;
 
 /// One pause, ns.

@@ -1,4 +1,4 @@
-//! A scenario as a program: steps flattened into operations with jumps, which any user can be at.
+//! A scenario as a program: steps flattened into operations with jumps, in which each user has a program counter.
 
 use plimsoll_model::journey::{
     Inputs, Journey, Pause, RepeatRange, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId,
@@ -17,57 +17,57 @@ pub(crate) use sockets::{CompiledSocket, UnsolicitedMessages};
 
 use sockets::{MessageExchange, Subscription};
 
-/// Processes of one journey that an event loop starts, at most.
+/// Most processes of one journey per event loop.
 const PROCESSES_MAX: u32 = 64;
 
 /// One operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// Asks by the request of this index.
+    /// Sends the request of this index.
     Request(u32),
-    /// Asks for the page of this index.
+    /// Loads the page of this index.
     Page(u32),
     Think(Pause),
     Set(u32, CompiledText),
-    /// Draws how often what follows is done, into the counter of a level; skips to `after` when never.
+    /// Draws the number of repetitions into the counter of a level; jumps to `after` when it is 0.
     Repeat {
         times: RepeatRange,
         level: u32,
         after: u32,
     },
-    /// Goes back to `start` until the counter of the level is at 0.
+    /// Jumps back to `start` until the counter of the level is 0.
     Again {
         level: u32,
         start: u32,
     },
-    /// Goes one of several ways: (upper end of its share of 0 to 1, where to).
+    /// Takes one of several branches: (upper end of its share of 0 to 1, target).
     Choose(Box<[(f64, u32)]>),
-    /// Goes on when it holds, else there.
+    /// Continues when the condition holds, otherwise jumps.
     Unless(Box<Condition>, u32),
     Jump(u32),
     OpenGroup(StepId),
     CloseGroup,
     /// Opens the WebSocket of this index.
     Open(u32),
-    /// Sends, awaits, or both.
+    /// Sends a message, awaits one, or both.
     Exchange(u32),
-    /// Listens to broadcasts as this subscription says.
+    /// Subscribes to broadcasts.
     Listen(u32),
     /// Closes the WebSocket with a code.
     Close(u16),
-    /// Begins an interval of so long, ns, in the pace of this index, for so long.
+    /// Begins an interval of this length, ns, in the pace of this index, for this time.
     Every {
         pace: u32,
         interval_ns: u64,
         lasting_ns: u64,
     },
-    /// Waits for the next round of a pace, or goes on behind its end.
+    /// Waits for the next round of a pace, or jumps behind its end.
     Round {
         pace: u32,
         interval_ns: u64,
         after: u32,
     },
-    /// Does what its process says, until that says that the iteration is over.
+    /// Lets the external script drive the user until it ends the iteration.
     Obey,
     /// An iteration begins.
     Begin,
@@ -75,28 +75,28 @@ pub(crate) enum Op {
     End(u32),
 }
 
-/// A page and what it needs.
+/// A page and its resources.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledPage {
     pub(crate) id: StepId,
     /// The request for the page itself.
     pub(crate) request: u32,
     pub(crate) listed: Vec<u32>,
-    /// The request for whatever the page names.
+    /// The request of a resource named in the page.
     pub(crate) found: Option<u32>,
     pub(crate) connections: u32,
 }
 
-/// Where the users of a journey begin, and what holds for them.
+/// The entry point and settings of a journey.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledJourney {
     pub(crate) start: u32,
     /// The first iteration's [`Op::Begin`].
     pub(crate) begin: u32,
     pub(crate) iterations: Option<u64>,
-    /// Feeds of which each user takes one row for good.
+    /// Feeds that give each user one row for good.
     pub(crate) feeds: Vec<u32>,
-    /// Feeds of which each iteration takes a row.
+    /// Feeds that give each iteration a row.
     pub(crate) feeds_each: Vec<u32>,
     pub(crate) cache: bool,
 }
@@ -112,15 +112,15 @@ pub(crate) struct Program {
     pub(crate) sockets: Vec<CompiledSocket>,
     pub(crate) exchanges: Vec<MessageExchange>,
     pub(crate) subscriptions: Vec<Subscription>,
-    /// Depth to which repetitions stand within one another.
+    /// Greatest nesting depth of repetitions.
     pub(crate) levels: usize,
-    /// Intervals in all journeys.
+    /// Number of intervals in all journeys.
     pub(crate) paces: usize,
 }
 
 impl Program {
     /// # Errors
-    /// When something in the scenario cannot be carried out.
+    /// When something in the scenario is invalid.
     pub(crate) fn new(
         plan: &Plan,
         scenario: &Scenario,
@@ -197,7 +197,7 @@ struct Builder<'a> {
     plan: &'a Plan,
     scenario: &'a Scenario,
     program: Program,
-    /// What the journey that is compiled makes of messages that nobody asked for.
+    /// The default for unsolicited messages in the journey being compiled.
     unsolicited: UnsolicitedMessages,
 }
 
@@ -293,7 +293,7 @@ impl Builder<'_> {
                 let levels = level as usize + 1;
                 self.program.levels = self.program.levels.max(levels);
                 let repeat = self.here() as usize;
-                // Where it goes on is known when its steps stand.
+                // The target is known after its steps are compiled.
                 self.program.ops.push(Op::Jump(0));
                 self.steps(steps, journey, once, level + 1)?;
                 let start = index(repeat + 1);
@@ -361,7 +361,7 @@ impl Builder<'_> {
             return Err(LoadError::Plan {
                 place: "weights of a choice",
                 found: format!("{total} in all in {}", journey.name),
-                range: "numbers from 0, one of them above 0",
+                range: "numbers from 0, at least one above 0",
             });
         }
         let choose = self.here() as usize;
@@ -429,7 +429,7 @@ impl Builder<'_> {
     ) -> Result<u32, LoadError> {
         let info = self.scenario.steps.get(step.id as usize);
         let Some(info) = info else {
-            let reason = format!("its id {} is not among the steps", step.id);
+            let reason = format!("its id {} is not the id of a step", step.id);
             return Err(step_error(&journey.name, reason));
         };
         let request = CompiledRequest::new(step, journey, self.plan, &self.program.origins, once)

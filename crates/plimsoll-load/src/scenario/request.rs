@@ -1,4 +1,4 @@
-//! Requests: what is constant of their heads made once, the rest filled in for each user.
+//! Requests: the constant parts of their heads are built once, the rest is filled in per user.
 
 use plimsoll_model::journey::{self, Journey, RequestStep, StepId};
 use plimsoll_model::plan::Plan;
@@ -25,10 +25,10 @@ pub(crate) struct CompiledRequest {
     pub(crate) method: String,
     url: CompiledUrl,
     lines: Vec<HeaderLine>,
-    /// A `Cookie` header that the plan writes itself.
+    /// A `Cookie` header of the plan.
     cookie: Option<CompiledText>,
     sets_host: bool,
-    /// A header of the plan says how long the body is.
+    /// Whether a header of the plan gives the length of the body.
     framed: bool,
     pub(crate) body: CompiledBody,
     pub(crate) follow: u32,
@@ -38,9 +38,9 @@ pub(crate) struct CompiledRequest {
     pub(crate) keeps_cookies: bool,
     pub(crate) wants_head: bool,
     pub(crate) wants_body: bool,
-    /// Bytes of the body that are kept at most, when that is not the plan's bound on bodies.
+    /// Most bytes of the body that are stored, when that is not the plan's limit for bodies.
     pub(crate) body_retained_max: Option<usize>,
-    /// Bytes of it that a process is handed at most.
+    /// Most bytes of it that are sent to a process.
     pub(crate) script_body_len_max: usize,
     pub(crate) idempotent: bool,
 }
@@ -49,11 +49,11 @@ pub(crate) struct CompiledRequest {
 enum CompiledUrl {
     /// Path and query on an origin.
     Known(u16, CompiledText, Constant),
-    /// Known when it is filled.
+    /// Known when its placeholders are filled.
     Filled(CompiledText),
 }
 
-/// Whether a target is constant, and so has been made fit already.
+/// Whether a target is constant, and thus encoded already.
 type Constant = bool;
 
 /// Headers of a request's head.
@@ -62,16 +62,16 @@ struct HeaderLine {
     /// Whole lines, or name and colon of one.
     start: Vec<u8>,
     value: Option<CompiledText>,
-    /// About the body: left out where a redirect leaves the body out.
+    /// Entity headers: left out where a redirect drops the body.
     about_body: bool,
 }
 
-/// Where a request goes.
+/// The destination of a request.
 pub(crate) struct Aim<'a> {
     pub(crate) method: &'a str,
     pub(crate) target: &'a [u8],
     pub(crate) origin: &'a RequestOrigin,
-    /// Length of the body, when there is to be one.
+    /// Length of the body, if there is one.
     pub(crate) body_len: Option<usize>,
     /// Further lines of the head.
     pub(crate) lines: &'a [u8],
@@ -87,7 +87,7 @@ impl CompiledRequest {
         origins: &Origins,
         once: bool,
     ) -> Result<Self, String> {
-        // Unguessable is not asked for, only that no content holds it by chance.
+        // It need not be unguessable, only absent from the content.
         let boundary = format!("plimsoll-{:016x}", plan.seed.derive(u64::from(step.id)).0);
         let (body, content_type) = CompiledBody::new(&step.body, &boundary);
         let mut headers = merged(plan, journey, step);
@@ -136,10 +136,10 @@ impl CompiledRequest {
         })
     }
 
-    /// Origin, path and query it goes to; `base` is where its user is.
+    /// Origin, path and query of its target; `base` is the user's current URL.
     ///
     /// # Errors
-    /// When that is no origin of the plan.
+    /// When the origin is not in the plan.
     pub(crate) fn target(
         &self,
         origins: &Origins,
@@ -160,7 +160,9 @@ impl CompiledRequest {
                 let (origin, mut target) =
                     origins.resolve(base.0, base.1, &filled).ok_or_else(|| {
                         let url = super::expect::shown(&filled);
-                        format!("{url} lies on no origin of the plan; name it among the targets")
+                        format!(
+                            "{url} is not on an origin of the plan; add the origin to the targets"
+                        )
                     })?;
                 tidy(&mut target);
                 *out = target;
@@ -245,12 +247,12 @@ impl CompiledRequest {
         }
     }
 
-    /// Whether a user that keeps a cache may have its answer there: nothing of the answer is needed but its coming.
+    /// Whether a user's cache may serve it: nothing of the response is needed but its arrival.
     pub(crate) fn may_be_cached(&self) -> bool {
         self.method == "GET" && !self.wants_body && !self.wants_head
     }
 
-    /// Feeds whose columns it names.
+    /// Feeds whose columns it uses.
     pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
         match &self.url {
             CompiledUrl::Known(_, text, _) | CompiledUrl::Filled(text) => text.feeds(found),
@@ -275,7 +277,7 @@ impl CompiledUrl {
         let mut origin = 0;
         if let Some(journey::TextPiece::Literal(start)) = text.pieces.first_mut() {
             if start.contains("://") && !start.starts_with('/') {
-                // A host with a hole in it is known only when that is filled.
+                // A host with a placeholder is known only when that is filled.
                 let is_whole = start
                     .split("://")
                     .nth(1)
@@ -287,7 +289,7 @@ impl CompiledUrl {
                     }
                     None if is_whole => {
                         return Err(format!(
-                            "{start} lies on no origin of the plan; name it among the targets"
+                            "{start} is not on an origin of the plan; add the origin to the targets"
                         ));
                     }
                     None => return Ok(Self::Filled(CompiledText::new(url))),
@@ -315,12 +317,12 @@ fn checked_method(method: &str) -> Result<String, String> {
         Ok(method.to_owned())
     } else {
         Err(format!(
-            "{method:?} is no method; write letters, such as GET"
+            "invalid method {method:?}: use letters only, for example GET"
         ))
     }
 }
 
-/// All headers, the last of a name winning, at the place of the first. The target's `Host` is not among them.
+/// All headers, the last of a name winning, in the place of the first. The target's `Host` is excluded.
 fn merged(plan: &Plan, journey: &Journey, step: &RequestStep) -> Vec<(String, CompiledText)> {
     let mut headers: Vec<(String, CompiledText)> = Vec::new();
     let of_plan = plan.request.headers.iter();
@@ -341,7 +343,7 @@ fn merged(plan: &Plan, journey: &Journey, step: &RequestStep) -> Vec<(String, Co
     headers
 }
 
-/// Constant headers one after another become one line.
+/// Consecutive constant headers are merged.
 fn lines(headers: Vec<(String, CompiledText)>) -> Vec<HeaderLine> {
     let mut lines: Vec<HeaderLine> = Vec::new();
     for (name, value) in headers {
@@ -379,7 +381,7 @@ fn lines(headers: Vec<(String, CompiledText)>) -> Vec<HeaderLine> {
     lines
 }
 
-/// A value that holds a line's end would be two headers.
+/// A line break in a value would allow header injection.
 fn strip_line_breaks(value: &mut [u8]) {
     for byte in value {
         if matches!(byte, b'\r' | b'\n' | 0) {

@@ -1,4 +1,4 @@
-//! Texts with holes, filled from what a user holds.
+//! Texts with placeholders, filled from a user's values.
 
 use std::io::Write as _;
 
@@ -10,20 +10,20 @@ use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sha2::{Digest as _, Sha256};
 
-/// No row was taken of a feed.
+/// No row was taken from a feed.
 pub(crate) const NO_ROW: u32 = u32::MAX;
 
 /// Longest random text, characters.
 const RANDOM_LEN_MAX: i64 = 65_536;
 
-/// What stands unencoded in a part of a query or path (RFC 3986, 2.3).
+/// Unreserved characters of a path or query (RFC 3986, 2.3).
 const URI_COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What fills the holes.
+/// The values for placeholders.
 pub(crate) struct TemplateValues<'a> {
     pub(crate) slots: &'a [Vec<u8>],
     /// Row taken of each feed, or [`NO_ROW`].
@@ -80,7 +80,7 @@ impl CompiledText {
         }
     }
 
-    /// Its bytes when nothing in it changes.
+    /// Its bytes when it is constant.
     pub(crate) fn constant(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for segment in &self.segments {
@@ -92,7 +92,7 @@ impl CompiledText {
         Some(bytes)
     }
 
-    /// Appends it, filled, to `out`.
+    /// Appends it to `out` with its placeholders filled.
     pub(crate) fn render(&self, values: &mut TemplateValues<'_>, out: &mut Vec<u8>) {
         for segment in &self.segments {
             match segment {
@@ -119,14 +119,14 @@ impl CompiledText {
         }
     }
 
-    /// It, filled, as text.
+    /// The same as a string.
     pub(crate) fn filled(&self, values: &mut TemplateValues<'_>) -> Vec<u8> {
         let mut out = Vec::new();
         self.render(values, &mut out);
         out
     }
 
-    /// Feeds whose columns it names.
+    /// Feeds whose columns it uses.
     pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
         for segment in &self.segments {
             match segment {
@@ -181,7 +181,7 @@ fn call(
         Function::RandomInt => {
             let (low, high) = (integer(&argument(0)), integer(&argument(1)));
             let drawn = values.random.random_range(low.min(high)..=high.max(low));
-            // A vector takes every byte.
+            // Writing to a vector cannot fail.
             let _ = write!(out, "{drawn}");
         }
         Function::RandomString => {
@@ -212,7 +212,7 @@ fn call(
         Function::Base64 => out.extend_from_slice(STANDARD.encode(argument(0)).as_bytes()),
         Function::Sha256 => {
             for byte in Sha256::digest(argument(0)) {
-                // A vector takes every byte.
+                // Writing to a vector cannot fail.
                 let _ = write!(out, "{byte:02x}");
             }
         }
@@ -242,7 +242,7 @@ fn uuid(random: &mut Xoshiro256PlusPlus, out: &mut Vec<u8>) {
         if matches!(index, 4 | 6 | 8 | 10) {
             out.push(b'-');
         }
-        // A vector takes every byte.
+        // Writing to a vector cannot fail.
         let _ = write!(out, "{byte:02x}");
     }
 }

@@ -1,8 +1,8 @@
-//! Users of journeys: when each comes, who thinks until when, and who is to leave.
+//! Users of journeys: when each arrives, how long each thinks, and which users leave.
 //!
-//! Users that are wanted at once have places, numbered from 1: the user at place g is wanted while the number of users
-//! is at least g. Places are split over loops by stride, and the journey at a place follows from its number, so that
-//! loops agree without speaking to each other.
+//! Concurrent users have places, numbered from 1: the user at place g is wanted while the number of users is at least
+//! g. Places are split over loops by stride, and the journey at a place follows from its number, so that loops agree
+//! without communication.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -21,10 +21,10 @@ use crate::scenario::mix::{JourneySequence, Mix};
 /// Label of the choice of journeys among the seeds derived from a trial's.
 const MIX_LABEL: u64 = 0x006d_6978;
 
-/// A number of users this close below a place fills it: a straight line is not exact.
+/// A number of users this close below a place fills it: floating-point ramps are not exact.
 const CLOSE: f64 = 1e-9;
 
-/// Somebody new.
+/// A new user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Newcomer {
     /// Among all users of all loops, from 1.
@@ -38,10 +38,10 @@ pub(crate) struct Newcomer {
 pub(crate) struct People {
     pub(super) end_ns: u64,
     comes: Comes,
-    /// The next to come, once known.
+    /// The next to arrive, once known.
     next: Option<(u64, Newcomer)>,
     count: u64,
-    /// Numbers of users who were known before.
+    /// Numbers of carried-over users.
     known: HashSet<u64>,
     index: u64,
     loops: u64,
@@ -49,36 +49,36 @@ pub(crate) struct People {
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// By what users come.
+/// The source of arrivals.
 enum Comes {
     Places(Places),
     Sessions {
         schedule: Box<Peekable<Schedule>>,
         start_ns: u64,
-        /// The journeys' own, then those of phases that say theirs.
+        /// The journeys' own mix, then those of phases with a mix.
         sequences: Vec<JourneySequence>,
         /// Ends of the phases, ns from the start, each with the index of its turns.
         ends: Vec<(u64, usize)>,
     },
 }
 
-/// How many users are wanted over time.
+/// The wanted number of users over time.
 struct Places {
     spans: Vec<RampSegment>,
     mixes: Vec<Mix>,
     /// Lowest place never taken yet.
     fresh: u64,
-    /// Places that were left, lowest first.
+    /// Vacant places, lowest first.
     free: BinaryHeap<Reverse<u64>>,
-    /// When the last user came.
+    /// When the last user arrived.
     last_ns: u64,
-    /// Nobody is asked for before.
+    /// Earliest arrival of a user.
     now_ns: u64,
-    /// Places of which it is said when they are taken first, and when.
+    /// Places with a given first arrival, and its time.
     expected: VecDeque<(u64, u64)>,
 }
 
-/// A straight stretch.
+/// A linear segment.
 struct RampSegment {
     from: f64,
     to: f64,
@@ -89,7 +89,7 @@ struct RampSegment {
 }
 
 impl People {
-    /// Part `index` of `loops` of a load that starts at `start_ns`; `None` when a mix has no weights.
+    /// Share `index` of `loops` of a load that starts at `start_ns`; `None` when a mix has no weights.
     pub(crate) fn new(
         load: &Load,
         scenario: &Scenario,
@@ -103,7 +103,7 @@ impl People {
             .iter()
             .map(|journey| journey.weight)
             .collect();
-        // The same in all loops: the sequence is one, and each loop takes its part.
+        // The sequence is the same in all loops, and each loop takes its share.
         let new_sequence = |weights: &[f64]| JourneySequence::new(weights, seed.derive(MIX_LABEL));
         let comes = match load {
             Load::Users { phases, .. } => {
@@ -172,7 +172,7 @@ impl People {
         })
     }
 
-    /// When the next user comes, [`NEVER`] when none will.
+    /// When the next user arrives, [`NEVER`] when none will.
     pub(crate) fn next_comes(&mut self) -> u64 {
         if self.next.is_none() {
             self.next = self.find_next();
@@ -222,7 +222,7 @@ impl People {
         }
     }
 
-    /// Takes in the next user.
+    /// Admits the next user.
     pub(crate) fn welcome(&mut self) -> Option<Newcomer> {
         let (at, newcomer) = self.next.take()?;
         self.count += 1;
@@ -243,7 +243,7 @@ impl People {
         }
     }
 
-    /// A user has left its place, which may be taken again from `now` on.
+    /// A user has left its place, which may be reassigned from `now` on.
     pub(crate) fn vacate(&mut self, place: u64, now: u64) {
         if let Comes::Places(places) = &mut self.comes {
             places.free.push(Reverse(place));
@@ -252,7 +252,7 @@ impl People {
         }
     }
 
-    /// The journey of whoever is wanted at a place from the start on.
+    /// The journey of the user wanted at a place from the start on.
     pub(crate) fn journey_at_start(&mut self, place: u64, start_ns: u64) -> Option<u32> {
         let Comes::Places(places) = &mut self.comes else {
             return None;
@@ -261,8 +261,8 @@ impl People {
         is_wanted.then(|| places.journey(place, start_ns))
     }
 
-    /// The places that are wanted at the start are taken by those who are here, `taken`, and by newcomers: these come
-    /// evenly within a time. Numbers of `known` users are no newcomer's.
+    /// Places wanted at the start are taken by carried-over users, `taken`, and by new users, who arrive evenly
+    /// within a time. Numbers of `known` users are not given to new users.
     pub(crate) fn expect(
         &mut self,
         start_ns: u64,
@@ -296,7 +296,7 @@ impl People {
         self.next = None;
     }
 
-    /// How long those who think still do at a moment, ns, by user.
+    /// Remaining think times at a moment, ns, by user.
     pub(crate) fn pauses(&self, now: u64) -> HashMap<u32, u64> {
         let thinking = self.thinking.iter();
         thinking
@@ -304,18 +304,18 @@ impl People {
             .collect()
     }
 
-    /// Whether nobody will come any more, and users come by places.
+    /// Whether no user will arrive any more, and users arrive by places.
     pub(crate) fn is_over(&mut self) -> bool {
         matches!(self.comes, Comes::Places(_)) && self.next_comes() >= self.end_ns
     }
 
-    /// A user goes on at a moment, at once or after thinking.
+    /// A user continues at a moment, at once or after thinking.
     #[inline]
     pub(crate) fn think(&mut self, user: u32, until: u64) {
         self.thinking.push(Reverse((until, user)));
     }
 
-    /// A user has its answer, and goes on.
+    /// A user's response has arrived, and it continues.
     #[inline]
     pub(crate) fn be_ready(&mut self, user: u32, now: u64) {
         self.ready.push_back(ScheduledArrival {
@@ -325,8 +325,8 @@ impl People {
         });
     }
 
-    /// When the next pause ends. Pauses end at whole milliseconds, as loads do: who would go on at the end of the load
-    /// itself is due no more.
+    /// When the next pause ends. Pauses end at whole milliseconds, as loads do: a user who would continue at the end of
+    /// the load itself is no longer due.
     #[inline]
     fn next_thinking(&self) -> u64 {
         let next = self.thinking.peek().map(|next| next.0.0);
@@ -399,7 +399,7 @@ impl RampSegment {
         if self.to + CLOSE < place {
             return None;
         }
-        // It rises to the place: the line is below it now, and not at its end.
+        // The line rises to the place: it is below now, and not at its end.
         let share = (place - self.from) / (self.to - self.from);
         let length = (self.end_ns - self.start_ns) as f64;
         #[expect(
@@ -438,7 +438,7 @@ impl Places {
         Some(next.map_or(expected, |next| next.min(expected)))
     }
 
-    /// Those who come together come one after the other, and do not overflow the target's backlog.
+    /// Users who arrive together are staggered, so that they do not overflow the target's backlog.
     fn staggered(&self, wanted: u64) -> u64 {
         let after = self.last_ns.saturating_add(START_GAP_NS);
         if self.last_ns > 0 {

@@ -1,7 +1,8 @@
-//! What one user keeps as a browser's private cache does (RFC 9111): not the bodies, only whether an answer is still
-//! fresh and by what it can be asked for again.
+//! A user's private cache (RFC 9111): it stores no bodies, only whether a response is still fresh and the validators
+//! for a conditional request.
 //!
-//! Deviations: `Vary` is heeded only as `*`, for a user's headers hardly change; a bounded number of answers is kept.
+//! Deviations: `Vary` is honoured only as `*`, because a user's headers hardly change; the number of entries is
+//! limited.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,19 +11,19 @@ use plimsoll_wire::head;
 
 use crate::clock::SECOND_NS;
 
-/// Answers that one user keeps at most.
+/// Most cached responses per user.
 const ENTRIES_MAX: usize = 256;
 
-/// Longest time for which an answer that does not say so is taken to be fresh, s.
+/// Longest heuristic freshness, s.
 const HEURISTIC_MAX_S: u64 = 24 * 3600;
 
-/// What a request finds.
+/// The result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UserCacheLookup {
     Nothing,
-    /// It need not be sent.
+    /// Fresh: no request is sent.
     Fresh,
-    /// These lines of a head ask whether what is kept still holds.
+    /// Stale: these header lines make the request conditional.
     Stale(Vec<u8>),
 }
 
@@ -34,7 +35,7 @@ struct UserCacheEntry {
     fresh_until: u64,
 }
 
-/// Answers by origin, path and query.
+/// Cached responses by origin, path and query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserCache {
     entries: HashMap<(u16, Box<[u8]>), UserCacheEntry>,
@@ -62,7 +63,7 @@ impl UserCache {
         UserCacheLookup::Stale(lines)
     }
 
-    /// Takes note of an answer.
+    /// Stores a response.
     pub(crate) fn store(&mut self, origin: u16, target: &[u8], status: u16, head: &[u8], now: u64) {
         let headers = CachingHeaders::new(head);
         let key = (origin, target.into());
@@ -93,7 +94,7 @@ impl UserCache {
     }
 }
 
-/// What a head says about caching.
+/// The caching headers of a head.
 #[derive(Default)]
 struct CachingHeaders<'a> {
     no_store: bool,
@@ -138,7 +139,7 @@ impl<'a> CachingHeaders<'a> {
             b"no-cache" => self.no_cache = true,
             _ => {
                 if let Some(age) = directive.strip_prefix(b"max-age=") {
-                    // What cannot be read is stale (RFC 9111, 4.2.1).
+                    // An unreadable value is stale (RFC 9111, 4.2.1).
                     self.max_age = Some(number(age).unwrap_or(0));
                 }
             }
@@ -151,7 +152,7 @@ impl<'a> CachingHeaders<'a> {
         }
         let lifetime = match (self.max_age, self.expires) {
             (Some(age), _) => age,
-            // A date that cannot be read, such as 0, lies in the past.
+            // An unreadable date, such as 0, is in the past.
             (None, Some(expires)) => match (seconds(expires), self.date.and_then(seconds)) {
                 (Some(expires), Some(date)) => expires.saturating_sub(date),
                 _ => 0,
@@ -161,7 +162,7 @@ impl<'a> CachingHeaders<'a> {
         now.saturating_add(lifetime.saturating_sub(self.age).saturating_mul(SECOND_NS))
     }
 
-    /// A tenth of the time since it last changed, as browsers take it (4.2.2).
+    /// A tenth of the time since the last change, as in browsers (4.2.2).
     fn heuristic(&self) -> u64 {
         let date = self.date.and_then(seconds);
         let modified = self.modified.and_then(seconds);
@@ -194,7 +195,7 @@ mod tests {
 
     const NOW: u64 = 5 * SECOND_NS;
 
-    /// How long an answer with these headers is fresh, s; `None` when it is not kept.
+    /// Freshness lifetime of a response with these headers, s; `None` when it is not stored.
     fn fresh(headers: &str) -> Option<u64> {
         let head = format!("HTTP/1.1 200 OK\r\n{headers}\r\n");
         let mut cache = UserCache::default();

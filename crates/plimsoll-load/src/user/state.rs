@@ -1,4 +1,4 @@
-//! One user.
+//! One virtual user.
 
 use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::Outcome;
@@ -10,89 +10,90 @@ use crate::scenario::text::TemplateValues;
 
 use plimsoll_model::journey::Inputs;
 
-/// One simulated person. Small, for there may be tens of thousands.
+/// One virtual user. Kept small: there may be tens of thousands.
 #[derive(Debug)]
 pub(crate) struct User {
     /// Its number among all users of all loops, from 1.
     pub(crate) number: u64,
-    /// Its place among those wanted at once, from 1; 0 for a session.
+    /// Its place among concurrent users, from 1; 0 for a session.
     pub(crate) place: u64,
     pub(crate) journey: u32,
-    /// The next operation.
+    /// The next operation (program counter).
     pub(crate) at: u32,
     /// Iterations begun.
     pub(crate) iteration: u64,
-    /// Of these, in loads before this one.
+    /// Of these, iterations in earlier loads.
     pub(crate) iterations_before: u64,
-    /// An answer since its last whole iteration was neither good nor the target's own failure: its session may be over.
+    /// A response since its last complete iteration was neither good nor the target's own failure: its session may
+    /// have expired.
     pub(crate) in_doubt: bool,
-    /// It has asked or thought since its iteration began.
+    /// It has sent a request or paused since its iteration began.
     pub(crate) acted: bool,
-    /// What is left of each repetition it is in, by level.
+    /// The remaining count of each active repetition, by level.
     pub(crate) counters: Box<[u32]>,
     pub(crate) slots: Box<[Vec<u8>]>,
-    /// Row taken of each feed.
+    /// Row taken from each feed.
     pub(crate) rows: Box<[u32]>,
     pub(crate) jar: Jar,
-    /// Only where its journey keeps one.
+    /// Only where its journey has a cache.
     pub(crate) cache: Option<Box<UserCache>>,
     pub(crate) random: Xoshiro256PlusPlus,
     /// Its connections, with their origins.
     pub(crate) lines: Vec<(u16, u32)>,
     pub(crate) groups: Vec<OpenGroup>,
-    /// Where it is: origin, path and query of its last answer.
+    /// Its current URL: origin, path and query of its last response.
     pub(crate) base: (u16, Vec<u8>),
     pub(crate) page: Option<Box<PageLoad>>,
-    /// Only where a process says what it does.
+    /// Only where an external script drives it.
     pub(crate) script_session: Option<Box<ScriptSession>>,
-    /// The next round and the end of each interval it is in, by pace, ns.
+    /// The next round and the end of each active interval, by pace, ns.
     pub(crate) paces: Box<[(u64, u64)]>,
-    /// Its WebSocket, while it has one or is to get it back.
+    /// Its WebSocket, while it is open or being reopened.
     pub(crate) socket: Option<Box<UserSocket>>,
 }
 
-/// How a user and its WebSocket stand.
+/// A user's WebSocket.
 #[derive(Debug)]
 pub(crate) struct UserSocket {
     /// Index in the program's sockets.
     pub(crate) index: u32,
-    /// The connection on which it is open and ready; [`crate::list::NONE`] while it is not.
+    /// The connection on which it is open and ready; [`crate::list::NONE`] otherwise.
     pub(crate) connection: u32,
-    /// Subscriptions made on it, each with its channel, to be made again after a reconnect.
+    /// Subscriptions on it, each with its channel, to be repeated after a reconnect.
     pub(crate) subscriptions: Vec<(u32, u32)>,
-    /// When it was lost, and how often it was tried to open it again since.
+    /// When it was lost, and the attempts to reopen it since.
     pub(crate) lost_ns: u64,
     pub(crate) tries: u32,
-    /// The id of the last event that came, where it is a stream.
+    /// The id of the last event of an event stream.
     pub(crate) last_event: String,
 }
 
-/// How a user and the process stand that says what it does.
+/// A user's external script.
 #[derive(Debug)]
 pub(crate) struct ScriptSession {
-    /// Index among the loop's processes.
+    /// Index of the process in the loop.
     pub(crate) process: usize,
     pub(crate) state: ScriptState,
-    /// The request that it asks by, in the program's requests; made with its first.
+    /// Its request in the program; created with the first one.
     pub(crate) request: Option<u32>,
-    /// Counts events, so that one that is waited for is told from those before.
+    /// Counts events, to distinguish a pending event from earlier ones.
     pub(crate) sequence: u32,
-    /// When the last event was handed over.
+    /// When the last event was sent.
     pub(crate) since: u64,
 }
 
-/// What a user with a process is waiting for.
+/// What a user of an external script waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptState {
-    /// Its next turn: nothing of this iteration was said yet.
+    /// Its next step: no event of this iteration was sent yet.
     New,
-    /// Its process.
+    /// A reply of its process.
     Process,
-    /// An answer of the target.
+    /// A response of the target.
     Target,
-    /// The end of a pause, after which the request that was made ready is asked.
+    /// The end of a pause, after which the prepared request is sent.
     PauseThenRequest,
-    /// The end of a pause, of which its process is told by this line.
+    /// The end of a pause, which is reported to its process by this line.
     PauseThenSend(Vec<u8>),
 }
 
@@ -100,7 +101,7 @@ pub(crate) enum ScriptState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenGroup {
     pub(crate) id: StepId,
-    /// Time from requests' being due to their ends, ns: without thinking.
+    /// Time from requests' due times to their ends, ns: without think time.
     pub(crate) busy_ns: u64,
     pub(crate) has_requests: bool,
     pub(crate) outcome: Outcome,
@@ -115,7 +116,7 @@ pub(crate) struct PageLoad {
     /// Index in the program's pages.
     pub(crate) page: u32,
     pub(crate) due: u64,
-    /// Resources still to be asked for, last first: request, and target when the page named it.
+    /// Resources still to be requested, last first: request, and target when the page named it.
     pub(crate) left: Vec<(u32, Option<OriginTarget>)>,
     pub(crate) under_way: u32,
     pub(crate) outcome: Outcome,
@@ -124,7 +125,7 @@ pub(crate) struct PageLoad {
 }
 
 impl User {
-    /// What fills the holes of its texts, and its cookies beside it.
+    /// Values for placeholders, and cookies.
     pub(crate) fn values<'a>(
         &'a mut self,
         inputs: &'a Inputs,
@@ -142,7 +143,7 @@ impl User {
         (values, &self.jar)
     }
 
-    /// A request, a page included, took so long and ended so.
+    /// A request or a page has ended, with this duration and outcome.
     pub(crate) fn count_in_groups(&mut self, busy_ns: u64, outcome: Outcome) {
         for group in &mut self.groups {
             group.busy_ns += busy_ns;

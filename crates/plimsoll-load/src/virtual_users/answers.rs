@@ -1,4 +1,4 @@
-//! Answers to users, judged, and what is kept of them.
+//! Responses to users: judged, and partly stored.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::head;
@@ -10,26 +10,26 @@ use crate::scenario::found;
 use crate::user::OriginTarget;
 use crate::user_request::{RequestRole, UserRequest};
 
-/// What an answer means to its call.
+/// The result of a response for its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerVerdict {
-    /// The call goes on to where the answer points.
+    /// The call follows a redirect.
     Follows,
     Ended(Outcome),
 }
 
-/// What is known when an answer is judged.
+/// The inputs for judging a response.
 pub(crate) struct AnswerContext<'a> {
     pub(crate) now: u64,
     pub(crate) due: u64,
     pub(crate) location: Option<&'a [u8]>,
-    /// Statuses that the plan takes as good.
+    /// Statuses that count as good.
     pub(crate) good: &'a [bool; 1000],
 }
 
 impl VirtualUsers {
-    /// Judges a complete answer: keeps its cookies, holds the first one against the expectations, follows where it
-    /// points, and captures from the last.
+    /// Judges a complete response: stores its cookies, checks the first one against the expectations, follows
+    /// redirects, and captures from the last.
     pub(crate) fn evaluate(
         &mut self,
         id: u32,
@@ -62,10 +62,7 @@ impl VirtualUsers {
         }
         let expectations = &self.program.requests[call.request as usize].expectations;
         if self.has_used_up_redirects(call) {
-            call.reason = format!(
-                "another redirect after {} that were followed",
-                call.redirects
-            );
+            call.reason = format!("more than {} redirects", call.redirects);
             return AnswerVerdict::Ended(Outcome::WrongStatus);
         }
         let is_good = context
@@ -135,7 +132,7 @@ impl VirtualUsers {
         self.capture_at(id, call, context.now)
     }
 
-    /// Keeps what the captures of a call find in its answer.
+    /// Stores the captures of a call.
     pub(super) fn capture_at(
         &mut self,
         id: u32,
@@ -154,7 +151,7 @@ impl VirtualUsers {
                 continue;
             }
             let Some(default) = &capture.default else {
-                return Err(format!("{} finds nothing to capture", capture.place));
+                return Err(format!("{} matches nothing to capture", capture.place));
             };
             let (mut values, _) = user.values(&self.inputs, self.unix_ns + now);
             user.slots[capture.slot as usize] = default.filled(&mut values);
@@ -162,7 +159,7 @@ impl VirtualUsers {
         Ok(())
     }
 
-    /// What a page needs: requests, with targets where the page named them.
+    /// The resources of a page: requests, with targets where the page named them.
     pub(crate) fn needed(&self, id: u32, call: &UserRequest) -> Vec<(u32, Option<OriginTarget>)> {
         let Some(run) = &self.users[id as usize].page else {
             return Vec::new();
@@ -176,7 +173,7 @@ impl VirtualUsers {
         needed
     }
 
-    /// What a page names on its own origin.
+    /// Resources that a page names on its own origin.
     fn found_in(&self, call: &UserRequest) -> Vec<(u16, Vec<u8>)> {
         let body = answer(call, self.body_len_max);
         let mut targets = Vec::new();

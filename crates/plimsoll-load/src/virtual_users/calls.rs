@@ -1,4 +1,4 @@
-//! Requests of users, put together; and taken where an answer points.
+//! Builds requests of users, and redirects them.
 
 use plimsoll_wire::response::Expected;
 
@@ -8,12 +8,12 @@ use crate::user::cache::UserCacheLookup;
 use crate::user_request::{RequestRole, SAMPLE_LEN, UserRequest};
 
 impl VirtualUsers {
-    /// A call with buffers to be used again.
+    /// A call with reused buffers.
     pub(super) fn spare(&mut self) -> Box<UserRequest> {
         self.spare.pop().unwrap_or_else(UserRequest::empty)
     }
 
-    /// Takes a call back when it has ended.
+    /// Returns a call when it has ended.
     pub(crate) fn take_back(&mut self, mut call: Box<UserRequest>) {
         if self.spare.len() < super::SPARE_MAX {
             call.clear();
@@ -21,8 +21,8 @@ impl VirtualUsers {
         }
     }
 
-    /// Puts together what a user asks; `named` is where a page has named it to be. A call without bytes, and with a
-    /// reason, cannot be sent.
+    /// Builds a user's request; `named` is the target named by a page. A call without bytes and with a reason cannot be
+    /// sent.
     pub(crate) fn call(
         &mut self,
         id: u32,
@@ -93,7 +93,7 @@ impl VirtualUsers {
         call
     }
 
-    /// What a call knows of its request, and of what is to be kept of the answer.
+    /// The parts of a request that a call needs, and what it stores of the response.
     pub(super) fn dress(&self, call: &mut UserRequest, index: u32, role: RequestRole) {
         let request = &self.program.requests[index as usize];
         call.id = request.id;
@@ -120,8 +120,8 @@ impl VirtualUsers {
         };
     }
 
-    /// Turns a call to where an answer points. Not when that is no origin of the plan, or one time too many: then the
-    /// redirect is the answer.
+    /// Follows a redirect. Not to an origin outside the plan, and not beyond the limit: then the redirect itself is
+    /// the response.
     pub(crate) fn redirect(
         &mut self,
         id: u32,
@@ -175,7 +175,7 @@ impl VirtualUsers {
         true
     }
 
-    /// Whether an answer is one more redirect after as many as the step follows: whoever asked got nowhere.
+    /// Whether a response is a redirect beyond the step's limit.
     pub(crate) fn has_used_up_redirects(&self, call: &UserRequest) -> bool {
         let follow = self.program.requests[call.request as usize].follow;
         matches!(call.status, 301 | 302 | 303 | 307 | 308) && follow > 0 && call.redirects >= follow

@@ -1,4 +1,4 @@
-//! Messages on users' WebSockets: put together, told apart, and what is kept of them.
+//! Messages on users' WebSockets: built, matched, and partly stored.
 
 use plimsoll_model::journey::Layout;
 use plimsoll_model::outcome::Outcome;
@@ -11,23 +11,23 @@ use crate::scenario::answer::ParsedAnswer;
 use crate::scenario::program::CompiledSocket;
 use crate::user_request::{RequestRole, UserRequest};
 
-/// Which message is meant.
+/// Identifies a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
-    /// The one that makes this WebSocket ready.
+    /// The message that makes this WebSocket ready.
     Ready(u32),
-    /// The one that this request awaits.
+    /// The message that this request awaits.
     Answer(u32),
-    /// One that belongs to this subscription.
+    /// A message of this subscription.
     Channel(u32),
 }
 
-/// What is told the target.
+/// A message to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageSource {
-    /// What this step says.
+    /// The message of this step.
     Exchange(u32),
-    /// What this WebSocket begins with.
+    /// The initial message of this WebSocket.
     First(u32),
 }
 
@@ -36,7 +36,7 @@ impl VirtualUsers {
         &self.program.sockets[index as usize]
     }
 
-    /// Whether a message is the one that is meant. Who is gone means none.
+    /// Whether a message matches. A user who has left matches none.
     pub(crate) fn means(
         &mut self,
         id: u32,
@@ -70,7 +70,7 @@ impl VirtualUsers {
         expectations.evaluate(&answer, &mut values).is_ok()
     }
 
-    /// Whether any message would be the one that is meant.
+    /// Whether any message would match.
     pub(crate) fn means_any(&self, meant: Meant) -> bool {
         let Meant::Answer(request) = meant else {
             return false;
@@ -80,7 +80,7 @@ impl VirtualUsers {
             .is_empty()
     }
 
-    /// Puts together what is told, and says in which kind of frame; `None` where nothing is to be told.
+    /// Builds a message, and returns the kind of its frame; `None` when there is none.
     pub(crate) fn fill(
         &mut self,
         id: u32,
@@ -97,7 +97,7 @@ impl VirtualUsers {
         let user = &mut self.users[id as usize];
         let mut values = user.values(&self.inputs, self.unix_ns + now).0;
         template.text.render(&mut values, out);
-        // A text must be UTF-8 (RFC 6455, 5.6); what was captured from bytes may be anything.
+        // A text must be UTF-8 (RFC 6455, 5.6); values captured from bytes may be anything.
         if template.binary || std::str::from_utf8(out).is_err() {
             Some(Opcode::Binary)
         } else {
@@ -105,7 +105,7 @@ impl VirtualUsers {
         }
     }
 
-    /// The channel that a subscription names; `None` for that of the URL.
+    /// The channel of a subscription; `None` for that of the URL.
     pub(crate) fn channel(&mut self, id: u32, subscription: u32, now: u64) -> Option<String> {
         let text = self.program.subscriptions[subscription as usize]
             .channel
@@ -115,7 +115,7 @@ impl VirtualUsers {
         Some(String::from_utf8_lossy(&name).into_owned())
     }
 
-    /// What is known of a message that is awaited.
+    /// The inputs for judging an awaited message.
     pub(crate) fn awaiting(&mut self, id: u32, request: u32) -> Box<UserRequest> {
         let mut call = self.spare();
         self.dress(&mut call, request, RequestRole::Message);
@@ -124,7 +124,7 @@ impl VirtualUsers {
         call
     }
 
-    /// Judges the message that was awaited: the time that it took, and what is captured from it.
+    /// Judges the awaited message: its time, and its captures.
     pub(crate) fn evaluate_message(
         &mut self,
         id: u32,
@@ -146,7 +146,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Keeps the cookies that a handshake's answer sets.
+    /// Stores the cookies of a handshake response.
     pub(crate) fn keep_cookies_of(&mut self, id: u32, call: &UserRequest, answer: &[u8], now: u64) {
         if !call.keeps_cookies {
             return;

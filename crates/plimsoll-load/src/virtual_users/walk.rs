@@ -1,4 +1,4 @@
-//! A user's way through the program, up to where it has to wait.
+//! Runs a user through the program until it has to wait.
 
 use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::Outcome;
@@ -24,8 +24,7 @@ impl User {
         }
     }
 
-    /// When the next round of an interval is due; `None` when it is over, and the user goes on behind it. Rounds that were
-    /// missed are left out.
+    /// When the next round of an interval is due; `None` when the interval is over. Missed rounds are skipped.
     fn next_round(&mut self, op: &Op, now: u64) -> Option<u64> {
         let Op::Round {
             pace,
@@ -49,7 +48,7 @@ impl User {
         None
     }
 
-    /// Goes where an operation says that only moves it.
+    /// Executes a jump.
     fn jump(&mut self, op: &Op) {
         match op {
             Op::Repeat {
@@ -83,39 +82,39 @@ impl User {
     }
 }
 
-/// Where a user has come to.
+/// The operation at which a user stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NextAction {
-    /// Asks by the request of this index.
+    /// Sends the request of this index.
     Request(u32),
     /// Loads the page of this index.
     Page(u32),
-    /// Thinks for so long, ns.
+    /// Thinks for this time, ns.
     Think(u64),
     /// Waits for a moment.
     Until(u64),
     /// Opens the WebSocket of this index.
     Open(u32),
-    /// Sends, awaits, or both.
+    /// Sends a message, awaits one, or both.
     Exchange(u32),
-    /// Listens as this subscription says.
+    /// Subscribes.
     Listen(u32),
     /// Closes the WebSocket with a code.
     Close(u16),
-    /// Does what its process says.
+    /// Is driven by its external script.
     Obey,
     /// Is about to begin an iteration.
     Begin,
-    /// Has ended one; without having done anything when not `acted`.
+    /// Has ended one; without any request or pause when not `acted`.
     Ended { acted: bool },
     /// Has closed a group.
     Group(StepId, Outcome, u64),
-    /// Has gone in circles without asking or thinking.
+    /// Took too many steps without a request or a pause.
     Lost,
 }
 
 impl VirtualUsers {
-    /// Takes a user on to where it has to wait; `budget` is what it may still do before.
+    /// Advances a user until it has to wait; `budget` is the number of operations it may take.
     pub(crate) fn walk(&mut self, id: u32, now: u64, budget: &mut u32) -> NextAction {
         let Self {
             program,
@@ -177,7 +176,7 @@ impl VirtualUsers {
                     }
                 }
                 Op::Obey => {
-                    // It stays here until its process says that the iteration is over.
+                    // It stays here until its script ends the iteration.
                     user.at -= 1;
                     return NextAction::Obey;
                 }
@@ -190,7 +189,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Ends a user's iteration before its end. The groups it was in.
+    /// Ends a user's iteration early. Returns the open groups.
     pub(crate) fn break_off(&mut self, id: u32) -> Vec<OpenGroup> {
         let user = &mut self.users[id as usize];
         user.at = self.program.journeys[user.journey as usize].begin;

@@ -1,4 +1,4 @@
-//! WebSockets that users of journeys own: what each waits for, what it listens to, and what is due on it.
+//! WebSockets owned by users of journeys: awaited messages, subscriptions, and due work.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -17,23 +17,23 @@ use crate::scenario::program::UnsolicitedMessages;
 use crate::virtual_users::{Meant, VirtualUsers};
 use crate::window_builder::WebSocketWindowBuilder;
 
-/// Messages that are kept for an `await` that stands alone, and the longest of them, bytes.
+/// Limits of messages that are kept for an `await` without `send`: number, and length in bytes.
 const QUEUED_MAX: usize = 16;
 const QUEUED_LEN_MAX: usize = 64 * 1024;
 
-/// What a user knows of its WebSocket.
+/// A user's WebSocket.
 #[derive(Debug)]
 pub(crate) struct Owned {
     pub(crate) user: u32,
     /// Index in the program's sockets.
     pub(crate) socket: u32,
-    /// The channel that its URL is.
+    /// The channel of its URL.
     channel: u32,
-    /// It is open, and has said what it must.
+    /// It is open, and its initial messages are sent.
     pub(crate) is_ready: bool,
-    /// The message that is waited for.
+    /// The awaited message.
     expected: Option<Meant>,
-    /// Answers that were given up and may still come, where any message is one.
+    /// Timed-out responses that may still arrive, where any message counts as one.
     owed: u32,
     /// Sent as soon as it is open.
     first: Option<(Opcode, Box<[u8]>)>,
@@ -41,10 +41,10 @@ pub(crate) struct Owned {
     queued: VecDeque<Vec<u8>>,
 }
 
-/// One channel that is listened to.
+/// One subscribed channel.
 #[derive(Debug)]
 pub(super) struct Listening {
-    /// What marks its broadcasts; without it all that nobody asked for are.
+    /// The marks of its broadcasts; without them all unsolicited messages count.
     subscription: Option<u32>,
     pub(super) channel: u32,
     pub(super) listener: SubscriberState,
@@ -65,12 +65,12 @@ impl Owned {
         }
     }
 
-    /// Has this sent as soon as it is open.
+    /// Sends this as soon as it is open.
     pub(crate) fn begin_with(&mut self, opcode: Opcode, first: Vec<u8>) {
         self.first = Some((opcode, first.into()));
     }
 
-    /// Is open and has said what it must.
+    /// Is open and ready.
     fn become_ready(&mut self, unsolicited: UnsolicitedMessages, now: u64) {
         self.is_ready = true;
         if unsolicited == UnsolicitedMessages::Broadcasts {
@@ -92,7 +92,7 @@ impl Owned {
         self.queued.push_back(message.to_vec());
     }
 
-    /// The channel that its URL is.
+    /// The channel of its URL.
     pub(crate) fn channel(&self) -> u32 {
         self.channel
     }
@@ -107,30 +107,30 @@ impl Owned {
     }
 }
 
-/// Something that is due on users' WebSockets.
+/// Due work on users' WebSockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WebSocketTimer {
-    /// On this connection of this generation the text is sent that keeps it.
+    /// Sends the keep-alive text on this connection of this generation.
     Beat(u32, u32),
-    /// This user, by its number, gets its WebSocket back.
+    /// Reopens the WebSocket of this user, by its number.
     Reopen(u32, u64),
-    /// One of a load of flags is opened again.
+    /// Reopens one of a load from flags.
     Return(Lost),
 }
 
-/// A WebSocket of a load of flags that was lost.
+/// A lost WebSocket of a load from flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lost {
     /// Index of its path.
     pub(crate) path: u32,
     /// When it was lost, ns of run time.
     pub(crate) since: u64,
-    /// How often it was tried to open it again.
+    /// Number of attempts to reopen it.
     pub(crate) tries: u32,
 }
 
 impl WebSocketSessions {
-    /// A user's WebSocket opens: its answer is read, and what it begins with is sent.
+    /// A user's WebSocket opens: its handshake response is read, and its initial messages are sent.
     pub(super) fn opened_owned(
         &mut self,
         session: &mut WebSocketSession,
@@ -156,7 +156,7 @@ impl WebSocketSessions {
         }
     }
 
-    /// A message came for a user: a reply is owed, it is a broadcast, or the answer that is waited for.
+    /// A message arrived for a user: it needs a reply, it is a broadcast, or it is the awaited message.
     pub(super) fn on_user_message(
         &mut self,
         session: &mut WebSocketSession,
@@ -184,7 +184,7 @@ impl WebSocketSessions {
         if let Some(wanted) = owned.expected
             && virtual_users.means(owned.user, wanted, layout, bytes, now)
         {
-            // What comes late is no answer to what was asked after it.
+            // A late message is no response to a later request.
             if owned.owed > 0 && virtual_users.means_any(wanted) {
                 owned.owed -= 1;
                 return;
@@ -211,7 +211,7 @@ impl WebSocketSessions {
         }
     }
 
-    /// The subscription that a message is marked as one of, and what stands in it.
+    /// The subscription whose marks a message has, and its values.
     fn marked(
         &mut self,
         owned: &Owned,
@@ -239,7 +239,7 @@ impl WebSocketSessions {
         None
     }
 
-    /// Counts a broadcast that a subscriber got.
+    /// Counts a broadcast received by a subscriber.
     #[inline]
     pub(super) fn broadcast(
         &mut self,
@@ -267,12 +267,12 @@ impl WebSocketSessions {
         );
     }
 
-    /// The user that owns a connection, if one does.
+    /// The user that owns a connection, if any.
     pub(crate) fn owned(&mut self, id: u32) -> Option<&mut Owned> {
         self.get(id)?.owned.as_deref_mut()
     }
 
-    /// Waits for a message. One that has come already is given, unless only what comes from now on counts.
+    /// Waits for a message. A stored message is returned, unless only new ones count.
     pub(crate) fn want(
         &mut self,
         id: u32,
@@ -295,14 +295,14 @@ impl WebSocketSessions {
         None
     }
 
-    /// Ceases to wait: what was waited for may still come.
+    /// Stops waiting: the awaited message may still arrive.
     pub(crate) fn unwant(&mut self, id: u32) {
         if let Some(owned) = self.owned(id) {
             owned.owed += u32::from(owned.expected.take().is_some());
         }
     }
 
-    /// Listens to a channel from now on, which has the number `channel` and this name.
+    /// Subscribes to a channel with the number `channel` and this name.
     pub(crate) fn listen(
         &mut self,
         id: u32,
@@ -318,7 +318,7 @@ impl WebSocketSessions {
         self.name_channel(channel, name, second);
         let Some(owned) = self.owned(id) else { return };
         let mut known = owned.listening.iter();
-        // The same again, in a repetition, is no second subscriber.
+        // A repeated subscription adds no second subscriber.
         if known.any(|listening| {
             listening.channel == channel && listening.subscription == Some(subscription)
         }) {
@@ -331,7 +331,7 @@ impl WebSocketSessions {
         });
     }
 
-    /// Tells the name of a channel with the second in which this loop first heard of it.
+    /// Reports the name of a channel with the second in which this loop first uses it.
     pub(crate) fn name_channel(
         &mut self,
         channel: u32,
@@ -350,26 +350,26 @@ impl WebSocketSessions {
         self.get(id).map(|session| session.path)
     }
 
-    /// Draws how long to wait before a try to open a lost one again, ns.
+    /// Draws the delay before an attempt to reopen a lost one, ns.
     pub(crate) fn pause_before(&mut self, reconnect: &Reconnect, tries: u32) -> u64 {
         let doubled = nanoseconds(reconnect.after).saturating_mul(1 << tries.min(30));
         let mean = doubled.min(nanoseconds(reconnect.up_to)).max(1);
-        // Thousands that were lost together do not come back together.
+        // Thousands that were lost together must not reconnect together.
         mean / 2 + self.random.random_range(0..mean)
     }
 
-    /// Something is to be done at a moment.
+    /// Schedules work.
     pub(crate) fn remind(&mut self, at: u64, timer: WebSocketTimer) {
         self.timers.push(Reverse((at, timer)));
     }
 
-    /// When the next errand is due.
+    /// When the next work is due.
     #[inline]
     pub(crate) fn next_timer(&self) -> u64 {
         self.timers.peek().map_or(NEVER, |next| next.0.0)
     }
 
-    /// The next errand, if it is due by now.
+    /// The next work that is due by now.
     pub(crate) fn pop_timer(&mut self, now: u64) -> Option<(u64, WebSocketTimer)> {
         if self.next_timer() > now {
             return None;

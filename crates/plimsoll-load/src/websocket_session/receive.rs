@@ -1,4 +1,4 @@
-//! What comes over a WebSocket: the handshake's answer, then broadcasts, answers, pings, and an end.
+//! Input of a WebSocket: the handshake response, then broadcasts, responses, pings, and an end.
 
 use plimsoll_model::broadcast::SubscriberState;
 use plimsoll_model::journey::Layout;
@@ -17,17 +17,17 @@ use crate::due::NEVER;
 use crate::virtual_users::VirtualUsers;
 use crate::window_builder::WebSocketWindowBuilder;
 
-/// Bytes that wait to be written, beyond which a pong is left out: the target does not read.
+/// Pending bytes beyond which a pong is dropped: the target does not read.
 const PONGS_LEN_MAX: usize = 4096;
 
 /// The code of a close frame without one (RFC 6455, 7.4.1).
 pub(super) const NO_CODE: u16 = 1005;
 
-/// What stands around bytes that came.
+/// The context of received bytes.
 pub(crate) struct ReceiveContext<'a> {
-    /// What is done on every WebSocket, where flags say it.
+    /// The settings of all WebSockets, in a load from flags.
     pub(crate) agenda: Option<&'a Agenda>,
-    /// Who they came to, where users own them.
+    /// The receivers, where users own them.
     pub(crate) virtual_users: Option<&'a mut VirtualUsers>,
     pub(crate) at: Moment,
     pub(crate) second: &'a mut WebSocketWindowBuilder,
@@ -35,7 +35,7 @@ pub(crate) struct ReceiveContext<'a> {
 }
 
 impl WebSocketSessions {
-    /// Takes bytes that came.
+    /// Processes received bytes.
     pub(crate) fn feed(&mut self, id: u32, bytes: &mut [u8], context: &mut ReceiveContext<'_>) {
         if context.fed.end.is_some() {
             return;
@@ -67,7 +67,7 @@ impl WebSocketSessions {
         self.rows[id as usize] = Some(session);
     }
 
-    /// Takes bytes of a handshake's answer: how many of them are of it.
+    /// Processes bytes of a handshake response; returns how many belong to it.
     fn take_opening(
         &mut self,
         session: &mut WebSocketSession,
@@ -106,7 +106,7 @@ impl WebSocketSessions {
         context: &mut ReceiveContext<'_>,
     ) {
         match event {
-            // Who has said farewell no longer listens.
+            // After the closing handshake nothing is received.
             Event::Text(_) | Event::Binary(_) | Event::Deflated(_)
                 if !session.closing.may_send() => {}
             Event::Text(text) => self.on_message(session, text.as_bytes(), context),
@@ -153,7 +153,7 @@ impl WebSocketSessions {
             .map(drop)
     }
 
-    /// A message came: a broadcast, or an answer.
+    /// A message arrived: a broadcast, or a response.
     #[inline]
     pub(super) fn on_message(
         &mut self,
@@ -178,7 +178,7 @@ impl WebSocketSessions {
     }
 }
 
-/// A message answers what was sent. Answers come in the order of the messages, so one that was given up comes before.
+/// A message is a response to what was sent. Responses arrive in the order of the messages, timed-out ones first.
 #[inline]
 fn answer(session: &mut WebSocketSession, fed: &mut Fed) {
     if session.owed > 0 {
@@ -188,7 +188,7 @@ fn answer(session: &mut WebSocketSession, fed: &mut Fed) {
     }
 }
 
-/// Takes bytes of a handshake's answer: what it says once it is complete.
+/// Processes bytes of a handshake response; returns the result once it is complete.
 fn open(
     session: &mut WebSocketSession,
     bytes: &[u8],
@@ -224,7 +224,7 @@ fn open(
     Ok(Some(opened))
 }
 
-/// The subprotocols and the compression that were offered.
+/// The offered subprotocols and compression.
 fn offered<'a>(socket: Option<u32>, context: &'a ReceiveContext<'_>) -> (&'a str, Option<Offer>) {
     match (socket, &context.virtual_users, context.agenda) {
         (Some(socket), Some(virtual_users), _) => {

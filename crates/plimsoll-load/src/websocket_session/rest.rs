@@ -1,25 +1,25 @@
-//! When messages come faster than waking up for each of them is worth.
+//! Lets messages accumulate when they arrive faster than a wake-up for each is worth.
 
-/// How long the loop lets messages gather: latency ends at the kernel's stamp, not when they are read.
+/// How long the loop lets messages accumulate: latency ends at the kernel's timestamp, not when they are read.
 pub(crate) const REST_NS: u64 = 500_000;
 
 /// Batches that follow each other within this time are a flood.
 const FLOOD_NS: u64 = 2 * REST_NS;
 
-/// Whether messages flood in.
+/// Detects a flood of messages.
 ///
-/// A server that tells ten thousand clients takes longer for each than this loop does. It would sleep between two of
-/// them, and be woken for each: that costs both sides more than the message does.
+/// A server that broadcasts to ten thousand clients takes longer per client than this loop does. The loop would sleep
+/// between two messages and wake for each, which costs both sides more than the message does.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
-    /// When the last batch was over, ns.
+    /// When the last batch ended, ns.
     batch_ns: u64,
     is_due: bool,
 }
 
 impl Rest {
-    /// So many events were handled at `now`; `is_more` says that others wait already, or that something waits which
-    /// carries no stamp.
+    /// Number of events handled at `now`; `is_more` is whether others are pending, or work without a kernel
+    /// timestamp.
     pub(crate) fn note(&mut self, count: usize, is_more: bool, now: u64) {
         if count == 0 {
             return;
@@ -28,7 +28,7 @@ impl Rest {
         self.batch_ns = now;
     }
 
-    /// Whether to let messages gather now; not twice without a batch between.
+    /// Whether to let messages accumulate now; not twice without a batch in between.
     pub(crate) fn take(&mut self) -> bool {
         std::mem::take(&mut self.is_due)
     }

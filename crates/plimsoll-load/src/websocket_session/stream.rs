@@ -1,4 +1,4 @@
-//! Server-Sent Events: an answer that goes on, heard as WebSockets are.
+//! Server-Sent Events: an endless response, whose events are handled like WebSocket messages.
 
 use plimsoll_model::broadcast::SubscriberState;
 use plimsoll_wire::event_stream::{EventReader, EventStreamError, EventStreamLimits};
@@ -10,14 +10,14 @@ use plimsoll_wire::websocket::handshake::HandshakeError;
 use super::receive::{NO_CODE, ReceiveContext};
 use super::{SessionEnd, WebSocketSession, WebSocketSessions};
 
-/// A stream goes on for as long as it is wanted.
+/// An event stream may last as long as the load.
 const EXPECTED: Expected = Expected {
     no_body: false,
     keep_location: false,
     body_len_max: u64::MAX,
 };
 
-/// What is known of a stream.
+/// The state of an event stream.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     reader: ResponseReader,
@@ -26,13 +26,13 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// What a returning client says that it had last; empty if nothing was said.
+    /// The `Last-Event-ID` of a reconnect; empty without one.
     pub(super) fn last_id(&self) -> &str {
         self.events.last_id()
     }
 }
 
-/// What some bytes of an answer hold.
+/// The content of some bytes of a response.
 #[derive(Debug, Default)]
 struct StreamChunk {
     head: Option<Vec<u8>>,
@@ -50,7 +50,7 @@ impl Sink for StreamChunk {
 }
 
 impl WebSocketSessions {
-    /// Takes bytes of a stream.
+    /// Processes bytes of an event stream.
     pub(super) fn feed_stream(
         &mut self,
         session: &mut WebSocketSession,
@@ -104,12 +104,12 @@ impl WebSocketSessions {
         session.stream = Some(stream);
     }
 
-    /// Whether a connection carries a stream: nothing is sent on it, and nobody says farewell.
+    /// Whether a connection carries an event stream: nothing is sent on it, and it has no closing handshake.
     pub(crate) fn is_stream(&mut self, id: u32) -> bool {
         self.get(id).is_some_and(|session| session.stream.is_some())
     }
 
-    /// The id of the last event of a stream; empty if none was said.
+    /// The id of the last event; empty without one.
     pub(crate) fn last_event(&mut self, id: u32) -> String {
         let session = self.get(id);
         let stream = session.and_then(|session| session.stream.as_ref());
@@ -117,7 +117,7 @@ impl WebSocketSessions {
     }
 }
 
-/// Whether an answer begins a stream.
+/// Whether a response begins an event stream.
 fn check(status: u16, answer: &[u8]) -> Result<(), HandshakeError> {
     if status != 200 {
         return Err(HandshakeError::Status(status));

@@ -1,4 +1,4 @@
-//! Channels that users name get numbers when they are first heard of, in each process others.
+//! Channels named by users get numbers on first use, which differ between processes.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use plimsoll_model::websocket::WebSocketWindow;
 
 use crate::channels::Channels;
 
-/// This process's number of each channel, by that of a further process.
+/// This process's number of each channel, by that of a worker process.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(BTreeMap<u32, u32>);
 
 impl Numbers {
-    /// Gives the channels of a further process's second this process's numbers. A name comes with the first second in
-    /// which its number does.
+    /// Renumbers the channels of a worker's second. A name arrives with the first second in
+    /// which its number is used.
     pub(crate) fn translate(&mut self, window: &mut WebSocketWindow, channels: &Channels) {
         let names = std::mem::take(&mut window.channel_names);
         for (theirs, name) in names {
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(counted(&first, own_b), Some(2));
         assert_eq!(counted(&first, own_c), Some(3));
         assert_eq!(first.channel_names[&own_c], "c");
-        // Names come once; what they stand for stays known.
+        // Names arrive once; their mapping is stored.
         let mut next = second(&[(2, "a")], &[(0, 5), (2, 7)]);
         numbers.translate(&mut next, &channels);
         assert_eq!(counted(&next, own_b), Some(5));

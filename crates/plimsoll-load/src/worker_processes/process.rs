@@ -1,4 +1,4 @@
-//! A further process, as the one sees it that started it.
+//! A worker process, as seen by the process that started it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -13,10 +13,10 @@ use crate::engine::command;
 use crate::error::LoadError;
 use crate::process::ended;
 
-/// Longest line that is taken, bytes: a second in which a million subscribers left has some tens of millions.
+/// Longest line accepted, bytes: a second in which a million subscribers left has some tens of millions.
 const LINE_LEN_MAX: u64 = 1 << 30;
 
-/// One of them, and its seconds.
+/// A worker process, and its seconds.
 #[derive(Debug)]
 pub(crate) struct WorkerProcess {
     child: Child,
@@ -25,30 +25,30 @@ pub(crate) struct WorkerProcess {
     line: Vec<u8>,
     /// The next window, taken and not yet merged.
     pub(crate) next: Option<Window>,
-    /// The second after the last that it told of.
+    /// The second after the last one reported.
     second: u32,
     sent_command: u8,
     has_ended: bool,
-    /// Its numbers of the channels that users named.
+    /// Its numbers of channels named by users.
     pub(crate) numbers: Numbers,
     pub(crate) used: Used,
-    /// Why its part ended before its time, where that is a fault of the plan.
+    /// Why its share ended early, where that is a plan error.
     pub(crate) plan_error: Option<String>,
 }
 
 impl WorkerProcess {
     /// # Errors
-    /// When the system starts no further process.
+    /// When the system cannot start it.
     pub(crate) fn start(workers: &WorkerProcesses, task: &WorkerTask) -> Result<Self, LoadError> {
         let system = |source| LoadError::System {
-            action: "start a further process of the load",
+            action: "start a worker process",
             source,
         };
         let mut child = Command::new(&workers.program)
             .args(&workers.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What the terminal sends is this process's to handle.
+            // Terminal signals are for this process to handle.
             .process_group(0)
             .spawn()
             .map_err(system)?;
@@ -82,8 +82,8 @@ impl WorkerProcess {
         orders.flush()
     }
 
-    /// Looks at the next window; `None` when it has ended. One that ends without having said so leaves a window that
-    /// says it, so that what it did not measure does not look complete.
+    /// Peeks at the next window; `None` when it has ended. One that ends unexpectedly leaves a window that
+    /// reports it, so that the missing part does not look complete.
     pub(crate) fn peek(&mut self) -> Option<&Window> {
         if self.next.is_none() && !self.has_ended {
             self.next = self.read_window();
@@ -119,11 +119,11 @@ impl WorkerProcess {
         }
     }
 
-    /// Waits for its end, which has begun: how it ended.
+    /// Waits for its end, which has begun; returns how it ended.
     fn end(&mut self) -> String {
         self.has_ended = true;
         self.orders = None;
-        // One that still runs has said nonsense.
+        // A process that still runs has sent invalid output.
         let _ = self.child.kill();
         self.child
             .wait()
@@ -133,19 +133,19 @@ impl WorkerProcess {
     fn failure_window(&self, how: &str) -> Window {
         let mut window = Window::new(self.second);
         window.load_errors.push(format!(
-            "a further process of the load (pid {}) did not carry its part to the end: {how}",
+            "the worker process {} did not finish its share of the load: {how}",
             self.child.id()
         ));
         window
     }
 
-    /// What the loops of this process are told as well.
+    /// Forwards a command for the loops of this process.
     pub(crate) fn send_command(&mut self, command: u8) {
         if command <= self.sent_command {
             return;
         }
         self.sent_command = command;
-        // One that is gone needs no telling.
+        // The worker may be gone already.
         let _ = self.send_line(if command == command::ABORT {
             ABORT
         } else {

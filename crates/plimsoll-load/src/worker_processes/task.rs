@@ -1,4 +1,4 @@
-//! What a further process is to do, and what it says: lines of JSON on its standard input and output.
+//! The task of a worker process, and its output: lines of JSON on its standard input and output.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ pub(crate) const STOP: &str = "stop";
 /// No further arrivals, and no drain.
 pub(crate) const ABORT: &str = "abort";
 
-/// Its first line: a job and the part of it, with the data that nobody stores.
+/// Its first line: a job and its share of it, with data that is not stored elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WorkerTask {
     plan: Plan,
     load: Load,
     seed: Seed,
     pub(super) start_second: u32,
-    /// Second 0 of run time as the kernel's monotonic clock counts, ns: no other clock is common to processes.
+    /// Second 0 of run time on the kernel's monotonic clock, ns: the only clock common to processes.
     epoch_ns: u64,
     first: u32,
     step: u32,
@@ -63,7 +63,7 @@ impl WorkerTask {
             inputs: Arc::new(Inputs {
                 rows: self.rows,
                 files: self.files,
-                // For processes that say what users do; a scenario that has them is carried by one.
+                // For external scripts; a scenario with them is carried by one process.
                 ..Inputs::default()
             }),
         };
@@ -71,17 +71,17 @@ impl WorkerTask {
     }
 }
 
-/// What it says.
+/// A message of a worker process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkerMessage {
     /// A second of all its loops.
     Window(Box<Window>),
-    /// The last was said.
+    /// The last second was sent.
     Ended {
         used: Used,
         plan_error: Option<String>,
     },
-    /// It could not begin.
+    /// It could not start.
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! Users that wait for their answers.
+//! Users that wait for their responses.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
@@ -21,7 +21,7 @@ fn users_think() {
     let total = run(plan(server.address()), closed(10, ms(250), ms(2000)));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.connections_opened, 10);
-    // Ten users, each once per think time plus answer: at most 80, and half of that where answers take as long.
+    // Ten users, each once per think time plus response: at most 80, and half of that where responses take as long.
     assert!((40..=80).contains(&total.offered), "{}", total.offered);
 }
 

@@ -1,4 +1,4 @@
-//! Connections: kept, limited, waited for, over every kind of socket and address.
+//! Connections: kept alive, limited, queued for, over every kind of socket and address.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -165,7 +165,7 @@ fn several_sources_in_turn() {
     assert_all(&run(plan, even(100.0, ms(200))), Outcome::Ok);
 }
 
-/// Answers one request when its head and `body_len` bytes of body have come.
+/// Responds to one request when its head and `body_len` bytes of body have arrived.
 fn take_a_body(listener: &TcpListener, body_len: usize) -> std::io::Result<Vec<u8>> {
     let (mut stream, _) = listener.accept()?;
     let mut head = Vec::new();

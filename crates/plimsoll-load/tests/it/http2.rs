@@ -15,12 +15,12 @@ use plimsoll_testkit::origin::http2::{self, Http2Origin, Setup};
 
 use crate::trial::{assert_all, closed, even, ms, plan, run};
 
-/// A server of HTTP/2 in the clear.
+/// A cleartext server of HTTP/2.
 fn clear() -> Http2Origin {
     http2::start(Setup::default()).unwrap()
 }
 
-/// Asks for `path` with so many requests at once on a connection.
+/// Requests `path` with this many concurrent requests per connection.
 fn http2_plan(origin: &Http2Origin, path: &str, streams: u32) -> Plan {
     let mut plan = plan(origin.address());
     plan.request.paths = vec![path.to_owned()];
@@ -211,7 +211,7 @@ fn a_head_request_waits_for_no_body() {
     assert_all_by_http2(&run(plan, even(50.0, ms(200))));
 }
 
-/// Why a plan is not carried out.
+/// The error of a rejected plan.
 fn refused(plan: Plan) -> LoadError {
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
     let epoch = std::time::Instant::now();

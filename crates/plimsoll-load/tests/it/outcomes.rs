@@ -1,4 +1,4 @@
-//! Each way in which a request can end, forced by an origin that behaves so.
+//! Each outcome of a request, forced by an origin with that behaviour.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -148,7 +148,7 @@ fn waited_in_vain_for_a_connection() {
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(300);
     plan.transport.connections_max = 1;
-    // Twenty requests within 20 µs: when the first has had its time, so have the others, nearly.
+    // Twenty requests within 20 µs: when the first times out, so do the others, nearly.
     let total = run(plan, even(1e6, Duration::from_micros(20)));
     let tried = total.outcomes.get(Outcome::Timeout) + total.outcomes.get(Outcome::ConnectTimeout);
     let dropped = total.outcomes.get(Outcome::Dropped);
@@ -195,7 +195,7 @@ fn a_stop_drains() {
     let mut running = begin(plan, closed(4, ms(0), ms(60_000)));
     running.stop();
     let total = total(&windows(&mut running));
-    // Bodies of a second: stopped at once, what had begun is read to its end, and nothing else is begun.
+    // Bodies of a second: after a stop, open requests complete, and no other begins.
     assert_eq!(total.completed(), total.outcomes.get(Outcome::Ok));
     assert!(total.offered <= 4, "{}", total.offered);
 }

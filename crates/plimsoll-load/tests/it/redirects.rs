@@ -1,4 +1,4 @@
-//! Redirects: on the same origin only, and only so many.
+//! Redirects: on the same origin only, and within a limit.
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;

@@ -11,7 +11,7 @@ use crate::trial::{assert_all, begin, even, is_disturbed, ms, plan, run, total, 
 
 fn quick() -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
-        // So many that what has piled up in a stall is not served one by one.
+        // Enough connections that the backlog of a stall is not served one by one.
         servers: 1000.try_into().unwrap(),
         service: Service::Deterministic(Duration::from_micros(100)),
         ..KnownLawPlan::default()
@@ -21,7 +21,7 @@ fn quick() -> KnownLaw {
 
 #[test]
 fn a_stall_of_one_second_in_ten() {
-    // 1,000/s for 10 s, of which the target stands still for one: a tenth of all requests sees a delay spread
+    // 1,000/s for 10 s, of which the target stalls for one: a tenth of all requests has a delay spread
     // evenly from 0 to 1 s, so 5 % wait longer than 500 ms and 1 % longer than 900 ms.
     let origin = quick();
     let mut plan = plan(origin.address());
@@ -129,7 +129,7 @@ fn a_start_in_the_future_is_waited_for() {
 
 #[test]
 fn a_generator_that_falls_behind_says_so_and_loses_nothing() {
-    // Far more than any loop can send; `windows` holds that each arrival is counted where it was due and ends once.
+    // Far more than any loop can send; `windows` asserts that each arrival is counted where it was due and ends once.
     let server = plimsoll_load::null_server().unwrap();
     let mut plan = plan(server.address());
     plan.transport.timeout = ms(300);
@@ -145,7 +145,7 @@ fn a_generator_that_falls_behind_says_so_and_loses_nothing() {
 
 #[test]
 fn an_answer_that_is_read_late_is_timed_by_its_arrival() {
-    // The loop wakes every 40 ms only, and every answer comes while it sleeps.
+    // The loop wakes only every 40 ms, and every response arrives while it sleeps.
     let origin = KnownLaw::start(KnownLawPlan {
         servers: 1000.try_into().unwrap(),
         service: Service::Deterministic(ms(2)),
@@ -158,7 +158,7 @@ fn an_answer_that_is_read_late_is_timed_by_its_arrival() {
     assert_all(&total, Outcome::Ok);
     let median_us = total.service.quantile(0.5).unwrap();
     assert!(median_us >= 1_900, "{median_us} µs");
-    // With a tick of 40 ms all are taken up late: the origin alone tells of this machine.
+    // With a tick of 40 ms all are handled late: only the origin shows whether this machine was busy.
     let counts = origin.counts();
     let late_mean = counts.late_total.div_f64(counts.served as f64);
     if late_mean > ms(2) {

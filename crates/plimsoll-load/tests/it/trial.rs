@@ -1,4 +1,4 @@
-//! Trials as the tests describe them: a plan to change, a load, and what all windows must hold.
+//! Trials for the tests: a plan to modify, a load, and the invariants of all windows.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// A GET of `/` from `address`, to be changed as a test needs it.
+/// A GET of `/` from `address`, to be modified by a test.
 pub(crate) fn plan(address: SocketAddr) -> Plan {
     Plan {
         name: "test".to_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn begin(plan: Plan, load: Load) -> RunningLoad {
     .unwrap()
 }
 
-/// All windows of a trial; what must hold for every trial holds for these.
+/// All windows of a trial; asserts the invariants of every trial.
 pub(crate) fn windows(running: &mut RunningLoad) -> Vec<Window> {
     let windows: Vec<Window> = std::iter::from_fn(|| running.next_window()).collect();
     for (second, window) in (windows.first().map_or(0, |window| window.second)..).zip(&windows) {
@@ -108,7 +108,7 @@ pub(crate) fn windows(running: &mut RunningLoad) -> Vec<Window> {
     windows
 }
 
-/// The windows of a trial added up.
+/// The merged windows of a trial.
 pub(crate) fn total(windows: &[Window]) -> Window {
     let mut total = Window::new(0);
     for window in windows {
@@ -123,8 +123,8 @@ pub(crate) fn run(plan: Plan, load: Load) -> Window {
     total(&windows(&mut begin(plan, load)))
 }
 
-/// Whether this machine had no time for a trial, so that its times tell nothing: the generator took arrivals up late, or
-/// the origin's replies left later than its law says. Said loudly.
+/// Whether this machine was too busy for a trial, so that its times are inconclusive: the generator handled arrivals
+/// late, or the origin's replies left later than its law says. Reported with a message.
 pub(crate) fn is_disturbed(total: &Window, origin: &KnownLaw) -> bool {
     let lag_us = total.lag.quantile(0.99).unwrap_or(0);
     let counts = origin.counts();
@@ -138,7 +138,7 @@ pub(crate) fn is_disturbed(total: &Window, origin: &KnownLaw) -> bool {
     is_disturbed
 }
 
-/// Asserts that every request ended so.
+/// Asserts that every request ended with this outcome.
 pub(crate) fn assert_all(window: &Window, outcome: Outcome) {
     let count = window.outcomes.get(outcome);
     let all: Vec<_> = window.outcomes.iter().filter(|pair| pair.1 > 0).collect();

@@ -1,4 +1,5 @@
-//! WebSockets: opened when due, asked, listened to, and ended as they should be; and targets that break the rules.
+//! WebSockets: opened when due, with requests and broadcasts, and closed correctly; and targets that violate the
+//! protocol.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -15,11 +16,11 @@ use plimsoll_wire::websocket::handshake;
 
 use crate::trial::{begin, ms, plan, run, total};
 
-/// What a target says once it has read the handshake: given the key, all that it writes. It then reads to the end and
-/// closes; what it read stands in the result of its thread.
+/// The target's output after the handshake: given the key, all bytes that it writes. It then reads to the end and
+/// closes; its thread returns what it read.
 type Responder = fn(&str) -> Vec<u8>;
 
-/// A target of so many connections, one after the other.
+/// A target of this many consecutive connections.
 struct FakeTarget {
     address: SocketAddr,
     thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
@@ -60,7 +61,7 @@ fn serve(mut socket: TcpStream, responder: Responder) -> Vec<u8> {
     socket.write_all(&responder(key.unwrap())).unwrap();
     let mut read = Vec::new();
     let mut buffer = [0; 1024];
-    // A client that gives up resets the connection.
+    // A client that fails the connection resets it.
     while let Ok(count @ 1..) = socket.read(&mut buffer) {
         read.extend_from_slice(&buffer[..count]);
         if close_code(&read).is_some() || is_empty_close(&read) {
@@ -70,7 +71,7 @@ fn serve(mut socket: TcpStream, responder: Responder) -> Vec<u8> {
     read
 }
 
-/// Whether bytes of a client end with a close frame that says nothing.
+/// Whether a client's bytes end with an empty close frame.
 fn is_empty_close(bytes: &[u8]) -> bool {
     let start = bytes.len().checked_sub(6);
     start.is_some_and(|start| bytes[start..].starts_with(&[0x88, 0x80]))
@@ -102,12 +103,12 @@ fn websocket_window(total: &Window) -> &WebSocketWindow {
     total.websocket.as_deref().unwrap()
 }
 
-/// Opens four WebSockets at a target that says this.
+/// Opens four WebSockets to a target with this output.
 fn four(responder: Responder) -> (Window, Vec<Vec<u8>>) {
     four_with(responder, false)
 }
 
-/// The same, offering compression or not.
+/// The same, with or without an offer of compression.
 fn four_with(responder: Responder, compress: bool) -> (Window, Vec<Vec<u8>>) {
     let target = target(4, responder);
     let load = Load::WebSockets(WebSocketLoad {
@@ -120,7 +121,7 @@ fn four_with(responder: Responder, compress: bool) -> (Window, Vec<Vec<u8>>) {
     (total, target.thread.join().unwrap())
 }
 
-/// Opens four at a target that refuses them, for this cause.
+/// Opens four to a target that refuses them, with this cause.
 fn refused(responder: Responder, cause: &str, outcome: Outcome) {
     let (total, _) = four(responder);
     assert_eq!(
@@ -136,7 +137,7 @@ fn refused(responder: Responder, cause: &str, outcome: Outcome) {
     );
 }
 
-/// Opens four at a target that then breaks the protocol so, and is told with this code.
+/// Opens four to a target that then violates the protocol, and receives this close code.
 fn check_protocol_error(responder: Responder, error: &str, code: u16) {
     check_error_result(four(responder), error, code);
 }
@@ -159,7 +160,7 @@ fn check_error_result((total, read): (Window, Vec<Vec<u8>>), error: &str, code: 
     }
 }
 
-/// The code of the masked close frame that bytes of a client end with.
+/// The code of the masked close frame at the end of a client's bytes.
 fn close_code(bytes: &[u8]) -> Option<u16> {
     let (head, rest) = bytes
         .get(bytes.len().checked_sub(8)?..)?
@@ -306,7 +307,7 @@ fn codes_with_which_a_target_ends_are_counted() {
     }
 }
 
-/// Answers each text frame of less than 126 bytes with the same text.
+/// Echoes each text frame of less than 126 bytes.
 fn echo(address: &TcpListener, connections: usize) {
     std::thread::scope(|scope| {
         for _ in 0..connections {
@@ -485,7 +486,7 @@ fn more_than_may_be_open_is_said_before_the_load() {
         limit,
     } = &error
     else {
-        // A machine without such a limit has nothing to say, and would begin.
+        // A machine without such a limit has no error, and would begin.
         panic!("{error}");
     };
     assert!(*needed > u64::from(wanted) && limit < needed, "{error}");
@@ -505,7 +506,10 @@ fn values_out_of_their_range_are_named() {
     let mut pathless = load(1, ms(10));
     pathless.sequence = Some("seq".to_owned());
     let error = refused_at_start(plan(address), pathless);
-    assert!(error.to_string().contains("broadcast's number"), "{error}");
+    assert!(
+        error.to_string().contains("broadcast's sequence number"),
+        "{error}"
+    );
 }
 
 fn refused_at_start(plan: Plan, load: WebSocketLoad) -> LoadError {

@@ -118,7 +118,7 @@ fn postgres_turns_away_who_may_not_ask() {
         (
             "",
             [
-                "cannot be watched: it denies access (it wants a password",
+                "cannot be watched: it denies access (a password is required",
                 "IN ROLE pg_monitor",
             ],
         ),

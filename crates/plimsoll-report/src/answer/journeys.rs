@@ -1,4 +1,4 @@
-//! Thresholds and users in words.
+//! Thresholds and users as text.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ use super::websockets::percent_exactly;
 use crate::number::{count, micros, percent, rate, short};
 use crate::report::Report;
 
-/// How far requests in flight may be from X·R before it is said.
+/// Largest deviation of requests in flight from X·R that is not reported.
 const LITTLE_OFF: f64 = 0.1;
 
-/// One bound of a threshold in words.
+/// One bound of a threshold as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     /// `step POST /login: p95 < 800ms`.
     pub(crate) name: String,
-    /// What was measured.
+    /// The measured value.
     pub(crate) measured: String,
-    /// Whether it holds; `None` when there was nothing to judge it by.
+    /// Whether it holds; `None` without data.
     pub(crate) met: Option<bool>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
     bounds.collect()
 }
 
-/// How many thresholds were met, and which were not; `None` without thresholds.
+/// How many thresholds were met, and which were missed; `None` without thresholds.
 pub(crate) fn thresholds(report: &Report<'_>) -> Option<String> {
     let bounds = bounds(report);
     if bounds.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn thresholds(report: &Report<'_>) -> Option<String> {
     Some(texts.join("; "))
 }
 
-/// How many users there were, and what they ask for by Little's law; `None` without users.
+/// Number of users, and their requests by Little's law; `None` without users.
 pub(crate) fn users(report: &Report<'_>) -> Option<String> {
     let users = report.summary.breakdown.as_ref()?.users?;
     let mut texts = vec![format!("{} at most", count(users.max))];
@@ -93,7 +93,7 @@ pub(crate) fn users(report: &Report<'_>) -> Option<String> {
     Some(texts.join(", ") + &law.unwrap_or_default())
 }
 
-/// What the processes of each journey cost, a sentence each.
+/// Cost of each journey's external script, a sentence each.
 pub(crate) fn processes(report: &Report<'_>) -> Vec<String> {
     let breakdown = report.summary.breakdown.iter();
     let processes = breakdown.flat_map(|breakdown| &breakdown.processes);
@@ -121,7 +121,7 @@ fn process_text(process: &ProcessSummary) -> String {
     text
 }
 
-/// Users and requests, both ways.
+/// Users and requests, by Little's law in both directions.
 fn little_text(little: &Little) -> String {
     let users = little.users.round();
     format!(
@@ -145,7 +145,7 @@ fn of_us(us: f64) -> String {
     micros(us.round() as u64)
 }
 
-/// Which steps of `once` kept every user out; `None` when none did.
+/// The steps of `once` that kept every user out; `None` without any.
 pub(super) fn nobody_got_in(report: &Report<'_>) -> Option<String> {
     let breakdown = report.summary.breakdown.as_ref()?;
     let lost = breakdown.users.filter(|users| users.lost > 0)?.lost;
@@ -162,7 +162,7 @@ pub(super) fn nobody_got_in(report: &Report<'_>) -> Option<String> {
         })
         .collect();
     let lost = format!(
-        "no user got into the measured loop, {} were lost",
+        "no user reached the measured loop; {} were lost",
         count(lost)
     );
     Some(if failed.is_empty() {

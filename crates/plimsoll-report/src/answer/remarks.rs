@@ -1,11 +1,11 @@
-//! What a search found beside the line, in sentences.
+//! Remarks of a search, as sentences.
 
 use plimsoll_model::load_line::Remark;
 use plimsoll_model::plan::LoadUnit;
 
 use crate::number::{load, percent, seconds, short};
 
-/// What was found beside the line of a search in this unit, in order. Recoveries from several overloads are one sentence.
+/// The remarks of a search in this unit, in order. Recoveries from several overloads are one sentence.
 pub fn remarks(remarks: &[Remark], unit: LoadUnit) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     let mut recoveries: Vec<(f64, u32)> = Vec::new();
@@ -24,7 +24,7 @@ pub fn remarks(remarks: &[Remark], unit: LoadUnit) -> Vec<String> {
     sentences
 }
 
-/// How long the target took to be well again after overloads (load in the unit, seconds).
+/// Recovery times of the target after overloads (load in the unit, seconds).
 fn recovered(recoveries: &[(f64, u32)], unit: LoadUnit) -> Option<String> {
     let rate = |value: f64| load(value, unit);
     let slowest = recoveries.iter().map(|&(_, after)| after).max()?;
@@ -39,7 +39,7 @@ fn recovered(recoveries: &[(f64, u32)], unit: LoadUnit) -> Option<String> {
         let times = recoveries.len();
         let after = well_again(slowest);
         format!(
-            "After each of {times} overloads, {} to {}, the target was well again {after}.",
+            "After each of {times} overloads, {} to {}, the target recovered {after}.",
             short(lowest),
             rate(highest)
         )
@@ -50,7 +50,7 @@ fn recovery(rate: &str, seconds: Option<u32>) -> String {
     match seconds {
         Some(after) => {
             let after = well_again(after);
-            format!("After an overload of {rate} the target was well again {after}.")
+            format!("After an overload of {rate} the target recovered {after}.")
         }
         None => format!("After an overload of {rate} the target did not recover in time."),
     }
@@ -105,7 +105,7 @@ fn remark(remark: &Remark, unit: LoadUnit) -> String {
             from_below,
             from_above,
         } => format!(
-            "At {} it depends on the way there: from below it {}, from above it {}.",
+            "At {} the result depends on the direction: from below it {}, from above it {}.",
             rate(*at),
             passes(*from_below),
             passes(*from_above)

@@ -1,4 +1,4 @@
-//! What became of WebSockets, in sentences.
+//! Results of WebSockets, as sentences.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use plimsoll_model::websocket::WebSocketLoad;
 
 use crate::number::{count, micros, percent, short};
 
-/// Causes, codes or faults that are told of each kind.
+/// Most causes, codes or errors listed per kind.
 const KINDS_MAX: usize = 4;
 
-/// How many were opened, and which were not.
+/// WebSockets opened and failed.
 pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
     let mut texts = vec![format!("{} opened", count(websocket.connected))];
     if let Some(times) = &websocket.handshake_us {
@@ -34,7 +34,7 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
         ));
     }
     if websocket.reconnected + websocket.reconnects_failed > 0 {
-        let mut text = format!("{} opened again", count(websocket.reconnected));
+        let mut text = format!("{} reopened", count(websocket.reconnected));
         if let Some(times) = &websocket.reconnect_us {
             let (p50, p99) = (micros(times.p50), micros(times.p99));
             let _ = write!(text, " (after p50 {p50}, p99 {p99})");
@@ -42,7 +42,7 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
         if websocket.reconnects_failed > 0 {
             let _ = write!(
                 text,
-                ", {} tries failed",
+                ", {} attempts failed",
                 count(websocket.reconnects_failed)
             );
         }
@@ -57,7 +57,7 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
     texts.join(", ")
 }
 
-/// What was sent and answered; `None` when nothing was sent.
+/// Messages sent and answered; `None` when nothing was sent.
 pub(crate) fn sent(websocket: &WebSocketSummary) -> Option<String> {
     if websocket.messages_out + websocket.unsent == 0 {
         return None;
@@ -83,13 +83,16 @@ pub(crate) fn sent(websocket: &WebSocketSummary) -> Option<String> {
     Some(texts.join(", "))
 }
 
-/// Who got what; `None` when nothing came.
+/// Messages received; `None` without any.
 pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
     if websocket.messages_in == 0 {
         return None;
     }
     let broadcasts = &websocket.broadcasts;
-    let mut texts = vec![format!("{} messages came", count(websocket.messages_in))];
+    let mut texts = vec![format!(
+        "{} messages received",
+        count(websocket.messages_in)
+    )];
     if let Some(reach) = broadcasts.reached.ratio() {
         texts.push(format!(
             "reach {} ({} of {} expected)",
@@ -107,7 +110,7 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
         ));
     }
     for (number, what) in [
-        (broadcasts.reached.unreached, "subscribers got nothing"),
+        (broadcasts.reached.unreached, "subscribers received nothing"),
         (broadcasts.gaps, "numbers missing"),
         (broadcasts.duplicates, "duplicates"),
         (broadcasts.reordered, "out of order"),
@@ -118,7 +121,7 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
     }
     if websocket.ahead > 0 {
         texts.push(format!(
-            "{} came up to {} before their stamp: the publisher's clock is ahead",
+            "{} arrived up to {} before their timestamp: the publisher's clock is ahead",
             count(websocket.ahead),
             micros(websocket.ahead_us_max)
         ));
@@ -126,11 +129,11 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
     Some(texts.join(", "))
 }
 
-/// A share of which the last hundredth matters: 99.99 % is not 100 %.
+/// A share whose last hundredth matters: 99.99 % is not 100 %.
 pub(super) fn percent_exactly(share: f64) -> String {
     let is_all_but = share < 1.0 && share > 0.999;
     if is_all_but {
-        // Cut and not rounded: one that was missed is missed.
+        // Rounded down: one missed message counts as missed.
         format!("{:.4} %", (share * 1e6).floor() / 1e4)
     } else {
         percent(share)
@@ -155,7 +158,7 @@ fn kinds<'a, Kind: std::fmt::Display + 'a>(
     text
 }
 
-/// The answer of a run: what was opened, and what came of it, as a fragment.
+/// The result of a run: WebSockets opened and their messages, as a fragment.
 pub(super) fn sentence(websocket: &WebSocketSummary, load: &Load) -> String {
     let mut text = format!(
         "opened {} of {} {}",
@@ -186,20 +189,20 @@ pub(super) fn sentence(websocket: &WebSocketSummary, load: &Load) -> String {
     text
 }
 
-/// What people call that which a load keeps open: WebSockets, unless it opens nothing but streams of events.
+/// The name of the connections: WebSockets, or event streams if there is nothing else.
 pub(crate) fn kind(load: &Load) -> &'static str {
     kind_of(matches!(load, Load::WebSockets(load) if load.is_stream))
 }
 
 fn kind_of(is_stream: bool) -> &'static str {
     if is_stream {
-        "streams of events"
+        "event streams"
     } else {
         "WebSockets"
     }
 }
 
-/// What is asked of each, as a fragment.
+/// The schedule of a load, as a fragment.
 pub(crate) fn load(load: &WebSocketLoad) -> String {
     let mut text = format!(
         "{} {} at {}/s, held for {}",

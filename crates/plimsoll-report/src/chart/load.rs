@@ -14,7 +14,7 @@ use crate::answer;
 use crate::number::{load, micros, rate, short};
 use crate::report::Report;
 
-/// The rate at which a trial loaded the target: what it offered, or what one client alone achieved.
+/// The load of a trial: the offered rate, or the achieved rate of one client alone.
 pub(crate) fn rate_of(trial: &Trial) -> f64 {
     if trial.spec.kind == TrialKind::Single {
         trial.throughput
@@ -23,7 +23,7 @@ pub(crate) fn rate_of(trial: &Trial) -> f64 {
     }
 }
 
-/// The same in words: one client alone is told by what it achieved.
+/// The same as text.
 pub(crate) fn load_of(trial: &Trial) -> String {
     if trial.spec.kind == TrialKind::Single {
         rate(trial.throughput)
@@ -32,7 +32,7 @@ pub(crate) fn load_of(trial: &Trial) -> String {
     }
 }
 
-/// Trials that loaded the target and have a place on the axis of the search: one client alone has none among users.
+/// Trials with a load on the axis of the search: one client alone has none among users.
 pub(crate) fn trials_of<'a>(report: &'a Report<'_>) -> impl Iterator<Item = &'a Trial> {
     let by_rate = report.unit() == LoadUnit::RequestsPerSecond;
     report.trials.iter().filter(move |trial| {
@@ -118,7 +118,7 @@ fn micros_of(us: f64) -> String {
 
 fn interval(x: &Scale, line: &LoadLine) -> Markup {
     let (low, median, high) = (x.place(line.low), x.place(line.median), x.place(line.high));
-    // A label beyond the middle is written to the left of its line, so that it stays inside.
+    // A label beyond the middle is left of its line, so that it stays inside.
     let anchor = if median > 0.5 { "end" } else { "start" };
     let at = if median > 0.5 { low } else { high };
     let gap = if median > 0.5 { "-6" } else { "6" };
@@ -159,7 +159,7 @@ fn objective(y: &Scale, within_us: u64, quantile: &str) -> Markup {
 
 fn mark(trial: &Trial, x: &Scale, y: &Scale) -> Markup {
     let name = mark_of(&trial.verdict);
-    // A quantile that falls on a failure is infinite: its mark stands on the upper edge.
+    // A quantile that falls on a failure is infinite: its mark is on the upper edge.
     let at = trial.objective_us.map_or(1.0, |us| y.place(us as f64));
     let is_major = trial.spec.kind.counts_for_line() || trial.spec.kind == TrialKind::Step;
     let counts = if is_major { "" } else { " minor" };

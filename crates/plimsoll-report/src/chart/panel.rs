@@ -47,7 +47,7 @@ pub(super) fn path(points: &[(u32, f64)], step_s: u32, scale: &Scale) -> String 
         let y = number((1.0 - scale.place(value)) * BOX_HEIGHT);
         let joined = before.is_some_and(|before| second - before <= step_s);
         if !joined && lonely {
-            // A point without neighbours would not be seen: a stroke of no length has round ends.
+            // A point without neighbours would be invisible: a stroke of no length has round ends.
             path.push_str("h0");
         }
         path.push(if joined { 'L' } else { 'M' });

@@ -1,4 +1,4 @@
-//! From values to places on an axis, with ticks that people would choose.
+//! Maps values to positions on an axis, with round ticks.
 
 /// An axis: values from `min` to `max`, in even steps or in even factors.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub(crate) struct Scale {
     ticks: Vec<f64>,
 }
 
-/// Range of values from which on an axis is logarithmic.
+/// Range of values above which an axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 30.0;
 
 impl Scale {
@@ -48,7 +48,7 @@ impl Scale {
         scale
     }
 
-    /// From zero to `max`, which is a natural end such as all of the CPU.
+    /// From zero to `max`, a natural limit such as all of the CPU.
     pub(crate) fn up_to(max: f64) -> Self {
         Self {
             min: 0.0,

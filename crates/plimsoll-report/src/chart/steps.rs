@@ -1,4 +1,4 @@
-//! Steps over time: one small picture a step, all on the same axes.
+//! Steps over time: one small chart per step, all with the same axes.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::number::{count, micros};
 use crate::report::Report;
 use crate::text::printable;
 
-/// Pictures at most; a plan of more steps shows those with the most samples.
+/// Most charts; a plan of more steps shows those with the most samples.
 const CHARTS_MAX: usize = 24;
-/// Points of each picture at most.
+/// Most points per chart.
 const POINTS_MAX: u32 = 120;
 
-/// One picture.
+/// One chart.
 #[derive(Clone, Debug)]
 struct Chart {
     label: String,
@@ -27,7 +27,7 @@ struct Chart {
     points: Vec<StepPoint>,
 }
 
-/// All pictures.
+/// All charts.
 #[derive(Clone, Debug)]
 pub(crate) struct StepCharts {
     step_s: u32,
@@ -53,7 +53,7 @@ impl StepCharts {
         kept.sort_by_key(|(_, step)| std::cmp::Reverse(step.metrics.samples));
         let left_out = kept.len().saturating_sub(CHARTS_MAX);
         kept.truncate(CHARTS_MAX);
-        // Back in the order of the plan.
+        // Back to the order of the plan.
         kept.sort_by_key(|(index, _)| *index);
         let charts: Vec<Chart> = kept
             .into_iter()
@@ -77,12 +77,12 @@ impl StepCharts {
         })
     }
 
-    /// Steps that have no picture for want of room.
+    /// Number of steps without a chart.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// The pictures side by side.
+    /// The charts side by side.
     pub(crate) fn draw(&self) -> Markup {
         html! {
             div.multiples { @for chart in &self.charts { (self.chart(chart)) } }

@@ -1,4 +1,4 @@
-//! What happened over time: panels under each other on one time axis, with one cursor for all.
+//! The run over time: panels below each other on one time axis, with a shared cursor.
 
 mod websockets;
 
@@ -17,7 +17,7 @@ use super::{number, percent_of};
 use crate::number::{bytes, micros, percent, short};
 use crate::report::Report;
 
-/// How a value is written.
+/// Format of a value.
 type ValueFormat = fn(f64) -> String;
 
 /// One of the charts that share the time axis.
@@ -26,7 +26,7 @@ struct Panel {
     title: &'static str,
     scale: Scale,
     lines: Vec<ChartLine>,
-    /// The objective's bound and what it says.
+    /// The objective's bound and its label.
     bound: Option<(f64, String)>,
     text: ValueFormat,
 }
@@ -41,7 +41,7 @@ pub(crate) struct TimeChart {
 }
 
 impl TimeChart {
-    /// The run in at most `points_max` points; `None` when nothing was measured.
+    /// The run in at most `points_max` points; `None` without measurements.
     pub(crate) fn of(report: &Report<'_>, points_max: u32) -> Option<Self> {
         let timeline = Timeline::of(report.run, points_max);
         let last_point = timeline.points.last().map(|point| point.second);
@@ -128,7 +128,7 @@ impl TimeChart {
         }
     }
 
-    /// Trials as a strip over the panels: their verdict by height and colour.
+    /// Trials as a strip above the panels: their verdict by height and colour.
     fn strip(&self, trials: &[Trial]) -> Markup {
         html! {
             svg.chart.strip role="img" aria-label="Trials over time; the table of trials has each" {
@@ -167,7 +167,7 @@ impl TimeChart {
         }
     }
 
-    /// What the script needs for the cursor: moments, and every value as text.
+    /// Data for the cursor script: moments, and every value as text.
     pub(crate) fn data(&self) -> Markup {
         let columns = self.columns();
         let seconds: Vec<u32> = columns.keys().copied().collect();
@@ -176,7 +176,7 @@ impl TimeChart {
             .map(|line| columns.values().map(|row| row[line].as_str()).collect())
             .collect();
         let data = serde_json::json!({ "step": self.step_s, "end": self.end, "seconds": seconds, "texts": texts });
-        // A script element ends at the first `</script`, whatever is around it.
+        // A script element ends at the first `</script`, whatever the context.
         let text = data.to_string().replace('<', "\\u003c");
         html! { script type="application/json" #timeline-data { (PreEscaped(text)) } }
     }
@@ -349,7 +349,7 @@ fn in_flight(timeline: &Timeline) -> Option<Panel> {
     from_zero("Requests in flight", vec![in_flight], short)
 }
 
-/// A line of readings.
+/// A line of samples.
 fn levels(
     report: &Report<'_>,
     timeline: &Timeline,

@@ -15,7 +15,7 @@ use crate::number::{bytes, count, micros, percent, rate, seconds, short};
 use crate::report::Report;
 use crate::text::printable;
 
-/// Answer classes by offered rate: one row for a plain run, one for each rate of a search.
+/// Response classes by offered rate: one row for a plain run, one for each rate of a search.
 pub(super) fn classes_by_rate(report: &Report<'_>) -> Vec<(f64, Classes)> {
     if report.trials.is_empty() {
         let classes = report.summary.classes;
@@ -81,7 +81,7 @@ pub(super) fn trials_table(report: &Report<'_>) -> Markup {
     }
 }
 
-/// Outcomes, statuses, times, and what the generator used.
+/// Outcomes, statuses, times, and resources of the generator.
 pub(super) fn outcomes_section(report: &Report<'_>) -> Markup {
     let summary = &report.summary;
     if summary.requests == 0 {
@@ -138,7 +138,7 @@ fn generator_table(report: &Report<'_>) -> Markup {
     let generator = &report.summary.generator;
     let rows = [
         (
-            "CPU by request",
+            "CPU per request",
             generator
                 .cpu_us_per_request
                 .map(|us| format!("{} µs", short(us))),
@@ -254,7 +254,7 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What users do, or what each request says.
+/// The journeys, or the content of each request.
 fn describe_workload(plan: &Plan) -> (&'static str, String) {
     if let Some(scenario) = &plan.scenario {
         let journeys = scenario.journeys.iter();

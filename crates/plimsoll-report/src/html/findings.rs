@@ -15,7 +15,7 @@ use plimsoll_analysis::summary::timeline::levels_of;
 /// Points of the small chart of a series.
 const SPARK_POINTS: u32 = 150;
 
-/// What sets the line.
+/// The limits that set the line.
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let named = &report.run.findings;
     if named.is_empty() && !report.is_search() {
@@ -84,7 +84,7 @@ fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32,
                 p.tried { strong { "Tried: " } (unbroken(&tried.sentence)) "." }
             }
             @if let Some(rule) = &finding.consequence_of {
-                p.muted { "A consequence of " (printable(rule)) ": mend that first." }
+                p.muted { "A consequence of " (printable(rule)) ": fix that first." }
             }
             div.scroll tabindex="0" role="region" aria-label="Evidence" {
                 table.evidence {
@@ -144,7 +144,7 @@ fn spark(report: &Report<'_>, series: &str, spans: &[(&'static str, (u32, u32))]
     let end = seconds.last().map_or(0, |second| second + 1);
     let step_s = end.div_ceil(SPARK_POINTS).max(1);
     let rows = seconds.iter().copied().zip(values.iter().copied());
-    // The highest value of each step: a short peak must not vanish.
+    // The maximum of each step: a short peak must not vanish.
     let points: Vec<(u32, f64)> = levels_of(rows, step_s)
         .into_iter()
         .map(|(second, level)| (second, level.max))

@@ -8,12 +8,12 @@ use plimsoll_model::websocket::WebSocketLoad;
 use crate::report::Report;
 use crate::text::printable;
 
-/// The command line, from the plan. Secrets were taken out of the plan before it was stored, so headers and
-/// bodies are not repeated here.
+/// The command line, from the plan. Secrets were removed from the plan before it was stored, so headers and
+/// bodies are not included.
 pub(super) fn command(report: &Report<'_>) -> String {
     let plan = &report.run.header.plan;
     if plan.scenario.is_some() {
-        // The file of the plan says all but the seed; the log does not know where it lies.
+        // The plan file contains everything but the seed; the log does not have its path.
         let command = &report.run.header.command;
         return format!("plimsoll {command} PLAN.yaml --seed {}", plan.seed.0);
     }
@@ -40,7 +40,7 @@ fn search_words(report: &Report<'_>, words: &mut Vec<String>) {
     if let Some(gate) = &report.run.gate {
         words.extend(["--at-least".to_owned(), format!("{}/s", gate.rate)]);
     }
-    // How long a trial is judged tells how thorough the search was asked to be.
+    // The judged time of a trial shows how thorough the search was.
     let refined = report
         .run
         .trials_started
@@ -90,7 +90,7 @@ fn load_words(load: &Load, words: &mut Vec<String>) {
             words.extend(["--for".to_owned(), format!("{}ms", lasting.as_millis())]);
         }
         Load::WebSockets(load) => websocket_words(load, words),
-        // A plan file says it all.
+        // A plan file contains everything.
         Load::Users { .. } | Load::Sessions { .. } => {}
     }
 }
@@ -154,7 +154,7 @@ fn transport_words(plan: &Plan, words: &mut Vec<String>) {
     }
 }
 
-/// A word as a POSIX shell takes it literally.
+/// A POSIX shell word that is taken literally.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

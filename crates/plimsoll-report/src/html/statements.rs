@@ -1,4 +1,4 @@
-//! The statements that cost most in the databases that were asked.
+//! The most expensive statements of the watched databases.
 
 use maud::{Markup, html};
 use plimsoll_analysis::statements::{self, StatementUse};
@@ -7,7 +7,7 @@ use crate::number::{percent, short};
 use crate::report::Report;
 use crate::text::printable;
 
-/// A table of them; nothing where no database counts statements.
+/// Their table; empty where no database counts statements.
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let uses = statements::of(report.run);
     if uses.is_empty() {
@@ -17,9 +17,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
         section aria-labelledby="statements-heading" {
             h2 #statements-heading { "The statements that cost most" }
             p.lead {
-                "What databases counted of each statement during the whole run, without the values in it. Shares are of the time of the \
-                 statements that were counted by name. Calls for each request are those of this run's requests; others may have \
-                 used the database too."
+                "Statement statistics of the databases over the whole run, without parameter values. Shares refer to the time of the statements that were counted by name. Calls per request are based on this run's requests; other clients may have used the database too."
             }
             div.scroll tabindex="0" role="region" aria-labelledby="statements-heading" {
                 table.evidence {
@@ -37,7 +35,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             }
             @let advice = statements::advice(&uses);
             @if !advice.is_empty() {
-                h3 { "What else could be done about them" }
+                h3 { "More advice on these statements" }
                 ul {
                     @for index in &advice {
                         li { (printable(&index.reason)) ": " (printable(&index.remedy)) "." }
@@ -59,7 +57,7 @@ fn row(usage: &StatementUse) -> Markup {
             td { (short(usage.rows)) }
             td.text {
                 @for remark in remarks(usage) { p { (printable(&remark)) } }
-                @if let Some(index) = &usage.index { p { "index it lacks: " code { (printable(index)) } } }
+                @if let Some(index) = &usage.index { p { "missing index: " code { (printable(index)) } } }
                 @if let Some((without, with)) = usage.with_index {
                     p { "with it the planner estimates a cost of " (short(with)) " in place of " (short(without)) " (tried by HypoPG)" }
                 }
@@ -68,13 +66,13 @@ fn row(usage: &StatementUse) -> Markup {
     }
 }
 
-/// What stands out, in words.
+/// Remarkable numbers, as text.
 fn remarks(usage: &StatementUse) -> Vec<String> {
-    /// Times in one request from which a statement is repeated.
+    /// Calls per request above which a statement is repeated.
     const REPEATED: f64 = 10.0;
-    /// Rows looked at for one that is answered, from which most were looked at for nothing.
+    /// Rows examined per row returned above which most were examined in vain.
     const IN_VAIN: f64 = 100.0;
-    /// Rows sorted each time that are worth a word.
+    /// Rows sorted per call above which it is mentioned.
     const SORTED: f64 = 1000.0;
     let above = |value: Option<f64>, bound: f64| value.filter(|&value| value > bound);
     let mut remarks = Vec::new();
@@ -82,10 +80,7 @@ fn remarks(usage: &StatementUse) -> Vec<String> {
         remarks.push(format!("repeated {} times in each request", short(calls)));
     }
     if let Some(rows) = above(usage.examined_per_row, IN_VAIN) {
-        remarks.push(format!(
-            "{} rows looked at for each row that it answers with",
-            short(rows)
-        ));
+        remarks.push(format!("{} rows examined per row returned", short(rows)));
     }
     if let Some(share) = above(usage.without_index, 0.0) {
         remarks.push(format!("{} of the calls without an index", percent(share)));

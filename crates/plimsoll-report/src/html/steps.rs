@@ -12,10 +12,10 @@ use crate::number::{bytes, count, percent, short};
 use crate::report::Report;
 use crate::text::{printable, unbroken};
 
-/// Failures shown in full.
+/// Most failures shown in full.
 const FAILURES_MAX: usize = 20;
 
-/// Lines of processes that are shown.
+/// Most lines of processes shown.
 const PROCESS_LINES_MAX: usize = 100;
 
 /// Everything about steps; nothing without journeys.
@@ -29,8 +29,8 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             @if let Some(users) = answer::users(report) { p.lead { "Users: " (unbroken(&users)) } }
             @if report.is_search() { p.lead { "Over the judged seconds of all valid trials together." } }
             p.lead {
-                "Response times of good answers in ms, from the moment a user was ready to ask. Steps marked " em { "once" }
-                " are taken by each user before all others; they are counted over the whole run, and nowhere else."
+                "Response times of good answers in ms, from the moment a user was ready to send the request. Steps marked " em { "once" }
+                " run once per user before all others; they are counted over the whole run only."
             }
             (table("steps", "Steps", &step_rows(breakdown)))
             @if breakdown.journeys.len() > 1 || !breakdown.groups.is_empty() {
@@ -87,7 +87,7 @@ const NAMES: [&str; 10] = [
     "samples", "average", "p50", "p75", "p90", "p95", "p99", "errors", "/s", "bytes",
 ];
 
-/// A table that the script lets sort; without it, rows are in the order of the plan.
+/// A table that the script can sort; without it, rows are in the order of the plan.
 fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
     let several = rows.iter().any(|row| row.0 != rows[0].0);
     html! {
@@ -116,7 +116,7 @@ fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
     }
 }
 
-/// Text and value of each cell; no value where nothing was measured.
+/// Text and value of each cell; no value without a measurement.
 fn cells(summary: &ScopeMetrics) -> Vec<(String, Option<f64>)> {
     let times = summary.response_us.as_ref();
     let time = |us: Option<f64>| {
@@ -136,7 +136,7 @@ fn cells(summary: &ScopeMetrics) -> Vec<(String, Option<f64>)> {
     cells
 }
 
-/// What the programs cost that say what users do, and what they wrote.
+/// The cost of external scripts, and their standard error.
 fn processes(report: &Report<'_>) -> Markup {
     let sentences = answer::processes(report);
     if sentences.is_empty() {
@@ -151,11 +151,11 @@ fn processes(report: &Report<'_>) -> Markup {
     html! {
         section aria-labelledby="processes-heading" {
             h2 #processes-heading { "Processes" }
-            p.lead { "Programs that say what users do. The time that users wait for them is no part of a response time." }
+            p.lead { "External programs that drive users. Time that users wait for them is not part of a response time." }
             ul { @for sentence in &sentences { li { (printable(sentence)) } } }
             @if !lines.is_empty() {
                 details {
-                    summary { "What they wrote to their standard error" }
+                    summary { "Standard error" }
                     pre tabindex="0" role="region" aria-label="Standard error of processes" {
                         code { @for line in lines { (printable(line)) "\n" } }
                     }
@@ -208,7 +208,7 @@ fn over_time(report: &Report<'_>) -> Markup {
         section aria-labelledby="steps-time-heading" {
             h2 #steps-time-heading { "Steps over time" }
             p.lead {
-                "Response time of good answers, one picture a step on the same axes: "
+                "Response time of good answers, one chart per step, all with the same axes: "
                 span.l-key.l-p95 {} " p95, " span.l-key.l-p50 {} " p50."
                 @if charts.left_out() > 0 { " The " (charts.left_out()) " steps with the fewest samples are left out." }
             }
@@ -236,7 +236,7 @@ fn failures(report: &Report<'_>) -> Markup {
     html! {
         section aria-labelledby="failures-heading" {
             h2 #failures-heading { "Some failures in full" }
-            p.lead { "The first that were seen, with what was expected and what was found." }
+            p.lead { "The first failures observed, with expected and actual values." }
             ul.failures { @for sample in samples { li { (failure(scenario, sample)) } } }
         }
     }
@@ -255,7 +255,7 @@ fn failure(scenario: &Scenario, sample: &FailureSample) -> Markup {
         }
         @if !sample.reason.is_empty() { p { (printable(&sample.reason)) } }
         @if !sample.body.is_empty() {
-            pre tabindex="0" role="region" aria-label="Start of the answer" { code { (printable(&sample.body)) } }
+            pre tabindex="0" role="region" aria-label="Start of the response" { code { (printable(&sample.body)) } }
         }
     }
 }

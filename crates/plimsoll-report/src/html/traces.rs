@@ -1,4 +1,4 @@
-//! What requests spend their time on, as their spans tell.
+//! Where requests spend their time, by their spans.
 
 use maud::{Markup, html};
 use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
@@ -7,7 +7,7 @@ use crate::number::{percent, short};
 use crate::report::Report;
 use crate::text::{printable, queries, route_name};
 
-/// A table of routes and their components; nothing where no spans came.
+/// A table of routes and their components; empty without spans.
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let routes = traces::of(report.run);
     if routes.is_empty() {
@@ -17,8 +17,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
         section aria-labelledby="traces-heading" {
             h2 #traces-heading { "What requests spend their time on" }
             p.lead {
-                "Of the requests that were traced during the whole run. A moment in which several calls ran is divided among \
-                 them, so that shares add up to the request's time; the time of a call is without what it called itself."
+                "From the requests traced during the whole run. Time in which several calls ran in parallel is divided among them, so that shares add up to the request's time; the time of a call excludes the calls that it made."
             }
             @for route in &routes { (route_section(route)) }
         }

@@ -32,7 +32,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
 /// As a heading begins.
 fn heading(kind: &'static str) -> &'static str {
     match kind {
-        "streams of events" => "Streams of events",
+        "event streams" => "Event streams",
         other => other,
     }
 }

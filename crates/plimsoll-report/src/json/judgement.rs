@@ -1,4 +1,4 @@
-//! Objects of what was concluded: limits, what came of relaxing them, what comes next, what failures have in common.
+//! Objects of conclusions: limits, experiments, forecasts, common properties of failures.
 
 use plimsoll_analysis::failures::Failures;
 use plimsoll_analysis::findings::{Forecast, Scaling};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::certainty_name;
 use crate::report::Report;
 
-/// What is known of a load line that was not confirmed.
+/// The estimate of a load line that was not confirmed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Estimate")]
 pub struct EstimateObject {
@@ -40,9 +40,9 @@ impl EstimateObject {
 pub struct FindingObject {
     /// Id of the rule, such as `N1`.
     pub rule: String,
-    /// What sets the limit.
+    /// The limiting resource.
     pub limit: String,
-    /// Where it lies: `generator`, `network`, `proxy`, `machine` or `store`; null in logs that do not say.
+    /// Its layer: `generator`, `network`, `proxy`, `machine` or `store`; null in logs without it.
     pub tier: Option<String>,
     /// `demoted`, `possible`, `suspected`, `explicit` or `confirmed`.
     pub certainty: String,
@@ -50,15 +50,15 @@ pub struct FindingObject {
     pub score: f64,
     /// One sentence with the numbers.
     pub sentence: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
     /// Series and numbers.
     pub evidence: Vec<EvidenceObject>,
-    /// Rule of the finding that this one follows from, or null.
+    /// Rule of the finding that causes this one, or null.
     pub consequence_of: Option<String>,
-    /// What follows from this one: the limits of those findings.
+    /// Consequences of this one: the limits of those findings.
     pub consequences: Vec<String>,
-    /// What came of relaxing it; null unless that was asked for (`--confirm`).
+    /// Result of mitigating it; null unless requested (`--confirm`).
     pub confirmation: Option<ConfirmationObject>,
 }
 
@@ -68,7 +68,7 @@ pub struct FindingObject {
 pub struct EvidenceObject {
     /// Name of the series.
     pub series: String,
-    /// What it says.
+    /// Its description.
     pub label: String,
     /// Unit as in OpenTelemetry: `1` is a share, `By` bytes.
     pub unit: String,
@@ -82,11 +82,11 @@ pub struct EvidenceObject {
     pub bound: Option<f64>,
 }
 
-/// What came of relaxing a limit, and putting it back.
+/// Result of mitigating a limit, and reverting the change.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Confirmation")]
 pub struct ConfirmationObject {
-    /// What was changed; empty when nothing was.
+    /// The change; empty without one.
     pub change: String,
     /// `confirmed`, `demoted`, `undecided` or `not_tried`.
     pub outcome: String,
@@ -94,11 +94,11 @@ pub struct ConfirmationObject {
     pub load: f64,
     /// `req/s`, `users` or `sessions/s`.
     pub unit: String,
-    /// Trials with the limit relaxed.
+    /// Trials with the mitigation.
     pub relaxed: TallyObject,
-    /// Trials with the limit put back.
+    /// Trials after the revert.
     pub restored: TallyObject,
-    /// All that in a sentence.
+    /// Summary in a sentence.
     pub sentence: String,
 }
 
@@ -145,13 +145,13 @@ impl ConfirmationObject {
     }
 }
 
-/// The resource that is full next.
+/// The resource that saturates next.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Forecast")]
 pub struct ForecastObject {
     /// The resource.
     pub limit: String,
-    /// The load at which it is full, in `unit`.
+    /// The load at which it saturates, in `unit`.
     pub load: f64,
     /// Lower end of the 90 % interval of the fit, in `unit`.
     pub low: f64,
@@ -159,14 +159,14 @@ pub struct ForecastObject {
     pub high: f64,
     /// `req/s`, `users` or `sessions/s`.
     pub unit: String,
-    /// How full it was at `seen_at`, 0 to 1.
+    /// Its utilisation at `seen_at`, 0 to 1.
     pub used: f64,
     /// The highest load that passed, in `unit`.
     #[serde(rename = "seen_at")]
     pub measured_at: f64,
     /// `suspected` or `possible`.
     pub certainty: String,
-    /// All that in a sentence.
+    /// Summary in a sentence.
     pub sentence: String,
 }
 
@@ -186,27 +186,27 @@ impl ForecastObject {
     }
 }
 
-/// How throughput X grows with what is in flight, N: X = γN / (1 + σ(N−1) + κN(N−1)).
+/// Scaling of throughput X with requests in flight N: X = γN / (1 + σ(N−1) + κN(N−1)).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Scaling")]
 pub struct ScalingObject {
-    /// γ: requests per second that one alone would have.
+    /// γ: requests per second of a single one.
     pub gamma: f64,
-    /// σ, contention: the share that only one at a time can do.
+    /// σ, contention: the serial share.
     pub sigma: f64,
     /// Ends of its 90 % interval.
     pub sigma_interval: [f64; 2],
-    /// κ, coherency: what agreement with each other costs; null where it cannot be told from none.
+    /// κ, coherency: cost of coordination; null where it cannot be distinguished from 0.
     pub kappa: Option<f64>,
     /// Ends of its 90 % interval.
     pub kappa_interval: [f64; 2],
-    /// Trials that tell.
+    /// Trials used for the fit.
     pub trials: usize,
     /// Requests in flight at the highest load that passed.
     pub in_flight: f64,
-    /// Shares of each request's time there.
+    /// Shares of each request's time at that load.
     pub shares: SharesObject,
-    /// All that in a sentence.
+    /// Summary in a sentence.
     pub sentence: String,
 }
 
@@ -216,9 +216,9 @@ pub struct ScalingObject {
 pub struct SharesObject {
     /// Work.
     pub work: f64,
-    /// Waiting for what only one at a time can have.
+    /// Waiting for serialised resources.
     pub contention: f64,
-    /// Agreement with others.
+    /// Coordination.
     pub coherency: f64,
 }
 
@@ -244,57 +244,57 @@ impl ScalingObject {
     }
 }
 
-/// What failed requests have in common: of the load that failed, or of the whole run.
+/// Common properties of failed requests: of the load that failed, or of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Failures")]
 pub struct FailuresObject {
-    /// Requests that failed in the seconds that were looked at.
+    /// Requests that failed in the examined seconds.
     pub failed: u64,
-    /// All requests of these.
+    /// All requests in these seconds.
     pub requests: u64,
-    /// Things that were looked at, by which every `p` is corrected.
+    /// Number of properties tested, by which every `p` is corrected.
     pub looks: u64,
-    /// What they have in common, the clearest first; empty when nothing sets them apart.
+    /// Common properties, the clearest first; empty when none distinguishes the failures.
     pub common: Vec<CommonObject>,
-    /// How far the failed requests came, the most first.
+    /// Progress of the failed requests, the most first.
     pub phases: Vec<PhaseObject>,
-    /// Servers that logs of proxies name in lines of failures, the most first; empty where no log is watched.
+    /// Servers named in failure lines of proxy logs, the most first; empty without a watched log.
     pub upstreams: Vec<UpstreamObject>,
-    /// All that in a sentence.
+    /// Summary in a sentence.
     pub sentence: String,
 }
 
-/// Failed requests that came so far.
+/// Failed requests that reached this stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "FailedPhase")]
 pub struct PhaseObject {
-    /// Where they were, such as `while connecting`.
+    /// The stage, such as `while connecting`.
     pub phase: String,
     /// Their number.
     pub requests: u64,
 }
 
-/// A server that logs of proxies name.
+/// A server named in proxy logs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "FailedUpstream")]
 pub struct UpstreamObject {
-    /// Its name or address, as the log has it.
+    /// Its name or address, as in the log.
     pub name: String,
-    /// Share of the lines that name a server, 0 to 1.
+    /// Its share of the lines that name a server, 0 to 1.
     pub share: f64,
 }
 
-/// A thing that failures have in common and good requests lack.
+/// A property that failures share and good requests lack.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Common")]
 pub struct CommonObject {
-    /// The thing, such as `step POST /login`.
+    /// The property, such as `step POST /login`.
     pub thing: String,
     /// Share of the failures that have it, 0 to 1.
     pub of_failures: f64,
     /// Share of the good ones that have it, 0 to 1.
     pub of_good: f64,
-    /// The chance that this is an accident, corrected for all looks.
+    /// The probability of chance, corrected for all tests.
     pub p: f64,
 }
 

@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::{OutcomesObject, TimesObject};
 use crate::number::millis;
 
-/// The numbers of a part of the load. Times are response times of good answers, ms; null when there was none.
+/// Numbers of one step, journey or group. Times are response times of good responses, ms; null without any.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Part")]
 pub struct AggregateObject {
-    /// Requests that ended; for a group, ways through it.
+    /// Requests that ended; for a group, complete passes.
     pub samples: u64,
     /// Arithmetic mean.
     pub average: Option<f64>,
@@ -28,11 +28,11 @@ pub struct AggregateObject {
     pub p99: Option<f64>,
     /// Share of the samples that failed, 0 to 1.
     pub error_share: f64,
-    /// Complete answers per second, good or not.
+    /// Complete responses per second, good or not.
     pub throughput: f64,
-    /// Bytes of answers, heads included.
+    /// Bytes of responses, heads included.
     pub bytes: u64,
-    /// Samples by how they ended.
+    /// Samples by outcome.
     pub outcomes: OutcomesObject,
 }
 
@@ -44,8 +44,8 @@ pub struct StepObject {
     pub label: String,
     /// Name of the journey.
     pub journey: String,
-    /// Whether each user does it once, before the measured loop. Such a step counts nowhere else, and is counted over
-    /// the whole run, warm-up included.
+    /// Whether each user runs it once, before the measured loop. Such a step is excluded from all other numbers, and is
+    /// counted over the whole run, warm-up included.
     pub once: bool,
     /// The numbers.
     #[serde(flatten)]
@@ -78,26 +78,26 @@ pub struct GroupObject {
     pub aggregate: AggregateObject,
 }
 
-/// One bound of an objective of a part of the load.
+/// One bound of a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Threshold")]
 pub struct ThresholdObject {
-    /// What it holds for: `everything`, `journey NAME`, `step LABEL` or `group NAME`.
+    /// Its scope: `everything`, `journey NAME`, `step LABEL` or `group NAME`.
     pub scope: String,
     /// The bound: `p95 < 800ms`, `errors < 1%`.
     pub objective: String,
-    /// What was measured, in ms for a time and as a share of 1 for errors; null when the quantile falls on a failure
-    /// or nothing was measured.
+    /// The measured value, in ms for a time and as a share of 1 for errors; null when the quantile falls on a failure
+    /// or without data.
     pub measured: Option<f64>,
     /// Unit of `measured`: `ms` or `1`.
     pub unit: String,
-    /// Requests that it was judged by.
+    /// Number of requests judged.
     pub samples: u64,
-    /// Whether it holds; null when there was nothing to judge it by.
+    /// Whether it holds; null without data.
     pub met: Option<bool>,
 }
 
-/// The processes of one journey that say what its users do, over the judged seconds.
+/// The external script of one journey, over the judged seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Process")]
 pub struct ProcessObject {
@@ -105,13 +105,13 @@ pub struct ProcessObject {
     pub journey: String,
     /// Executable and arguments.
     pub command: String,
-    /// Steps that they said: requests, pauses and ends of iterations.
+    /// Its steps: requests, pauses and ends of iterations.
     pub steps: u64,
     /// CPU time of the processes for each step, µs; null without steps.
     pub cpu_us_per_step: Option<f64>,
-    /// How long users waited for them at each step, ms; no part of any response time.
+    /// Time that users waited for it at each step, ms; excluded from all response times.
     pub wait_ms: TimesObject,
-    /// Answers that were of no use or did not come in time, and processes that were lost, over the whole run.
+    /// Invalid or late replies, and lost processes, over the whole run.
     pub faults: u64,
 }
 
@@ -127,7 +127,7 @@ pub struct UsersObject {
     pub lost: u64,
     /// Iterations that ended in the judged seconds, failed ones included.
     pub iterations: u64,
-    /// Users against requests by Little's law; null for a search, and when nothing was asked for.
+    /// Users and requests by Little's law; null for a search, and without requests.
     pub little: Option<LittleObject>,
 }
 
@@ -137,14 +137,14 @@ pub struct UsersObject {
 pub struct LittleObject {
     /// Users on average.
     pub users: f64,
-    /// Requests and pages per second, resources of pages left out.
+    /// Requests and pages per second, resources of pages excluded.
     pub throughput: f64,
     /// Their mean response time, failed ones included, ms.
     pub response_ms: f64,
-    /// What is left of a user's time for each of them, ms: mostly thinking.
+    /// The rest of a user's time for each of them, ms: mostly think time.
     pub think_ms: f64,
-    /// Requests in flight as counted over throughput × response: 1 when all was counted right; null where users ask
-    /// for several things at once.
+    /// Requests in flight as counted over throughput × response: 1 when the counts agree; null where users send
+    /// several requests at once.
     pub ratio: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! How the parts of the objects are made from the model.
+//! Builds parts of the objects from the model.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn void_texts(summary: &Summary) -> Option<Vec<String>> {
     (!texts.is_empty()).then_some(texts)
 }
 
-/// The limit behind the first.
+/// The limit after the first.
 pub(super) fn next_limit(findings: &[Finding]) -> Option<String> {
     let mut causes = findings
         .iter()
@@ -140,7 +140,7 @@ impl TrialObject {
 }
 
 impl FindingObject {
-    /// All findings of a run, each with what follows from it.
+    /// All findings of a run, each with its consequences.
     pub(super) fn all(findings: &[Finding]) -> Vec<Self> {
         let following = |cause: &Finding| -> Vec<String> {
             let followers = findings

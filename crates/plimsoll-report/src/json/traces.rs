@@ -1,4 +1,4 @@
-//! Objects of what requests spend their time on.
+//! Objects of traced requests.
 
 use plimsoll_analysis::traces::{ComponentUse, RouteUse, of};
 use plimsoll_model::run::Run;
@@ -9,47 +9,47 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "TracedRoute")]
 pub struct RouteObject {
-    /// The service; empty where it does not say.
+    /// The service; empty if unknown.
     pub service: String,
-    /// What was asked for, such as `GET /orders/:id`.
+    /// The operation, such as `GET /orders/:id`.
     pub route: String,
-    /// Requests that were traced, about.
+    /// Traced requests, estimated.
     pub requests: f64,
-    /// Share of the time of all requests that were traced, 0 to 1.
+    /// Share of the time of all traced requests, 0 to 1.
     pub share: f64,
     /// Time of each request, ms.
     pub each_ms: f64,
-    /// Share of its requests that failed by the service's fault, 0 to 1.
+    /// Share of its requests that failed in the service, 0 to 1.
     pub failed: f64,
-    /// Statements of databases in each request.
+    /// Database statements per request.
     pub queries: f64,
-    /// The same, with those of one form counted once.
+    /// The same, with each form counted once.
     pub query_forms: f64,
-    /// What its time went to, most first.
+    /// Components of its time, the most first.
     pub components: Vec<ComponentObject>,
     /// Statements that a request repeats, most first.
     pub repeated: Vec<RepeatedObject>,
 }
 
-/// What a route's time went to.
+/// A component of a route's time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "TracedComponent")]
 pub struct ComponentObject {
     /// `itself`, `database`, `connecting`, `cache`, `http`, `rpc`, `messaging` or `step`.
     pub kind: String,
-    /// Who was called or what was done.
+    /// The callee or the operation.
     pub component: String,
-    /// Share of the route's time, 0 to 1; what ran at once shares it.
+    /// Share of the route's time, 0 to 1; parallel calls share it.
     pub share: f64,
-    /// Calls in each request.
+    /// Calls per request.
     pub calls: f64,
-    /// Time of each call, ms, without what it called itself.
+    /// Time per call, ms, without the calls that it made itself.
     pub each_ms: f64,
     /// Share of the calls that failed, 0 to 1.
     pub failed: f64,
-    /// Share of the calls that were answered 429, 0 to 1.
+    /// Share of the calls with status 429, 0 to 1.
     pub too_many: f64,
-    /// Share of the calls that were answered 503, 0 to 1.
+    /// Share of the calls with status 503, 0 to 1.
     pub unavailable: f64,
 }
 
@@ -59,7 +59,7 @@ pub struct ComponentObject {
 pub struct RepeatedObject {
     /// Its form, without values.
     pub statement: String,
-    /// Times in each request.
+    /// Repetitions per request.
     pub calls: f64,
 }
 

@@ -9,71 +9,74 @@ use serde::Serialize;
 use super::TimesObject;
 use crate::number::millis;
 
-/// Channels that are told one by one, at most.
+/// Most channels listed individually.
 const CHANNELS_MAX: usize = 100;
 
-/// What became of WebSockets. Times are of the judged seconds, all else is of the whole run.
+/// Results of WebSockets. Times are of the judged seconds, all else is of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "WebSocket")]
 pub struct WebSocketObject {
-    /// Handshakes that opened one.
+    /// Successful handshakes.
     pub connected: u64,
-    /// Handshakes that did not: the sum of `failures`.
+    /// Failed handshakes: the sum of `failures`.
     pub failed: u64,
-    /// The same by cause: `status 403`, `wrong accept key`, or the name of an outcome such as `connect_refused`.
+    /// Failed handshakes by cause: `status 403`, `wrong accept key`, or the name of an outcome such as
+    /// `connect_refused`.
     pub failures: BTreeMap<String, u64>,
-    /// Open ones that the target ended before their time: the sum of `close_codes`.
+    /// WebSockets closed early by the target: the sum of `close_codes`.
     pub closed: u64,
-    /// The same by close code; 1005 when it gave none, 1006 when it closed the connection without a word.
+    /// The same by close code; 1005 without a code, 1006 without a close frame.
     pub close_codes: BTreeMap<String, u64>,
-    /// Open ones that were given up, by what the target did against the protocol or a limit.
+    /// WebSockets closed by us because the target violated the protocol or a limit.
     pub faults: BTreeMap<String, u64>,
-    /// From the moment a handshake was due until it was answered, ms.
+    /// From the moment a handshake was due until its response, ms.
     pub handshake_ms: TimesObject,
-    /// From the moment a message of `--send` and `--every`, or of a plan's `await`, was due to its answer, ms.
+    /// From the moment a message of `--send` and `--every`, or of a plan's `await`, was due until its response, ms.
     pub request_ms: TimesObject,
-    /// From the stamp in a broadcast to its arrival, ms; null without `--broadcast-stamp`, or `stamp` in a plan.
+    /// From the timestamp in a broadcast to its arrival, ms; null without `--broadcast-stamp`, or `stamp` in a plan.
     pub broadcast_ms: TimesObject,
-    /// Received / expected; null when nothing was expected. Expected of a subscriber is every message of its channel that
-    /// anybody got while it listened, less a second at both ends.
+    /// Received / expected; null when nothing was expected. A subscriber is expected to receive every message of its
+    /// channel that any subscriber received while it was subscribed, except within a second of both ends.
     pub reach: Option<f64>,
-    /// Pairs of a message and a subscriber that was to get it.
+    /// Expected pairs of a message and a subscriber.
     pub expected: u64,
-    /// Pairs of these that came about.
+    /// Pairs of these that were received.
     pub received: u64,
-    /// Subscribers that were to get something and got nothing at all.
+    /// Subscribers that received none of their expected messages.
     pub unreached: u64,
-    /// Different broadcasts that anybody got.
+    /// Distinct broadcasts received.
     pub broadcasts: u64,
-    /// Sequence numbers left out between the first and the last of each subscriber; 0 without `--broadcast-seq`, or `seq` in a plan.
+    /// Sequence numbers missing between the first and the last of each subscriber; 0 without `--broadcast-seq`, or
+    /// `seq` in a plan.
     pub gaps: u64,
-    /// Receipts of what a subscriber had already.
+    /// Messages received again by the same subscriber.
     pub duplicates: u64,
-    /// Receipts after a message with a higher sequence number; 0 without `--broadcast-seq`, or `seq` in a plan.
+    /// Messages received after one with a higher sequence number; 0 without `--broadcast-seq`, or `seq` in a plan.
     pub reordered: u64,
-    /// Messages that came.
+    /// Messages received.
     pub messages_in: u64,
     /// Messages that were sent.
     pub messages_out: u64,
-    /// Bytes of content of the messages that came.
+    /// Content bytes of the messages received.
     pub bytes_in: u64,
-    /// Bytes of content of the messages that were sent.
+    /// Content bytes of the messages sent.
     pub bytes_out: u64,
-    /// Messages of `--every` that were answered.
+    /// Messages of `--every` with a response.
     pub answered: u64,
-    /// Messages of `--every` whose answer did not come in time.
+    /// Messages of `--every` without a response in time.
     pub unanswered: u64,
-    /// Broadcasts that came before their stamp, and count with a latency of 0: the publisher's clock is ahead of ours.
+    /// Broadcasts that arrived before their timestamp, and count with a latency of 0: the publisher's clock is ahead of
+    /// ours.
     pub ahead: u64,
-    /// The most by which one did, ms.
+    /// The largest such difference, ms.
     pub ahead_ms_max: f64,
-    /// Lost ones that were opened again, where the plan says `reconnect`.
+    /// Lost WebSockets that were reopened, where the plan has `reconnect`.
     pub reconnected: u64,
-    /// Tries to do so that failed.
+    /// Failed attempts to reopen.
     pub reconnects_failed: u64,
-    /// From the moment one was lost until it was ready again, ms; over the whole run.
+    /// From the loss of a WebSocket until it was ready again, ms; over the whole run.
     pub reconnect_ms: TimesObject,
-    /// Messages that were to be sent and were not: no WebSocket was open, or the target did not read.
+    /// Messages that could not be sent: no WebSocket was open, or the target did not read.
     pub unsent: u64,
     /// The same by channel, which is the URL or what a plan's `subscribe` names; the first 100.
     pub channels: Vec<ChannelObject>,
@@ -83,25 +86,25 @@ pub struct WebSocketObject {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Channel")]
 pub struct ChannelObject {
-    /// Path and query of its URL, or the name that a plan's `subscribe` gives it.
+    /// Path and query of its URL, or the name in a plan's `subscribe`.
     pub channel: String,
     /// Received / expected; null when nothing was expected.
     pub reach: Option<f64>,
-    /// Pairs of a message and a subscriber that was to get it.
+    /// Expected pairs of a message and a subscriber.
     pub expected: u64,
-    /// Pairs of these that came about.
+    /// Pairs of these that were received.
     pub received: u64,
-    /// Subscribers that were to get something and got nothing at all.
+    /// Subscribers that received none of their expected messages.
     pub unreached: u64,
-    /// Different broadcasts that anybody got.
+    /// Distinct broadcasts received.
     pub broadcasts: u64,
-    /// Sequence numbers left out between the first and the last of each subscriber.
+    /// Sequence numbers missing between the first and the last of each subscriber.
     pub gaps: u64,
-    /// Receipts of what a subscriber had already.
+    /// Messages received again by the same subscriber.
     pub duplicates: u64,
-    /// Receipts after a message with a higher sequence number.
+    /// Messages received after one with a higher sequence number.
     pub reordered: u64,
-    /// From the stamp in a broadcast to its arrival, ms.
+    /// From the timestamp in a broadcast to its arrival, ms.
     pub broadcast_ms: TimesObject,
 }
 

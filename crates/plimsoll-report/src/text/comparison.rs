@@ -9,7 +9,7 @@ use crate::answer;
 use crate::number::{load, micros, percent, rate, short};
 use crate::report::Report;
 
-/// A table of runs, one a row, and a sentence on the first and the last of them.
+/// A table of runs, one per row, and a sentence on the first and the last of them.
 pub fn comparison(runs: &[(&str, &Run)]) -> String {
     let reports: Vec<(&str, Report<'_>)> = runs
         .iter()
@@ -63,7 +63,7 @@ fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
     rows
 }
 
-/// What is known without a line, and why there is none.
+/// The estimate without a line, and the reason for its absence.
 fn row_without_line(label: &str, report: &Report<'_>) -> Vec<String> {
     let (label, why) = (printable(label), answer::reason(report).unwrap_or_default());
     match report.estimate() {
@@ -143,7 +143,7 @@ fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// How the last load line compares with the first, and whether their intervals tell them apart.
+/// The last load line compared with the first, and whether their intervals overlap.
 pub(crate) fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
     let [(before_label, before), .., (after_label, after)] = reports else {
         return None;

@@ -8,9 +8,9 @@ use crate::report::Report;
 
 /// Columns of the table.
 const COLUMNS: usize = 100;
-/// Columns that a label keeps however wide the numbers are.
+/// Minimum width of a label, columns.
 const LABEL_MIN: usize = 12;
-/// Rows of one screen; what a long journey has beyond stands in the report.
+/// Most rows on one screen; further steps of a long journey are in the report.
 const ROWS_MAX: usize = 60;
 
 /// Names of the columns behind the label; times are in ms.
@@ -21,7 +21,7 @@ const NAMES: [&str; 10] = [
 /// A row of the table.
 struct StepTextRow {
     label: String,
-    /// Stands behind the label and is never cut.
+    /// Follows the label and is never cut.
     mark: &'static str,
     indent: usize,
     cells: [String; 10],
@@ -142,7 +142,7 @@ fn draw(rows: &[StepTextRow], style: Style) -> Vec<String> {
     lines
 }
 
-/// `text` in at most `room` characters: what is too long loses its middle, since paths differ at their ends.
+/// `text` in at most `room` characters: a long text loses its middle, since paths differ at their ends.
 pub(super) fn cut(text: &str, room: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= room {

@@ -1,4 +1,4 @@
-//! What requests spend their time on, in the terminal, at most 100 columns.
+//! Where requests spend their time, in the terminal, at most 100 columns.
 
 use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
 
@@ -7,15 +7,15 @@ use super::steps::cut;
 use crate::number::{percent, short};
 use crate::report::Report;
 
-/// Routes, and rows of each; more stand in the report.
+/// Most routes, and rows of each; more are in the report.
 const ROUTES_MAX: usize = 3;
 const COMPONENTS_MAX: usize = 6;
 /// Columns of a component's name.
 const NAME: usize = 52;
-/// Share of a route's time below which a part is left to the report.
+/// Share of a route's time below which a component is only in the report.
 const SHARE_MIN: f64 = 0.005;
 
-/// The table; empty where no spans came.
+/// The table; empty without spans.
 pub(super) fn table(report: &Report<'_>, style: Style) -> Vec<String> {
     let routes = traces::of(report.run);
     let mut lines = Vec::new();
@@ -60,7 +60,7 @@ fn of_route(route: &RouteUse, style: Style) -> Vec<String> {
     lines
 }
 
-/// A route with its service, where that has a name.
+/// A route with its service, if named.
 pub(crate) fn route_name(route: &RouteUse) -> String {
     if route.service.is_empty() {
         route.route.clone()
@@ -69,7 +69,7 @@ pub(crate) fn route_name(route: &RouteUse) -> String {
     }
 }
 
-/// How many statements there are in each request, and how many of these differ; `None` without any.
+/// Number of statements per request, and of distinct ones; `None` without any.
 pub(crate) fn queries(route: &RouteUse) -> Option<String> {
     (route.queries > 0.0).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! One line for each finished trial, told while a search goes on.
+//! One line for each finished trial, printed during a search.
 
 use plimsoll_model::trial::{Trial, TrialKind};
 

@@ -1,4 +1,4 @@
-//! The report in headless Chromium: it must load nothing, complain of nothing, and its cursor must work.
+//! The report in headless Chromium: it must load nothing, log no errors, and its cursor must work.
 
 use std::path::Path;
 use std::process::Output;
@@ -10,7 +10,7 @@ use plimsoll_testkit::browser;
 use crate::html::every_run;
 use crate::runs;
 
-/// What the browser made of a page: its document after the scripts ran, its complaints, its net log.
+/// The browser's result for a page: its document after the scripts ran, its console errors, its net log.
 struct PageVisit {
     document: String,
     complaints: Vec<String>,
@@ -39,7 +39,7 @@ fn visit(name: &str, page: &str) -> PageVisit {
     }
 }
 
-/// Addresses that a page asked for, by the net log: what the browser does for itself has no page as its initiator.
+/// URLs requested by a page, from the net log: the browser's own requests have no page as their initiator.
 fn requests_of_the_page(net_log: &str) -> Vec<String> {
     let mut requests = Vec::new();
     for line in net_log.lines().filter(|line| line.contains("\"url\":\"")) {
@@ -87,7 +87,7 @@ fn no_report_complains_or_asks_for_anything() {
     }
 }
 
-/// The page with a script at its end that plays a user.
+/// The page with an appended script that simulates a user.
 fn played(run: &Run, script: &str) -> String {
     html::render(&Report::of(run)).replace("</body>", &format!("<script>{script}</script></body>"))
 }

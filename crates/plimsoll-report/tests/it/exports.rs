@@ -1,4 +1,4 @@
-//! CSV, Parquet and `JUnit`, read back by other means than those that wrote them.
+//! CSV, Parquet and `JUnit`, read back by independent readers.
 
 use std::io::Write as _;
 
@@ -144,7 +144,7 @@ fn an_empty_run_has_tables_without_rows() {
     assert!(parquet_rows(&tables::trials(&run).unwrap()).is_empty());
 }
 
-/// (name, attributes) of every element, in order; the reader refuses what is not XML.
+/// (name, attributes) of every element, in order; the reader refuses invalid XML.
 fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut reader = quick_xml::Reader::from_str(xml);
     let mut elements = Vec::new();

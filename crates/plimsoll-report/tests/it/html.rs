@@ -1,4 +1,4 @@
-//! The HTML report: what it says, what it refuses to carry, how big and how quick it is.
+//! The HTML report: its content, its escaping, its size and speed.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn render(run: &Run) -> String {
     html::render(&Report::of(run))
 }
 
-/// Every kind of run that a report may be asked for.
+/// Every kind of run that a report supports.
 pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
     vec![
         ("search", runs::search()),

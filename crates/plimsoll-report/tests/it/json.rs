@@ -1,4 +1,4 @@
-//! The objects of `--json` against their published schema and the names of the issue that promised them.
+//! The objects of `--json` against their published schema and the stable field names.
 
 use std::path::PathBuf;
 

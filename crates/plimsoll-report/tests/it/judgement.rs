@@ -1,4 +1,4 @@
-//! What is concluded beyond the findings: limits that were tried, what comes next, what failures have in common.
+//! Conclusions beyond the findings: experiments, forecasts, common properties of failures.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Synthetic runs: an M/M/1 server under a search and under a plain run, with fixed seeds.
 //!
 //! Response times of a stable M/M/1 server are exponential with rate μ − λ. Above μ a backlog grows by λ − μ a
-//! second, and everybody waits for it.
+//! second, and every request waits for it.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ fn open(rate: f64, seconds: u64) -> Load {
     }
 }
 
-/// A plain run at one rate against a server that answers 800/s.
+/// A plain run at one rate against a server with a capacity of 800/s.
 pub(crate) fn plain(rate: f64, seconds: u32) -> Run {
     let mut run = header_only("run");
     run.header.plan.load = open(rate, u64::from(seconds));
@@ -149,7 +149,7 @@ pub(crate) fn sweep() -> Run {
     run
 }
 
-/// A plain run that met failures of several kinds.
+/// A plain run with failures of several kinds.
 pub(crate) fn plain_failing() -> Run {
     let mut run = plain(500.0, 30);
     for window in run
@@ -188,7 +188,7 @@ pub(crate) fn plain_void() -> Run {
     run
 }
 
-/// How a run ended whose generator took 14 µs a request.
+/// The end of a run whose generator took 14 µs a request.
 fn ending(verdict: Verdict, run: &Run) -> RunEnding {
     let requests: u64 = run.windows.iter().map(Window::completed).sum();
     RunEnding {
@@ -199,7 +199,7 @@ fn ending(verdict: Verdict, run: &Run) -> RunEnding {
     }
 }
 
-/// Strings from the outside, all of them hostile.
+/// Untrusted strings, all of them hostile.
 pub(crate) fn hostile() -> Run {
     const EVIL: &str =
         "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{1b}[2J\u{202e}";

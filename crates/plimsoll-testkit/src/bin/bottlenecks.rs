@@ -1,4 +1,4 @@
-//! `plimsoll-bottlenecks`: plants limits in real programs, has Plimsoll name them, and says whether it was right.
+//! `plimsoll-bottlenecks`: plants limits in real programs, runs Plimsoll against them, and checks its diagnosis.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -11,31 +11,31 @@ use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::corpus::{Planted, PlantedService, all};
 use serde_json::Value;
 
-/// Plants limits in real programs and has them named
+/// Plants limits in real programs and checks whether Plimsoll names them
 #[derive(Parser)]
 #[command(name = "plimsoll-bottlenecks")]
 struct Arguments {
-    /// The program that names them
+    /// The plimsoll executable
     #[arg(long, value_name = "FILE")]
     plimsoll: PathBuf,
-    /// Only those whose name holds one of these
+    /// Only cases whose name contains one of these
     only: Vec<String>,
-    /// Write the table here, in Markdown
+    /// Write the table to this file, in Markdown
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
-    /// Keep the run file of each in this folder
+    /// Keep the run file of each case in this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
 
-/// What became of one planted limit.
+/// The result of a planted limit.
 struct PlantedOutcome {
     planted: &'static Planted,
-    /// Place of the right finding, from 1; 0 where it is missing. Where everything is healthy 1 is silence.
+    /// Rank of the right finding, from 1; 0 where it is missing. In healthy cases 1 means no finding.
     place: usize,
-    /// What was named first.
+    /// The first finding.
     named: String,
-    /// The run tells nothing: this machine had no time for it.
+    /// The run is inconclusive: this machine was too busy.
     disturbed: bool,
     took_s: f64,
 }
@@ -105,7 +105,7 @@ fn try_planted(planted: &'static Planted, arguments: &Arguments) -> PlantedOutco
         let rule = finding["rule"].as_str().unwrap_or_default();
         planted.rules.contains(&rule)
     };
-    // The instrument's own limits are true, and not what was planted.
+    // Limits of the generator are true, but not what was planted.
     let findings: Vec<&Value> = findings
         .iter()
         .filter(|finding| finding["rule"] != "G1")
@@ -131,7 +131,7 @@ fn try_planted(planted: &'static Planted, arguments: &Arguments) -> PlantedOutco
     }
 }
 
-/// The findings of a run, and whether this machine was too busy for it to tell anything.
+/// The findings of a run, and whether this machine was too busy for a conclusion.
 fn findings(service: &PlantedService, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool) {
     std::fs::write(folder.join("watch.yaml"), &service.watch).expect("there is room for a file");
     let done = Command::new(plimsoll)
@@ -171,7 +171,7 @@ fn findings(service: &PlantedService, plimsoll: &Path, folder: &Path) -> (Vec<Va
     (findings.unwrap_or_default(), disturbed)
 }
 
-/// The log of the run that was made in a folder.
+/// The log of the run in a folder.
 fn run_file(folder: &Path) -> PathBuf {
     let files = std::fs::read_dir(folder.join("plimsoll")).into_iter();
     let mut files = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -236,7 +236,7 @@ fn summary(outcomes: &[PlantedOutcome]) -> String {
     )
 }
 
-/// Whether what was named first, `RULE: sentence`, is the first of the rules that a row accepts.
+/// Whether the first finding, `RULE: sentence`, has the first of the rules that a case accepts.
 fn is_exact(rules: &[&str], named: &str) -> bool {
     let rule = named.split_once(':').map(|(rule, _)| rule);
     rule.is_some() && rule == rules.first().copied()
@@ -275,7 +275,7 @@ mod tests {
     fn only_the_first_rule_of_a_row_is_exact() {
         assert!(is_exact(&["X1", "X2"], "X1: nginx had no place"));
         assert!(!is_exact(&["X1", "X2"], "X2: nginx had no place"));
-        // A rule is a whole word: X1 is not the beginning of X10.
+        // A rule is a whole word: X1 is no prefix of X10.
         assert!(!is_exact(&["X1"], "X10: nginx had no place"));
         assert!(!is_exact(&["X1"], ""));
         assert!(!is_exact(&[], ""));

@@ -1,4 +1,4 @@
-//! `plimsoll-link`: links with known delays as a process of its own. Runs until it is killed.
+//! `plimsoll-link`: links with known delays as a separate process. Runs until it is killed.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use plimsoll_testkit::origin::raise_descriptor_limit;
 #[derive(Parser)]
 #[command(name = "plimsoll-link")]
 struct Arguments {
-    /// LISTEN=TO@MILLISECONDS of a round trip, such as 127.0.0.1:7000=127.0.0.1:6379@77
+    /// LISTEN=TO@MILLISECONDS of a round trip, for example 127.0.0.1:7000=127.0.0.1:6379@77
     #[arg(required = true, value_parser = DelayedLink::read)]
     links: Vec<DelayedLink>,
 }

@@ -1,4 +1,4 @@
-//! `plimsoll-origin`: a known-law origin as a process of its own, for soaks and for checks from outside.
+//! `plimsoll-origin`: a known-law origin as a separate process, for soaks and for external checks.
 //!
 //! Prints its URL as one line when it is ready. Runs until its standard input ends or it is killed, then prints its
 //! counts as one line.
@@ -32,19 +32,19 @@ struct Arguments {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Status of every answer
+    /// Status of every response
     #[arg(long, default_value_t = 200)]
     status: u16,
     /// Length of every body in bytes
     #[arg(long, default_value_t = 1_000)]
     body_len: usize,
-    /// Stop serving once, this many milliseconds after the start
+    /// Stall once, this many milliseconds after the start
     #[arg(long, requires = "stall_for_ms")]
     stall_after_ms: Option<u64>,
-    /// Length of that stop in milliseconds
+    /// Length of the stall in milliseconds
     #[arg(long, requires = "stall_after_ms")]
     stall_for_ms: Option<u64>,
-    /// Print this many arrival moments at the end, in nanoseconds, one a line
+    /// Print this many arrival times at the end, in nanoseconds, one per line
     #[arg(long, default_value_t = 0)]
     arrivals: usize,
 }

@@ -1,4 +1,4 @@
-//! Limits of parts that nobody named: the eyes have to find them, and tell what they can from outside.
+//! Limits of unnamed components: autodiscovery has to find them, and measure them from outside.
 
 use super::machine::NODE_LOOP;
 use super::{Planted, PlantedService};

@@ -1,5 +1,5 @@
-//! Limits of the machine that somebody sets around a service: its cgroup, memory, swap, disks, file systems, networks.
-//! All take root.
+//! Machine limits around a service: its cgroup, memory, swap, disks, file systems, networks.
+//! All require root.
 
 use super::databases::{before_postgres, postgres};
 use super::machine::{script, threads};
@@ -76,7 +76,7 @@ pub(super) const PLANTED: &[Planted] = &[
 
 const ROOT: &str = "limits of a machine are set by root";
 
-/// A script in a cgroup. Memory that it took before it was moved in does not count there.
+/// A script in a cgroup. Memory that it allocated before it was moved there is not counted.
 fn inside(cgroup: Option<Cgroup>, text: &str, loads: [&'static str; 2]) -> PlantedService {
     let cgroup = cgroup.expect(ROOT);
     let script = Script::start("python3", text);
@@ -96,7 +96,8 @@ fn quota() -> PlantedService {
     )
 }
 
-/// Whoever is killed is started again, and ends with who starts it; the first when the first request is there, so that all are in the cgroup.
+/// A killed child is restarted, and ends with its parent; the first starts with the first request, so that all are in
+/// the cgroup.
 const REPLACED: &str = "import ctypes, os, select\nkept = []\nclass Replaced(http.server.ThreadingHTTPServer):\n    def serve_forever(self):\n        \
     select.select([self.socket], [], [])\n        while os.fork(): os.wait()\n        ctypes.CDLL(None).prctl(1, 9); super().serve_forever()\nhttp.server.ThreadingHTTPServer = Replaced";
 
@@ -134,7 +135,7 @@ fn thrash() -> PlantedService {
     inside(Cgroup::small_memory(), &threads(begin, work), loads)
 }
 
-/// A cgroup that may write so many bytes a second to the disk of temporary files.
+/// A cgroup with a limit on bytes written per second to the disk of temporary files.
 fn slow_writes(bytes_per_second: u64) -> Option<Cgroup> {
     let disk = BlockDevice::of(&std::env::temp_dir());
     Cgroup::slow_writes(
@@ -190,7 +191,7 @@ fn slow_log() -> PlantedService {
         .holding(cgroup)
 }
 
-/// Answers after so many ms.
+/// Responds after this many ms.
 fn late(milliseconds: u32, answer: &str) -> String {
     format!(
         "require('http').createServer((q, a) => setTimeout(() => a.end({answer}), {milliseconds}))\n\
@@ -211,7 +212,7 @@ fn few_ports() -> PlantedService {
         .holding(network)
 }
 
-/// A script in a network of its own, as one may make it for the script's port.
+/// A script in its own network namespace, which is made for the script's port.
 fn behind(
     text: &str,
     loads: [&'static str; 2],

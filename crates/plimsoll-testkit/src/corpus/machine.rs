@@ -59,7 +59,7 @@ server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
 print('ready', flush=True)
 server.serve_forever()
 ";
-/// What a request does, in a server of threads.
+/// The work of a request, in a threaded server.
 pub(super) fn threads(begin: &str, work: &str) -> String {
     format!(
         "

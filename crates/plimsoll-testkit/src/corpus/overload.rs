@@ -1,4 +1,4 @@
-//! How a service as a whole fails: it tries again, fetches all at once, or begins cold.
+//! Failures of a service as a whole: retries, stampedes, cold starts.
 
 use super::{Planted, PlantedService};
 use crate::program::runtimes::{Puma, Script};
@@ -22,14 +22,14 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-/// Takes no connections for half a second when more than eight requests are there at once.
+/// Accepts no connections for half a second when more than eight requests are active.
 const INTERMITTENT_SCRIPT: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
     active++; setTimeout(() => { active--; a.end('done'); }, 100);\n\
     if (active > 8 && !away) { away = true; server.close();\n\
     setTimeout(() => server.listen(port, '127.0.0.1', 511, () => { away = false; }), 500); } });\n\
     server.listen(port, '127.0.0.1', 511, () => console.log('ready'));";
 
-/// That server behind HAProxy, which tries so often again.
+/// That server behind HAProxy with a number of retries.
 pub(super) fn intermittent(retries: u32) -> PlantedService {
     let script = Script::start("node", INTERMITTENT_SCRIPT);
     let server = format!("  retries {retries}\n  server s1 {}", script.address);
@@ -54,7 +54,7 @@ fn stampede() -> PlantedService {
         .holding(memcached)
 }
 
-/// Listens so many seconds after its start, and is slow for the first eight.
+/// Listens this many seconds after its start, and is slow for the first eight.
 const COLD: &str = "setTimeout(() => { const begin = Date.now(); require('http').createServer((q, a) => {\n\
     setTimeout(() => a.end('done'), Date.now() - begin < 8000 ? 900 : 20); }).listen(+process.argv[2], '127.0.0.1', 511); }, 15000);\n\
     console.log('ready');";

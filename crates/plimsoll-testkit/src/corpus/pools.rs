@@ -1,4 +1,4 @@
-//! Limits of pools that a program holds, and of what stands behind it.
+//! Limits of connection pools, and of the components behind them.
 
 use super::{Planted, PlantedService};
 use crate::program::Nginx;
@@ -61,7 +61,7 @@ fn begun() -> PlantedService {
         .holding(database)
 }
 
-/// Node with the module that shows it.
+/// Node with the module that exposes its metrics.
 fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> PlantedService {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let [module, socket] = ["eye.cjs", "eye.sock"].map(|name| folder.path().join(name));

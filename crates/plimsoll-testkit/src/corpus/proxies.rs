@@ -1,4 +1,4 @@
-//! Limits of proxies, of what runs applications, and of caches.
+//! Limits of proxies, of application servers, and of caches.
 
 use super::{Planted, PlantedService};
 use crate::program::runtimes::{PhpFpm, Puma, TOKEN};

@@ -1,4 +1,4 @@
-//! Limits of poolers and of servers that run applications, and statements that repeat.
+//! Limits of poolers and of application servers, and repeated statements.
 
 use super::{Planted, PlantedService};
 use crate::program::Memcached;

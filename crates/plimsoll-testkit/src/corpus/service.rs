@@ -1,4 +1,4 @@
-//! Limits of a service as a whole: replicas that differ, turns at a lock, jobs in between, handshakes, CPUs of a database.
+//! Limits of a service as a whole: unequal replicas, lock contention, batch jobs, handshakes, CPUs of a database.
 
 use super::databases::{before_mariadb, before_postgres, mariadb, postgres};
 use super::{Planted, PlantedService, machine, overload};
@@ -78,7 +78,7 @@ fn refusing() -> PlantedService {
     overload::intermittent(0)
 }
 
-/// HAProxy on one thread with a certificate of this kind, which a folder that is to be kept holds.
+/// HAProxy on one thread with a certificate of this kind; the returned folder holds it and must be kept.
 fn with_tls(key: &str, servers: &str) -> (Haproxy, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let [key_file, pem] = ["key", "pem"].map(|name| folder.path().join(name).display().to_string());
@@ -133,7 +133,7 @@ fn healthy() -> PlantedService {
     service
 }
 
-/// What came in six seconds is added up at their end, 14 ms for each request.
+/// Work of six seconds accumulates and is done at their end, 14 ms per request.
 const JOB: &str = "let came = 0; setInterval(() => { const end = Date.now() + came * 14; came = 0; while (Date.now() < end); }, 6000);\n\
     require('http').createServer((q, a) => { came++; a.end('done'); })\n\
     .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
@@ -142,7 +142,7 @@ fn job() -> PlantedService {
     machine::script("node", JOB, ["2/s:8s", "20/s:30s"])
 }
 
-/// Each request works for 20 ms, and only one of them at a time may.
+/// Each request works for 20 ms, and only one at a time.
 fn global_lock() -> PlantedService {
     let begin = "import threading\nlock = threading.Lock()";
     let work = "with lock: time.sleep(0.02)";

@@ -1,4 +1,4 @@
-//! Limits that only spans show, of a shop before PostgreSQL and the service that it asks for rates.
+//! Limits visible only in spans, of a shop with PostgreSQL and a rates service.
 
 use super::{Planted, PlantedService};
 use crate::port;
@@ -33,8 +33,8 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-/// The shop with so many sessions, asked in one way; the service it asks answers after so many milliseconds, so many at
-/// once, and so many each second.
+/// The shop with a number of sessions and one query mode; the rates service has a delay in milliseconds, a concurrency
+/// limit, and a limit per second.
 fn shop(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) -> PlantedService {
     let (database, otlp) = (Postgres::start(""), port::unused());
     let [wait_ms, at_once, per_second] = rates;
@@ -46,7 +46,7 @@ fn shop(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) -> 
         .holding(database)
 }
 
-/// Answers of the other service that no load here uses up.
+/// Rate limit of the rates service that no load here reaches.
 const PLENTY: u32 = 1_000_000;
 
 fn repeated() -> PlantedService {

@@ -1,4 +1,4 @@
-//! Limits of what stores write.
+//! Limits of database writes.
 
 use super::databases::{before_mariadb, before_postgres, mariadb, postgres};
 use super::{Planted, PlantedService};

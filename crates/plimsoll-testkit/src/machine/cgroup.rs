@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A disk by its numbers.
+/// A disk by its device numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockDevice {
     major: u32,
@@ -11,7 +11,7 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The one on which a file lies; `None` where that is not on a disk. The numbers of a partition stand for its disk
+    /// The disk of a file; `None` where it has none. A partition is mapped to its disk
     /// where the kernel numbers them in steps of sixteen.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
@@ -24,14 +24,14 @@ impl BlockDevice {
     }
 }
 
-/// A cgroup. Processes inside must have ended before it is dropped.
+/// A cgroup. Its processes must have ended before it is dropped.
 #[derive(Debug)]
 pub struct Cgroup {
     folder: PathBuf,
 }
 
 impl Cgroup {
-    /// A cgroup that may use a fifth of a CPU; `None`, said loudly, where none can be made.
+    /// A cgroup with a fifth of a CPU; `None`, with a message, where it cannot be created.
     #[must_use]
     pub fn fifth_of_a_cpu() -> Option<Self> {
         Self::make(
@@ -44,7 +44,7 @@ impl Cgroup {
         )
     }
 
-    /// A cgroup with 48 MiB of memory and no swap; `None`, said loudly, where none can be made.
+    /// A cgroup with 48 MiB of memory and no swap; `None`, with a message, where it cannot be created.
     #[must_use]
     pub fn small_memory() -> Option<Self> {
         let limit = "50331648";
@@ -55,7 +55,7 @@ impl Cgroup {
         )
     }
 
-    /// The same where the rest goes to swap.
+    /// The same with swap.
     #[must_use]
     pub fn small_memory_and_swap() -> Option<Self> {
         let limit = "50331648";
@@ -66,8 +66,8 @@ impl Cgroup {
         Self::make("memory", &of_version_1, &[("memory.max", limit)])
     }
 
-    /// A cgroup that may write so many bytes a second to a disk; `None`, said loudly, where none can be made. Version 1
-    /// holds back only who waits for what is written.
+    /// A cgroup with a limit on bytes written per second to a disk; `None`, with a message, where it cannot be created.
+    /// Version 1 throttles only processes that wait for the write.
     #[must_use]
     pub fn slow_writes(disk: BlockDevice, bytes_per_second: u64) -> Option<Self> {
         let BlockDevice { major, minor } = disk;
@@ -84,7 +84,7 @@ impl Cgroup {
         )
     }
 
-    /// A cgroup of 24 processes and threads; `None`, said loudly, where none can be made.
+    /// A cgroup of 24 processes and threads; `None`, with a message, where it cannot be created.
     #[must_use]
     pub fn few_threads() -> Option<Self> {
         let limit = [("pids.max", "24")];
@@ -107,7 +107,7 @@ impl Cgroup {
                 controller
             };
             let control = parent.join("cgroup.subtree_control");
-            // Refused where it is on already or where processes are in the way; the limit below tells.
+            // Refused where it is enabled already or where processes are in the way; the limit below fails then.
             let _ = fs::write(control, format!("+{controller}"));
         }
         let cgroup = Self {

@@ -1,4 +1,4 @@
-//! A file system with little room.
+//! A small file system.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// One of 1 MiB in memory, at an empty folder; `None`, said loudly, where that is not allowed.
+    /// A tmpfs of 1 MiB, at an empty folder; `None`, with a message, where that is not allowed.
     #[must_use]
     pub fn small(point: &Path) -> Option<Self> {
         let mounted = Command::new("mount")

@@ -1,4 +1,4 @@
-//! A network namespace of the calling thread, with its own ports, counters and loopback.
+//! A network namespace for the calling thread, with its own ports, counters and loopback.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// A network namespace that the thread is in until this is dropped.
+/// A network namespace that the thread stays in until this is dropped.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -14,11 +14,11 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Enters a new namespace that hands out the local ports `first..=last`; `None`, said loudly, where that is not
+    /// Enters a new namespace with the local port range `first..=last`; `None`, with a message, where that is not
     /// allowed. Threads and processes started from now on are inside too.
     ///
     /// # Panics
-    /// When one was made and cannot be used.
+    /// When it was created and cannot be used.
     #[must_use]
     pub fn enter(first: u16, last: u16) -> Option<Self> {
         let name = format!("plimsoll-{}", std::process::id());
@@ -41,13 +41,15 @@ impl Namespace {
         Some(inside)
     }
 
-    /// Lets its loopback carry so many kbit/s, and lose what comes faster; `None`, said loudly, where that cannot be.
+    /// Limits its loopback to this many kbit/s, and drops the excess; `None`, with a message, where that is not
+    /// possible.
     #[must_use]
     pub fn with_narrow_loopback(self, kilobits: u32) -> Option<Self> {
         self.with_loopback_of(&[&format!("{kilobits}kbit"), "3000", "4000"])
     }
 
-    /// Lets its loopback carry so many kbit/s, and makes what comes faster wait; `None`, said loudly, where that cannot be.
+    /// Limits its loopback to this many kbit/s, and queues the excess; `None`, with a message, where that is not
+    /// possible.
     #[must_use]
     pub fn with_slow_loopback(self, kilobits: u32) -> Option<Self> {
         self.with_loopback_of(&[&format!("{kilobits}kbit"), "70000", "20000000"])
@@ -67,7 +69,7 @@ impl Namespace {
         shaped.then_some(self)
     }
 
-    /// Filters packets by these rules of nftables' chain `input`; `None`, said loudly, where that cannot be.
+    /// Filters packets by these rules of nftables' chain `input`; `None`, with a message, where that is not possible.
     #[must_use]
     pub fn with_filter(self, rules: &str) -> Option<Self> {
         let table = format!(

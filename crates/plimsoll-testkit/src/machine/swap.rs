@@ -1,11 +1,11 @@
-//! Swap in a file of one's own.
+//! Swap in a temporary file.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Swap that there is until this is dropped.
+/// Swap that exists until this is dropped.
 #[derive(Debug)]
 pub struct Swap {
     file: PathBuf,
@@ -13,7 +13,7 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// So many MiB of it; `None`, said loudly, where that is not allowed.
+    /// This many MiB of swap; `None`, with a message, where that is not allowed.
     ///
     /// # Panics
     /// When no folder can be made.

@@ -1,7 +1,7 @@
 //! Servers that misbehave in one named way.
 //!
-//! Each connection has a thread, which is simple and enough for tests: up to [`CONNECTION_COUNT_MAX`] at a time, more
-//! are closed at once. Nothing here waits without listening for the stop.
+//! Each connection has a thread, which is simple and enough for tests: up to [`CONNECTION_COUNT_MAX`] at a time,
+//! further ones are closed at once. Every wait ends when the origin stops.
 
 mod answer;
 mod session;
@@ -20,33 +20,33 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use self::session::FaultSession;
 pub(super) use self::tls::Identity;
 
-/// Connections one fault origin serves at the same time.
+/// Most concurrent connections of one fault origin.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;
 
-/// Length of the bodies of answers that have one, in bytes, before any coding.
+/// Length of response bodies, in bytes, before any coding.
 pub const BODY_LEN: usize = 1_000;
 
-/// The stack of a connection's thread, in bytes; rustls needs the most of it.
+/// Stack size of a connection's thread, in bytes; rustls needs the most of it.
 const STACK_SIZE: usize = 256 * 1024;
 
 /// The one way in which an origin misbehaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginFault {
-    /// None: answers `200` with [`BODY_LEN`] bytes.
+    /// None: responds with `200` and [`BODY_LEN`] bytes.
     None,
-    /// The port is closed: connecting is refused.
+    /// The port is closed: connections are refused.
     Refuses,
-    /// Listens and never accepts; the backlog is full, so connecting takes until the client gives up.
+    /// Listens and never accepts; the backlog is full, so a connect only ends when the client times out.
     FullBacklog,
     /// Accepts and closes at once.
     ClosesAtOnce,
     /// Reads the request, then resets the connection.
     Resets,
-    /// Answers with bytes that are not HTTP.
+    /// Responds with bytes that are not HTTP.
     Garbage,
     /// Announces [`BODY_LEN`] bytes, sends half of them, closes.
     ClosesInBody,
-    /// Reads requests and never answers.
+    /// Reads requests and never responds.
     NeverAnswers,
     /// Sends the body one byte at a time, with this pause before each.
     SlowBody(Duration),
@@ -66,9 +66,9 @@ pub enum OriginFault {
     Brotli,
     /// HTTP/1.0 without a length: the end of the connection ends the body.
     Http10Close,
-    /// Answers properly so many times, then closes in silence as a kept connection's time-out does.
+    /// Responds properly this many times, then closes as a keep-alive time-out does.
     ClosesAfter(u32),
-    /// Answers over TLS with a self-signed certificate for these names.
+    /// Responds over TLS with a self-signed certificate for these names.
     Tls(Vec<String>),
 }
 
@@ -79,9 +79,9 @@ struct FaultOriginState {
     stop: AtomicBool,
     accepted: AtomicU64,
     requests: AtomicU64,
-    /// Connections under way; each is shut down on stop, which ends its thread.
+    /// Active connections; each is shut down on stop, which ends its thread.
     open: Mutex<Vec<(u64, Socket)>>,
-    /// Rung when the origin stops.
+    /// Notified when the origin stops.
     bell: Condvar,
 }
 
@@ -98,7 +98,7 @@ pub struct FaultOrigin {
 /// Starts an origin with `fault` on a free port of 127.0.0.1.
 ///
 /// # Errors
-/// When a socket, certificate or thread cannot be had.
+/// When a socket, certificate or thread is not available.
 pub fn start(fault: OriginFault) -> io::Result<FaultOrigin> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     listen(fault, Domain::IPV4, &address.into())
@@ -107,7 +107,7 @@ pub fn start(fault: OriginFault) -> io::Result<FaultOrigin> {
 /// Starts an origin with `fault` on a unix socket at `path`, which must not exist yet.
 ///
 /// # Errors
-/// When the path is taken or too long, or a socket, certificate or thread cannot be had.
+/// When the path is in use or too long, or a socket, certificate or thread is not available.
 pub fn start_unix(fault: OriginFault, path: &Path) -> io::Result<FaultOrigin> {
     listen(fault, Domain::UNIX, &SockAddr::unix(path)?)
 }
@@ -184,7 +184,7 @@ fn accept(listener: &Socket, shared: &Arc<FaultOriginState>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut id = 0;
     while !shared.stop.load(Ordering::Acquire) {
-        // An error is the stop, or a peer that gave up in the backlog; the loop's condition tells which.
+        // An error is the stop, or a peer that disconnected in the backlog; the loop's condition tells which.
         let Ok((socket, _)) = listener.accept() else {
             continue;
         };
@@ -211,13 +211,13 @@ fn accept(listener: &Socket, shared: &Arc<FaultOriginState>) {
         }
     }
     for thread in threads {
-        // A session that panicked has printed why, and its test sees a connection that broke.
+        // A panicked session has printed why, and its test sees a broken connection.
         let _ = thread.join();
     }
 }
 
 impl FaultOriginState {
-    /// Waits for `pause`, or less if the origin stops; true if it may go on.
+    /// Waits for `pause`, or less if the origin stops; true if it may continue.
     fn wait(&self, pause: Duration) -> bool {
         let guard = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let goes_on = |_: &mut Vec<(u64, Socket)>| !self.stop.load(Ordering::Acquire);
@@ -233,7 +233,7 @@ impl FaultOriginState {
 }
 
 impl FaultOrigin {
-    /// Where it listens.
+    /// Its address.
     ///
     /// # Panics
     /// When it listens on a unix socket.
@@ -242,7 +242,7 @@ impl FaultOrigin {
             .expect("the origin listens on an internet address")
     }
 
-    /// The URL of its root; `https://localhost:PORT/` for [`Fault::Tls`].
+    /// The URL of its root; `https://localhost:PORT/` for [`OriginFault::Tls`].
     ///
     /// # Panics
     /// When it listens on a unix socket.
@@ -254,7 +254,7 @@ impl FaultOrigin {
         }
     }
 
-    /// The certificate of [`Fault::Tls`] as PEM, to be used as its own authority.
+    /// The certificate of [`OriginFault::Tls`] as PEM, to be used as its own authority.
     pub fn certificate_pem(&self) -> Option<&str> {
         self.shared
             .identity

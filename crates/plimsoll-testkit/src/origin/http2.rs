@@ -1,4 +1,4 @@
-//! A server of HTTP/2 whose paths answer, or misbehave, in one named way each.
+//! An HTTP/2 server whose paths respond, or misbehave, in one named way each.
 //!
 //! | path | answer |
 //! |---|---|
@@ -43,16 +43,16 @@ use tokio_rustls::TlsAcceptor;
 
 use super::fault::Identity;
 
-/// How the server is set up.
+/// Settings of the server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setup {
-    /// Requests that may be under way on one connection at once; `None` says nothing of it.
+    /// Concurrent requests per connection; `None` omits the setting.
     pub streams_max: Option<u32>,
-    /// TLS for `localhost`, within which HTTP/2 is chosen.
+    /// TLS for `localhost` with HTTP/2 by ALPN.
     pub tls: bool,
 }
 
-/// What was counted so far.
+/// Counters.
 #[derive(Debug, Default)]
 struct Http2Counters {
     accepted: AtomicU64,
@@ -60,12 +60,12 @@ struct Http2Counters {
     under_way: AtomicU64,
     under_way_max: AtomicU64,
     reset: AtomicU64,
-    /// Told of each request that ends.
+    /// Notified of each request that ends.
     ending: Mutex<()>,
     ended: Condvar,
 }
 
-/// How long requests may take to end when their client is gone.
+/// Time for requests to end after their client is gone.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server; stops when dropped.
@@ -80,7 +80,7 @@ pub struct Http2Origin {
 /// Starts a server on a free port of 127.0.0.1.
 ///
 /// # Errors
-/// When a socket, certificate or thread cannot be had.
+/// When a socket, certificate or thread is not available.
 pub fn start(setup: Setup) -> io::Result<Http2Origin> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
@@ -107,7 +107,7 @@ pub fn start(setup: Setup) -> io::Result<Http2Origin> {
         .spawn(move || {
             let local = LocalSet::new();
             local.spawn_local(accept(listener, acceptor, setup, served));
-            // What is left when it stops is dropped with the runtime.
+            // Remaining tasks are dropped with the runtime.
             let _ = runtime.block_on(local.run_until(stopped));
         })?;
     Ok(Http2Origin {
@@ -120,7 +120,7 @@ pub fn start(setup: Setup) -> io::Result<Http2Origin> {
 }
 
 impl Http2Origin {
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -140,12 +140,12 @@ impl Http2Origin {
         self.counts.requests.load(Ordering::Acquire)
     }
 
-    /// The most requests that were under way at once, over all connections.
+    /// The most concurrent requests, over all connections.
     pub fn under_way_max(&self) -> u64 {
         self.counts.under_way_max.load(Ordering::Acquire)
     }
 
-    /// Requests that the client reset before their answer; those it has sent last are waited for.
+    /// Requests that the client reset before their response; waits for the last ones sent.
     ///
     /// # Panics
     /// When one of the requests does not end.
@@ -184,7 +184,7 @@ async fn accept(
         let Ok((socket, _)) = listener.accept().await else {
             continue;
         };
-        // Answers come in small pieces; a socket that cannot be told so is only slower.
+        // Responses are sent in small pieces; without the option a socket is only slower.
         let _ = socket.set_nodelay(true);
         counts.accepted.fetch_add(1, Ordering::Release);
         let (tls, counts) = (tls.clone(), Arc::clone(&counts));
@@ -192,7 +192,7 @@ async fn accept(
     }
 }
 
-/// A connection that breaks is its client's to notice.
+/// A broken connection is for its client to report.
 async fn secure(
     socket: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -233,7 +233,7 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
         counts.under_way_max.fetch_max(under_way, Ordering::AcqRel);
         let counts = Arc::clone(&counts);
         tokio::task::spawn_local(async move {
-            // A client that is gone cannot be answered.
+            // The client may be gone.
             let _ = answer(request, &mut respond, number, &counts).await;
             let _ending = counts.ending.lock().unwrap_or_else(PoisonError::into_inner);
             counts.under_way.fetch_sub(1, Ordering::AcqRel);
@@ -242,7 +242,7 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Waits so long; not when the client resets the request before.
+/// Waits this long, or until the client resets the request.
 async fn wait(respond: &mut SendResponse<Bytes>, time: Duration, counts: &Http2Counters) -> bool {
     let reset = poll_fn(|context| respond.poll_reset(context));
     let goes_on = tokio::time::timeout(time, reset).await.is_err();
@@ -252,7 +252,7 @@ async fn wait(respond: &mut SendResponse<Bytes>, time: Duration, counts: &Http2C
     goes_on
 }
 
-/// A time after which nobody waits any more.
+/// Longest wait.
 const FOR_EVER: Duration = Duration::from_hours(1);
 
 async fn answer(
@@ -295,7 +295,7 @@ async fn answer(
             return Ok(());
         }
         "early" => {
-            // Nobody reads the rest of the request, and h2 says so when it is dropped.
+            // The rest of the request is unread, which h2 reports when it is dropped.
             return send(
                 respond,
                 Response::builder().status(413),
@@ -326,7 +326,7 @@ fn send(
     Ok(())
 }
 
-/// Head and body of the answers that are complete.
+/// Head and body of the complete responses.
 async fn build_response(
     request: Request<RecvStream>,
     name: &str,

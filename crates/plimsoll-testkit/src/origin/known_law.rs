@@ -37,7 +37,7 @@ pub enum Service {
     Exponential(Duration),
 }
 
-/// What a [`KnownLaw`] is to do.
+/// Settings of a [`KnownLaw`].
 #[derive(Clone, Copy, Debug)]
 pub struct KnownLawPlan {
     /// Number of equal servers behind the one queue.
@@ -46,9 +46,9 @@ pub struct KnownLawPlan {
     pub service: Service,
     /// Seed of the service times.
     pub seed: Seed,
-    /// Status code of every answer.
+    /// Status code of every response.
     pub status: u16,
-    /// Length of every answer's body, in bytes.
+    /// Length of every response body, in bytes.
     pub body_len: usize,
 }
 
@@ -65,7 +65,7 @@ impl Default for KnownLawPlan {
     }
 }
 
-/// What an origin has counted since its start.
+/// Counters of an origin since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownLawCounts {
     /// Connections accepted.
@@ -74,7 +74,7 @@ pub struct KnownLawCounts {
     pub open: u64,
     /// Requests read in full.
     pub arrived: u64,
-    /// Requests that departed by the law, whether or not the client was still there.
+    /// Requests that departed by the law, whether or not the client was still connected.
     pub served: u64,
     /// Most requests that were in the law at one moment, waiting or in service.
     pub in_flight_max: u64,
@@ -95,9 +95,9 @@ struct KnownLawState {
     in_flight_max: AtomicU64,
     late_max: AtomicU64,
     late_total: AtomicU64,
-    /// Stalls asked for and not yet seen by the loop.
+    /// Requested stalls that the loop has not seen yet.
     stalls: Mutex<Vec<Stall>>,
-    /// Arrival moments, if they are to be kept.
+    /// Arrival times, if they are recorded.
     arrivals: Option<Mutex<Vec<Nanos>>>,
 }
 
@@ -120,7 +120,7 @@ impl KnownLaw {
     /// Listens on a free port of 127.0.0.1 and serves.
     ///
     /// # Errors
-    /// When a socket, descriptor or thread cannot be had.
+    /// When a socket, descriptor or thread is not available.
     pub fn start(plan: KnownLawPlan) -> io::Result<Self> {
         Self::start_at(plan, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
@@ -128,12 +128,12 @@ impl KnownLaw {
     /// Listens on `address` and serves; port 0 takes a free one.
     ///
     /// # Errors
-    /// When the address is taken, or a socket, descriptor or thread cannot be had.
+    /// When the address is in use, or a socket, descriptor or thread is not available.
     pub fn start_at(plan: KnownLawPlan, address: SocketAddr) -> io::Result<Self> {
         Self::listen(plan, Domain::for_address(address), &address.into(), None)
     }
 
-    /// As [`Self::start_at`], and keeps the moment of each of the first `count` arrivals for [`Self::arrivals`].
+    /// As [`Self::start_at`], and records the times of the first `count` arrivals for [`Self::arrivals`].
     ///
     /// # Errors
     /// As [`Self::start_at`].
@@ -153,7 +153,7 @@ impl KnownLaw {
     /// Listens on a unix socket at `path`, which must not exist yet, and serves.
     ///
     /// # Errors
-    /// When the path is taken or too long, or a socket, descriptor or thread cannot be had.
+    /// When the path is in use or too long, or a socket, descriptor or thread is not available.
     pub fn start_unix(plan: KnownLawPlan, path: &Path) -> io::Result<Self> {
         Self::listen(plan, Domain::UNIX, &SockAddr::unix(path)?, None)
     }
@@ -200,7 +200,7 @@ impl KnownLaw {
         })
     }
 
-    /// Where it listens.
+    /// Its address.
     ///
     /// # Panics
     /// When it listens on a unix socket.
@@ -217,7 +217,7 @@ impl KnownLaw {
         format!("http://{}/", self.address())
     }
 
-    /// Stops serving for `pause` from now on; what is in service then is finished that much later.
+    /// Stops serving for `pause` from now on; requests in service are delayed by it.
     pub fn stall(&self, pause: Duration) {
         self.stall_at(Duration::ZERO, pause);
     }
@@ -237,7 +237,7 @@ impl KnownLaw {
         self.wake();
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub fn counts(&self) -> KnownLawCounts {
         let shared = &self.shared;
         KnownLawCounts {
@@ -251,7 +251,7 @@ impl KnownLaw {
         }
     }
 
-    /// The arrival moments kept, as nanoseconds since the origin's start, in order.
+    /// The recorded arrival times, as nanoseconds since the origin's start, in order.
     pub fn arrivals(&self) -> Vec<u64> {
         self.shared
             .arrivals

@@ -1,4 +1,4 @@
-//! Recognises the end of a request in a buffer; keeps nothing of it but what an answer depends on.
+//! Finds the end of a request in a buffer; extracts only what a response depends on.
 
 /// Largest request head and body an origin accepts, in bytes.
 pub(crate) const REQUEST_SIZE_MAX: usize = 64 * 1024;
@@ -6,7 +6,7 @@ pub(crate) const REQUEST_SIZE_MAX: usize = 64 * 1024;
 /// Headers of one request at most.
 const HEADER_COUNT_MAX: usize = 64;
 
-/// What the bytes at the front of a buffer are.
+/// The bytes at the front of a buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Front {
     /// The request is not complete yet.
@@ -14,9 +14,9 @@ pub(crate) enum Front {
     /// A whole request of `size` bytes, body included.
     Request {
         size: usize,
-        /// `HEAD`: the answer has no body.
+        /// `HEAD`: the response has no body.
         head_only: bool,
-        /// The client lets the connection live on.
+        /// The client keeps the connection alive.
         keep_alive: bool,
         path: String,
     },
@@ -49,7 +49,7 @@ pub(crate) fn front(bytes: &[u8]) -> Front {
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             return Front::Unreadable;
         } else if header.name.eq_ignore_ascii_case("connection") {
-            // HTTP/1.0 clients that ask to keep it want to see that in the answer, which no origin says.
+            // HTTP/1.0 clients that request keep-alive expect it confirmed, which no origin does.
             keep_alive &= !header.value.eq_ignore_ascii_case(b"close");
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn front(bytes: &[u8]) -> Front {
     }
 }
 
-/// The usual words of a status code; an empty reason is legal for the others.
+/// The usual reason phrase of a status code; an empty one is legal for the others.
 pub(crate) fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,4 +1,4 @@
-//! A small site with people in mind: a login by form and cookie, forms with tokens, JSON, pages with resources.
+//! A small site for user journeys: a login by form and cookie, forms with tokens, JSON, pages with resources.
 //!
 //! | path | answer |
 //! |---|---|
@@ -29,13 +29,13 @@ use std::time::Duration;
 
 use super::request::{Front, REQUEST_SIZE_MAX, front};
 
-/// Connections served at the same time; more are closed at once.
+/// Most concurrent connections; further ones are closed at once.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;
 
 /// The stack of a connection's thread, bytes.
 const STACK_SIZE: usize = 256 * 1024;
 
-/// Somebody who has logged in, or is about to.
+/// A visitor, logged in or about to.
 #[derive(Debug, Default)]
 struct SiteSession {
     name: Option<String>,
@@ -51,7 +51,7 @@ struct SiteState {
     sessions: Mutex<HashMap<String, SiteSession>>,
     /// Request lines, without the version.
     log: Mutex<Vec<String>>,
-    /// Connections under way; each is shut down on stop, which ends its thread.
+    /// Active connections; each is shut down on stop, which ends its thread.
     open: Mutex<Vec<TcpStream>>,
     bell: Condvar,
 }
@@ -66,7 +66,7 @@ pub struct TestSite {
 /// Starts a site on a free port of 127.0.0.1.
 ///
 /// # Errors
-/// When a socket or thread cannot be had.
+/// When a socket or thread is not available.
 pub fn start() -> io::Result<TestSite> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -83,7 +83,7 @@ pub fn start() -> io::Result<TestSite> {
 }
 
 impl TestSite {
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -145,13 +145,13 @@ fn accept(listener: &TcpListener, shared: &Arc<SiteState>) {
         lock(&shared.open).push(copy);
         let builder = std::thread::Builder::new().stack_size(STACK_SIZE);
         let shared = Arc::clone(shared);
-        // The peer's end of the connection is data to the test, not a failure of the site.
+        // The peer's end of the connection is data for the test, not a failure of the site.
         if let Ok(thread) = builder.spawn(move || drop(serve(socket, &shared))) {
             threads.push(thread);
         }
     }
     for thread in threads {
-        // A panic has been printed, and its test sees a connection that broke.
+        // A panic has been printed, and its test sees a broken connection.
         let _ = thread.join();
     }
 }
@@ -181,12 +181,12 @@ fn serve(mut socket: TcpStream, shared: &SiteState) -> io::Result<()> {
     }
 }
 
-/// A request as the pages see it.
+/// A request as the pages use it.
 struct SiteRequest<'a> {
     method: &'a str,
     path: &'a str,
     query: &'a str,
-    /// Head and body as they came.
+    /// Head and body as received.
     bytes: &'a [u8],
     body: String,
     sid: Option<String>,
@@ -232,7 +232,7 @@ impl SiteState {
         drop(self.bell.wait_timeout_while(guard, pause, goes_on));
     }
 
-    /// A number that no other call gets.
+    /// A unique number.
     fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::AcqRel) + 1
     }

@@ -10,7 +10,8 @@ use rustix::process::Signal;
 use super::{Program, folder, write};
 use crate::port;
 
-/// The beginning of a command that a database's own account carries out, where root may not; the folder becomes its own.
+/// The prefix of a command that runs under a database account, where root may not; the account becomes the owner of the
+/// folder.
 pub(super) fn become_account(account: &str, folder: &Path) -> Vec<String> {
     if !rustix::process::geteuid().is_root() {
         return Vec::new();
@@ -37,7 +38,7 @@ pub(super) fn become_account(account: &str, folder: &Path) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
 
-/// Carries out a command to its end.
+/// Runs a command to its end.
 pub(crate) fn carry_out(words: &[&str]) -> String {
     let done = Command::new(words[0])
         .args(&words[1..])
@@ -58,17 +59,17 @@ pub(super) fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// PostgreSQL, which counts statements, and trusts whoever comes but the role `eye`, who needs a password.
+/// PostgreSQL with `pg_stat_statements`. It trusts every role but `eye`, which needs a password.
 #[derive(Debug)]
 pub struct Postgres {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Postgres {
-    /// Starts it with lines of its configuration. It will not be run by root, so root becomes `postgres`.
+    /// Starts it with lines of its configuration. It refuses to run as root, so root becomes `postgres`.
     ///
     /// # Panics
     /// When it cannot be set up.
@@ -106,14 +107,14 @@ impl Postgres {
         let server = binaries.join("postgres").display().to_string();
         let command = words(&account, &[&server, "-D", &data]);
         let mut program = Program::start(folder, &command, "ready to accept connections");
-        // It would wait for its clients else.
+        // Otherwise it would wait for its clients.
         program.end = Signal::INT;
         let server = Self { program, address };
         server.execute("CREATE EXTENSION pg_stat_statements");
         server
     }
 
-    /// Its configuration.
+    /// Its configuration file.
     #[must_use]
     pub fn configuration(&self) -> PathBuf {
         self.program.path().join("data/postgresql.conf")
@@ -126,13 +127,13 @@ impl Postgres {
         self.program.path().join(name)
     }
 
-    /// How the administrator comes in.
+    /// The administrator's connection URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres", self.address)
     }
 
-    /// Carries out statements; what they answer.
+    /// Runs statements; returns their output.
     ///
     /// # Panics
     /// When one of them fails.
@@ -148,17 +149,17 @@ impl Postgres {
         ])
     }
 
-    /// Carries out statements in a session that stays as they leave it.
+    /// Runs statements in a session that stays open.
     ///
     /// # Panics
-    /// When it cannot be begun.
+    /// When it cannot be opened.
     #[must_use]
     pub fn hold(&self, statements: &str) -> HeldSession {
         HeldSession::begin(&["psql", &self.url(), "-qX"], statements)
     }
 }
 
-/// Where the newest PostgreSQL has its programs.
+/// The folder of the newest PostgreSQL's programs.
 fn binaries() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -171,7 +172,7 @@ fn binaries() -> PathBuf {
     PathBuf::from(format!("/usr/lib/postgresql/{newest}/bin"))
 }
 
-/// A session that stays as it is until it is dropped.
+/// A session that stays open until it is dropped.
 #[derive(Debug)]
 pub struct HeldSession {
     client: Child,
@@ -199,16 +200,16 @@ impl Drop for HeldSession {
     }
 }
 
-/// MariaDB, which counts statements, and whose `root` needs no password on this machine.
+/// MariaDB with statement statistics, whose `root` needs no password on this machine.
 #[derive(Debug)]
 pub struct Mariadb {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// Its socket.
     pub socket: PathBuf,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
@@ -258,7 +259,7 @@ impl Mariadb {
         ]
     }
 
-    /// Carries out statements; what they answer.
+    /// Runs statements; returns their output.
     ///
     /// # Panics
     /// When one of them fails.
@@ -270,10 +271,10 @@ impl Mariadb {
         ))
     }
 
-    /// Carries out statements in a session that stays as they leave it.
+    /// Runs statements in a session that stays open.
     ///
     /// # Panics
-    /// When it cannot be begun.
+    /// When it cannot be opened.
     #[must_use]
     pub fn hold(&self, statements: &str) -> HeldSession {
         HeldSession::begin(&words(&self.client(), &[]), statements)

@@ -54,13 +54,13 @@ public class Main {
 pub struct Jvm {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Jvm {
-    /// Compiles and starts it with options of the JVM, so many threads, and what it does for each request: `sleep MS`,
-    /// `collect KIB` (makes objects and lets go of them) or `keep KIB` (does not).
+    /// Compiles and starts it with JVM options, a number of threads, and its work per request: `sleep MS`,
+    /// `collect KIB` (allocates and releases objects) or `keep KIB` (retains them).
     #[must_use]
     pub fn start(options: &[&str], threads: u32, work: &str) -> Self {
         let (folder, address) = (folder(), port::unused());
@@ -81,7 +81,7 @@ impl Jvm {
         }
     }
 
-    /// The file of its counters.
+    /// The file of its performance counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {
         let pid = self.program.pid().to_string();
@@ -93,7 +93,7 @@ impl Jvm {
         file.expect("a JVM shows its counters")
     }
 
-    /// Where requests go.
+    /// The URL for requests.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
@@ -105,16 +105,16 @@ impl Jvm {
 pub struct Uwsgi {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Where its stats server listens.
+    /// The address of its stats server.
     pub stats: SocketAddr,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
 impl Uwsgi {
-    /// Starts it with so many processes.
+    /// Starts it with a number of processes.
     #[must_use]
     pub fn start(processes: u32, seconds: &str) -> Self {
         let (folder, address, stats) = (folder(), port::unused(), port::unused());
@@ -140,23 +140,23 @@ impl Uwsgi {
     }
 }
 
-/// Varnish that keeps nothing, before another server, with one pool of threads.
+/// Varnish without caching, in front of another server, with one thread pool.
 #[derive(Debug)]
 pub struct Varnish {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Varnish {
-    /// Starts it with so many threads; it keeps nothing.
+    /// Starts it with a number of threads, without caching.
     #[must_use]
     pub fn start(threads: u32, upstream: SocketAddr) -> Self {
         Self::start_with(threads, "16m", upstream, "return (pass);")
     }
 
-    /// Starts it with so much memory for copies, such as `2m`.
+    /// Starts it with a cache size, such as `2m`.
     #[must_use]
     pub fn caching(memory: &str, upstream: SocketAddr) -> Self {
         Self::start_with(1000, memory, upstream, "return (hash);")
@@ -171,7 +171,7 @@ impl Varnish {
         );
         let vcl = folder.path().join("default.vcl");
         write(&vcl, &text);
-        // Its folder is read by its child, which is nobody in particular.
+        // Its folder is read by its child, which runs as an unprivileged user.
         let own = folder.path().join("varnish").display().to_string();
         let (listen, vcl) = (address.to_string(), vcl.display().to_string());
         let most = format!("thread_pool_max={threads}");
@@ -212,8 +212,8 @@ impl Varnish {
     }
 }
 
-/// A server in Go: with `collect KIB` or `compute MS` for each request, `expvar`, and a page with what `runtime/metrics`
-/// tells under the names that the Go client of Prometheus gives it.
+/// A server in Go: with `collect KIB` or `compute MS` for each request, `expvar`, and a page with `runtime/metrics`
+/// under the names of the Go client of Prometheus.
 const GO: &str = r#"
 package main
 
@@ -244,7 +244,7 @@ func chain(kib int) (last *node) {
 
 var kept *node
 
-// As many at once as leave room for who asks how it goes.
+// Concurrency that leaves CPU for the scraper.
 var gate = make(chan bool, 8)
 
 func main() {
@@ -306,12 +306,12 @@ func page(answer http.ResponseWriter, _ *http.Request) {
 pub struct Go {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Go {
-    /// Compiles and starts it with settings for its runtime (`GOGC=2`) and what it does for each request: `collect KIB` or
+    /// Compiles and starts it with settings for its runtime (`GOGC=2`) and its work per request: `collect KIB` or
     /// `compute MS`.
     #[must_use]
     pub fn start(setting: &str, work: &str) -> Self {
@@ -341,7 +341,7 @@ impl Go {
         }
     }
 
-    /// Where one of its pages is.
+    /// The URL of one of its pages.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)

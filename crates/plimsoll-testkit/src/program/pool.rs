@@ -1,5 +1,5 @@
-//! A server in Java with a pool of connections (`HikariCP`) to PostgreSQL, from the system's packages. It tells of the pool by
-//! JMX, which Jolokia's own core puts into JSON, and on a page as Micrometer writes it.
+//! A server in Java with a connection pool (`HikariCP`) to PostgreSQL, from the system's packages. It exposes the pool
+//! by JMX, which Jolokia's own core converts to JSON, and on a page in the format of Micrometer.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use super::{Program, folder, write};
 use crate::port;
 
 const SERVER: &str = include_str!("pool/Main.java");
-/// Where Debian puts libraries of Java.
+/// Debian's folder of Java libraries.
 const LIBRARIES: [&str; 6] = [
     "HikariCP",
     "jolokia-core",
@@ -23,14 +23,14 @@ const LIBRARIES: [&str; 6] = [
 pub struct Hikari {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Where it tells of itself.
+    /// The address of its metrics.
     pub admin: SocketAddr,
 }
 
 impl Hikari {
-    /// Compiles and starts it with so many connections in its pool, and a statement for each request.
+    /// Compiles and starts it with a pool size, and a statement for each request.
     #[must_use]
     pub fn start(database: &Postgres, connections: u32, statement: &str) -> Self {
         let (folder, address, admin) = (folder(), port::unused(), port::unused());
@@ -68,13 +68,13 @@ impl Hikari {
         }
     }
 
-    /// Where Jolokia answers.
+    /// The URL of Jolokia.
     #[must_use]
     pub fn jolokia(&self) -> String {
         format!("http://{}/jolokia", self.admin)
     }
 
-    /// Its page of figures.
+    /// The URL of its metrics page.
     #[must_use]
     pub fn page(&self) -> String {
         format!("http://{}/actuator/prometheus", self.admin)

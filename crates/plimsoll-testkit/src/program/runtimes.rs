@@ -1,4 +1,4 @@
-//! What runs applications, from the system's packages, and an application that stands before a database.
+//! Application servers from the system's packages, and an application in front of a database.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use super::databases::{Mariadb, Postgres};
 use super::{Program, folder, write};
 use crate::port;
 
-/// An application in Ruby, run by Puma, that carries out one statement for each request. Each thread keeps its session.
+/// An application in Ruby, run by Puma, that runs one statement for each request. Each thread keeps its session.
 #[derive(Debug)]
 pub struct Puma {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Where its control server listens.
+    /// The address of its control server.
     pub control: SocketAddr,
 }
 
-/// What its control server wants to hear.
+/// The token of its control server.
 pub const TOKEN: &str = "let-me-see";
 
-/// How a session is begun and a statement carried out.
+/// How a session is opened and a statement run.
 const POSTGRES: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(ENV['DATABASE']) }\nSAY = ->(c, s) { c.exec(s) }\n";
 const MARIADB: &str = "require 'mysql2'\nBEGIN_SESSION = -> { Mysql2::Client.new(socket: ENV['DATABASE'], username: 'root', \
     database: 'test_shop', flags: Mysql2::Client::MULTI_STATEMENTS) }\n\
@@ -30,8 +30,8 @@ const POSTGRES_REPEATED: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(E
     SAY = ->(c, s) { 60.times { c.exec(s) } }\n";
 const POSTGRES_AFRESH: &str = "require 'pg'\nBEGIN_SESSION = -> { nil }\n\
     SAY = lambda do |_, s|\n  c = PG.connect(ENV['DATABASE'])\n  c.exec(s)\n  c.close\nend\n";
-/// Looks a key up among so many; what is missing is made, which takes its time, and kept until its life is over, all at
-/// once. The statement tells which, of how many, s, and s.
+/// Looks up one of a number of keys; a missing value is computed, which takes time, and stored until its lifetime ends,
+/// for all at the same moment. The statement contains the key, the number of keys, s, and s.
 const MEMCACHED: &str = "require 'socket'\nBEGIN_SESSION = -> { TCPSocket.new(*ENV['DATABASE'].split(':')) }\n\
     SAY = lambda do |c, s|\n  id, keys, life, cost = s.split.map(&:to_f)\n\
     key = \"k#{id.to_i % keys.to_i}:#{(Time.now.to_f / life).floor}\"\n  c.write(\"get #{key}\\r\\n\")\n\
@@ -56,13 +56,14 @@ end)
 ";
 
 impl Puma {
-    /// Starts it with so many threads before PostgreSQL; `RANDOM` in the statement is another number each time.
+    /// Starts it with a number of threads in front of PostgreSQL; `RANDOM` in the statement is replaced by a random
+    /// number.
     #[must_use]
     pub fn before_postgres(database: &Postgres, threads: u32, statement: &str) -> Self {
         Self::start(POSTGRES, &database.url(), threads, statement)
     }
 
-    /// The same before MariaDB and its database `test_shop`.
+    /// The same in front of MariaDB and its database `test_shop`.
     #[must_use]
     pub fn before_mariadb(database: &Mariadb, threads: u32, statement: &str) -> Self {
         Self::start(
@@ -79,33 +80,33 @@ impl Puma {
         Self::start(POSTGRES_REPEATED, &database.url(), threads, statement)
     }
 
-    /// The same with a session begun for each request.
+    /// The same with a new session for each request.
     #[must_use]
     pub fn beginning_sessions(database: &Postgres, threads: u32, statement: &str) -> Self {
         Self::start(POSTGRES_AFRESH, &database.url(), threads, statement)
     }
 
-    /// The same before whatever speaks PostgreSQL's protocol there.
+    /// The same in front of any server of PostgreSQL's protocol.
     #[must_use]
     pub fn before(url: &str, threads: u32, statement: &str) -> Self {
         Self::start(POSTGRES, url, threads, statement)
     }
 
-    /// The same before memcached, out of which it takes what it has made before.
+    /// The same in front of memcached, from which it reads stored values.
     #[must_use]
     pub fn before_memcached(memcached: SocketAddr, threads: u32) -> Self {
         let forever = "RANDOM 1000 1e12 0.05";
         Self::start(MEMCACHED, &memcached.to_string(), threads, forever)
     }
 
-    /// The same with forty things, all of which are made anew every so many seconds, in half a second each.
+    /// The same with forty keys, all of which are recomputed every so many seconds, in half a second each.
     #[must_use]
     pub fn before_memcached_for(memcached: SocketAddr, threads: u32, seconds: u32) -> Self {
         let statement = format!("RANDOM 40 {seconds} 0.5");
         Self::start(MEMCACHED, &memcached.to_string(), threads, &statement)
     }
 
-    /// The same as somebody who is no administrator.
+    /// The same as an unprivileged user.
     #[must_use]
     pub fn before_postgres_as(
         database: &Postgres,
@@ -117,7 +118,7 @@ impl Puma {
         Self::start(POSTGRES, &url, threads, statement)
     }
 
-    /// The same before nothing: each request sleeps.
+    /// The same without a database: each request sleeps.
     #[must_use]
     pub fn sleeping(threads: u32, seconds: &str) -> Self {
         Self::start(NOTHING, "none", threads, seconds)
@@ -157,39 +158,39 @@ impl Puma {
         }
     }
 
-    /// Where requests go.
+    /// The URL for requests.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 }
 
-/// Where PHP-FPM tells of itself.
+/// Where PHP-FPM has its status page.
 #[derive(Clone, Copy, Debug)]
 enum StatusEndpoint {
-    /// At a listener of its own.
+    /// On its own listener.
     Apart,
-    /// Where requests go, so that it is silent when all processes are used.
+    /// On the listener of requests, so that it is unavailable when all processes are busy.
     AmongRequests,
     /// Nowhere.
     None,
 }
 
-/// PHP-FPM with one pool and one script, which it runs whatever is asked for.
+/// PHP-FPM with one pool and one script, which handles every request.
 #[derive(Debug)]
 pub struct PhpFpm {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Where it tells of itself.
+    /// The address of its status page.
     pub status: SocketAddr,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
 impl PhpFpm {
-    /// Starts it with so many processes. With `tells_apart`, its page has a listener of its own.
+    /// Starts it with a number of processes. With `tells_apart`, its status page has its own listener.
     #[must_use]
     pub fn start(children: u32, has_status_listener: bool, script: &str) -> Self {
         let page = if has_status_listener {
@@ -200,13 +201,13 @@ impl PhpFpm {
         Self::start_with(children, page, script, "")
     }
 
-    /// The same with no page, as Debian has it.
+    /// The same without a status page, as in Debian.
     #[must_use]
     pub fn without_page(children: u32, script: &str) -> Self {
         Self::start_with(children, StatusEndpoint::None, script, "")
     }
 
-    /// The same with a log of requests that take longer than a second, the least that it knows.
+    /// The same with a log of requests slower than a second, the minimum that it supports.
     #[must_use]
     pub fn start_logging(children: u32, script: &str) -> Self {
         let log = "request_slowlog_timeout = 1s\nslowlog = $prefix/slow.log\n";
@@ -254,7 +255,7 @@ impl PhpFpm {
         }
     }
 
-    /// What nginx says in a `location` to hand requests on.
+    /// nginx's directives of a `location` that forwards requests.
     #[must_use]
     pub fn location(&self) -> String {
         let script = self.program.path().join("index.php");
@@ -275,26 +276,26 @@ fn program() -> PathBuf {
     PathBuf::from("/usr/sbin").join(newest)
 }
 
-/// A script that listens on the port it is given, and says `ready`.
+/// A script that listens on the given port, and prints `ready`.
 #[derive(Debug)]
 pub struct Script {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
-/// For Node: each request hashes a password on libuv's pool of threads.
+/// For Node: each request hashes a password on libuv's thread pool.
 pub const PASSWORDS: &str = "const c = require('crypto'); require('http').createServer((q, a) => c.pbkdf2('secret', 'salt', 30000, \
     32, 'sha256', () => a.end('done'))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
-/// For Node: each request asks a server behind, 50 ms, over an agent with two sockets.
+/// For Node: each request calls an upstream server, 50 ms, over an agent with two sockets.
 pub const AGENT: &str = "const http = require('http'); const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });\n\
     const behind = http.createServer((q, a) => setTimeout(() => a.end('done'), 50));\n\
     behind.listen(0, '127.0.0.1', () => http.createServer((q, a) => http.get({ agent, port: behind.address().port },\n\
     (r) => r.pipe(a))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready')));";
 
 impl Script {
-    /// Starts it by an interpreter and its arguments, with blanks between.
+    /// Starts it by an interpreter and its arguments, separated by blanks.
     #[must_use]
     pub fn start(interpreter: &str, text: &str) -> Self {
         let (folder, address) = (folder(), port::unused());

@@ -1,4 +1,4 @@
-//! Poolers, and servers that run applications, from the system's packages.
+//! Poolers and application servers from the system's packages.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,19 +7,19 @@ use super::databases::{HeldSession, Postgres, become_account, words};
 use super::{Program, folder, write};
 use crate::port;
 
-/// pgbouncer in transaction mode, which lets in whoever comes.
+/// pgbouncer in transaction mode, which accepts every client.
 #[derive(Debug)]
 pub struct Pgbouncer {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
 impl Pgbouncer {
-    /// Starts it before PostgreSQL with so many sessions for each pool. Root becomes `postgres`.
+    /// Starts it in front of PostgreSQL with a pool size. Root becomes `postgres`.
     #[must_use]
     pub fn start(database: &Postgres, pool_size: u32) -> Self {
         let (folder, address) = (folder(), port::unused());
@@ -43,7 +43,7 @@ impl Pgbouncer {
         }
     }
 
-    /// How clients come in.
+    /// The URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres", self.address)
@@ -51,26 +51,26 @@ impl Pgbouncer {
 }
 
 impl Pgbouncer {
-    /// Carries out statements in a session that stays as they leave it.
+    /// Runs statements in a session that stays open.
     #[must_use]
     pub fn hold(&self, statements: &str) -> HeldSession {
         HeldSession::begin(&["psql", &self.url(), "-qX"], statements)
     }
 }
 
-/// Apache with the prefork MPM and its status page, before another server.
+/// Apache with the prefork MPM and its status page, in front of another server.
 #[derive(Debug)]
 pub struct Apache {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Its configuration.
+    /// Its configuration file.
     pub configuration: PathBuf,
 }
 
 impl Apache {
-    /// Starts it with so many workers before `upstream`.
+    /// Starts it with a number of workers in front of `upstream`.
     #[must_use]
     pub fn start(workers: u32, upstream: SocketAddr) -> Self {
         let (folder, address) = (folder(), port::unused());
@@ -102,7 +102,7 @@ impl Apache {
         let configuration = folder.path().join("apache2.conf");
         write(&configuration, &text);
         let path = configuration.display().to_string();
-        // At its end it signals its whole process group, which would be that of the tests.
+        // When it ends, it signals its whole process group, which would be that of the tests.
         let command = ["setsid", "apache2", "-DFOREGROUND", "-f", &path];
         Self {
             program: Program::start(folder, &command, "resuming normal operations"),
@@ -111,7 +111,7 @@ impl Apache {
         }
     }
 
-    /// Its status page.
+    /// The URL of its status page.
     #[must_use]
     pub fn page(&self) -> String {
         format!("http://{}/server-status", self.address)
@@ -123,7 +123,7 @@ impl Apache {
 pub struct Gunicorn {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 

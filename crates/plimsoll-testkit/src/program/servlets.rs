@@ -1,5 +1,5 @@
-//! Tomcat and Jetty from the system's packages: servers that read a path in their own ways, each as it comes and as
-//! lenient as it can be made.
+//! Tomcat and Jetty from the system's packages: servers with different path normalisation, each with its defaults and
+//! as lenient as possible.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use super::{Program, folder, write};
 use crate::port;
 
 const SERVERS: &str = include_str!("servlets/Main.java");
-/// Where Debian puts libraries of Java.
+/// Debian's folder of Java libraries.
 const LIBRARIES: [&str; 18] = [
     "tomcat10-annotations-api",
     "tomcat10-api",
@@ -30,7 +30,7 @@ const LIBRARIES: [&str; 18] = [
     "servlet-api",
 ];
 
-/// Servers of which each answers what stands below `/admin/` with `the admin is at PATH`, and all else with `the page is
+/// The servers respond to paths below `/admin/` with `the admin is at PATH`, and to others with `the page is
 /// at PATH`; both with the path as the server reads it.
 #[derive(Debug)]
 pub struct Servlets {
@@ -55,7 +55,7 @@ impl Servlets {
         let addresses = [(); 4].map(|()| port::unused());
         let ports = addresses.map(|address| address.port().to_string());
         let classes = format!("{path}:{libraries}");
-        // The least that the machine does for speed: they live for seconds.
+        // Minimal JIT compilation: they live for seconds.
         let mut command = vec![
             "java",
             "-XX:TieredStopAtLevel=1",

@@ -1,4 +1,4 @@
-//! A shop before PostgreSQL and the service that it asks for rates, both traced by OpenTelemetry's own kit for Node.
+//! A shop with PostgreSQL and a rates service, both traced by OpenTelemetry's SDK for Node.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use super::databases::Postgres;
 use super::{Program, folder};
 use crate::port;
 
-/// A service that is traced.
+/// A traced service.
 #[derive(Debug)]
 pub struct Traced {
     /// The program.
     pub program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
-/// What the shop's statements ask for.
+/// The query mode of the shop.
 const TABLES: &str = "CREATE TABLE orders (id int PRIMARY KEY, seen int); INSERT INTO orders VALUES (1, 0); \
     CREATE TABLE items (id int PRIMARY KEY, name text); INSERT INTO items SELECT i, 'item ' || i FROM generate_series(1, 100) i";
 
-/// The folder of the program with its libraries, installed once from its lock file.
+/// The program's folder with its libraries, installed once from its lock file.
 fn installed() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -51,8 +51,8 @@ fn installed() -> &'static Path {
 }
 
 impl Traced {
-    /// The service that is asked: it answers after so many milliseconds, so many at once, and 429 beyond so many requests a
-    /// second. It hands on its spans as JSON.
+    /// The rates service: it has a delay in milliseconds and a concurrency limit, and responds 429 above a number of
+    /// requests a second. It exports its spans as JSON.
     #[must_use]
     pub fn rates(otlp: SocketAddr, wait_ms: u32, at_once: u32, per_second: u32) -> Self {
         let words = [
@@ -64,8 +64,8 @@ impl Traced {
         Self::start(otlp, &["ROLE=rates", "ENCODING=http", wait, at_once, rate])
     }
 
-    /// The shop, with so many sessions in the database, in which its tables are made. It hands on its spans as protobuf, with
-    /// today's names of databases.
+    /// The shop, with a number of database sessions, in which it creates its tables. It exports its spans as protobuf,
+    /// with the current semantic conventions for databases.
     #[must_use]
     pub fn shop(otlp: SocketAddr, database: &Postgres, sessions: u32, rates: SocketAddr) -> Self {
         database.execute(TABLES);
@@ -98,7 +98,7 @@ impl Traced {
         }
     }
 
-    /// Where requests of one way go.
+    /// The URL of one query mode.
     #[must_use]
     pub fn url(&self, way: &str) -> String {
         format!("http://{}/{way}", self.address)

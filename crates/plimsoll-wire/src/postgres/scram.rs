@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677): proves that one knows a password without saying it, and that the server does.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677): mutual proof of a password without sending it.
 
 use std::num::NonZeroU32;
 
@@ -9,12 +9,12 @@ use ring::{digest, hmac, pbkdf2};
 
 /// Random bytes of this side.
 const NONCE_LEN: usize = 18;
-/// Rounds that a server may ask for: as many as take a tenth of a second.
+/// Most iterations accepted from a server: about a tenth of a second of CPU.
 const ROUNDS_MAX: u32 = 200_000;
 /// Length of a SHA-256, bytes.
 const HASH_LEN: usize = 32;
 
-/// An exchange that has begun.
+/// A SCRAM exchange.
 #[derive(Debug)]
 pub struct ScramExchange {
     /// The first message, without its header.
@@ -22,26 +22,26 @@ pub struct ScramExchange {
     nonce: String,
 }
 
-/// What is said, and what a server that knows the password says to it.
+/// The proof, and the server's expected signature.
 #[derive(Debug)]
 pub struct Proof {
     /// The proof.
     pub text: String,
-    /// What the server says to it.
+    /// The server's expected signature.
     pub expected: String,
 }
 
 impl ScramExchange {
-    /// Begins; `None` when the system has no random numbers.
+    /// Begins; `None` when the system returns no random bytes.
     pub fn begin() -> Option<Self> {
         Self::begin_as("")
     }
 
-    /// The same for a server that does not know yet who comes.
+    /// The same for a server that does not know the user yet.
     pub fn begin_as(user: &str) -> Option<Self> {
         let mut random = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut random).ok()?;
-        // What separates fields may stand in a name only so (RFC 5802, section 5.1).
+        // Field separators in a name must be escaped (RFC 5802, section 5.1).
         let user = user.replace('=', "=3D").replace(',', "=2C");
         Some(Self::with(&user, STANDARD.encode(random)))
     }
@@ -59,7 +59,7 @@ impl ScramExchange {
         format!("n,,{}", self.bare)
     }
 
-    /// The answer to the server's first message; `None` when that is no challenge to this exchange.
+    /// The response to the server's first message; `None` when that is not a challenge of this exchange.
     pub fn answer(&self, challenge: &str, password: &str) -> Option<Proof> {
         let field = |name: &str| {
             challenge

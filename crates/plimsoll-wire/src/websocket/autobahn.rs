@@ -9,7 +9,7 @@ const LIMITS: WebSocketLimits = WebSocketLimits {
     fragments_max: 20,
 };
 
-/// A frame as a sender may write it, rightly or not: the first byte as it is, the payload in as few bytes as it takes.
+/// A frame as a sender may write it, valid or not: the first byte as given, the payload length in its shortest form.
 #[derive(Clone)]
 struct Sent {
     first: u8,
@@ -59,7 +59,7 @@ fn bytes(role: Role, frames: &[Sent]) -> Vec<u8> {
     bytes
 }
 
-/// What a reader says, in words: `text:…`, `ping:…`, `close:1000:…`.
+/// A reader's events as text: `text:…`, `ping:…`, `close:1000:…`.
 fn describe(event: &Event<'_>) -> String {
     let show = |bytes: &[u8]| {
         if bytes.len() > 200 {
@@ -336,7 +336,7 @@ fn section_6_text() {
             );
         }
     }
-    // Text that is wrong is refused as soon as it is, even if it never ends.
+    // Invalid text is refused as soon as it is found, even if the message never ends.
     let mut never_ends = sent(FIRST, vec![b'a'; 1000]);
     never_ends.payload[10] = 0xff;
     check(&[never_ends], &[], Some(WebSocketError::Utf8));

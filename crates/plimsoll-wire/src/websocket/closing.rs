@@ -1,4 +1,4 @@
-//! How a connection ends (RFC 6455, 5.5.1 and 7): a close frame each way, then the server lets go of the socket.
+//! The end of a connection (RFC 6455, 5.5.1 and 7): a close frame each way, then the server closes the socket.
 
 use std::borrow::Cow;
 
@@ -6,45 +6,45 @@ use super::Role;
 use super::error::WebSocketError;
 use super::frame::CONTROL_LEN_MAX;
 
-/// Close codes that are of use here (RFC 6455, 7.4.1, and IANA's register).
+/// Close codes in use (RFC 6455, 7.4.1, and IANA's register).
 pub mod code {
-    /// Everything was said.
+    /// Normal closure.
     pub const NORMAL: u16 = 1000;
     /// A server goes down, or a page is left.
     pub const GOING_AWAY: u16 = 1001;
-    /// The protocol was broken.
+    /// Protocol error.
     pub const PROTOCOL: u16 = 1002;
-    /// A kind of message that is not taken.
+    /// Unsupported kind of message.
     pub const UNSUPPORTED: u16 = 1003;
-    /// Content that does not fit its kind: text that is not UTF-8.
+    /// Invalid content: text that is not UTF-8.
     pub const INVALID_DATA: u16 = 1007;
-    /// A rule of this side was broken.
+    /// Policy violation.
     pub const POLICY: u16 = 1008;
     /// A message is too long.
     pub const TOO_BIG: u16 = 1009;
-    /// Something failed on this side.
+    /// Internal error.
     pub const INTERNAL: u16 = 1011;
-    /// A server starts again; come back later.
+    /// Server restart.
     pub const RESTART: u16 = 1012;
-    /// Too much to do; come back later.
+    /// Try again later.
     pub const TRY_LATER: u16 = 1013;
 }
 
 /// Longest reason of a close frame, bytes.
 pub const REASON_LEN_MAX: usize = CONTROL_LEN_MAX - 2;
 
-/// Whether a code may stand in a close frame: 1005, 1006 and 1015 say what was not sent, and others below 3000 are kept
+/// Whether a code may be in a close frame: 1005, 1006 and 1015 are never sent, and others below 3000 are reserved
 /// for later standards.
 pub fn may_be_sent(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
-/// What a close frame says.
+/// The content of a close frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Close<'a> {
-    /// Why, as a number; `None` if the frame is empty.
+    /// The code; `None` if the frame is empty.
     pub code: Option<u16>,
-    /// Why, in words.
+    /// The reason.
     pub reason: Cow<'a, str>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Close<'a> {
     /// Reads the payload of a close frame.
     ///
     /// # Errors
-    /// When it is half a code, one that may not be sent, or the reason is not UTF-8.
+    /// When it is one byte long, its code is invalid, or the reason is not UTF-8.
     pub fn read(payload: Cow<'a, [u8]>) -> Result<Self, WebSocketError> {
         let Some((&code, _)) = payload.split_first_chunk::<2>() else {
             return if payload.is_empty() {
@@ -86,7 +86,7 @@ impl<'a> Close<'a> {
     }
 }
 
-/// The payload of a close frame. A reason that is too long is cut between two characters.
+/// The payload of a close frame. A long reason is cut between two characters.
 pub fn payload(code: Option<u16>, reason: &str) -> Vec<u8> {
     let Some(code) = code else {
         return Vec::new();
@@ -97,7 +97,7 @@ pub fn payload(code: Option<u16>, reason: &str) -> Vec<u8> {
     payload
 }
 
-/// How far the end of a connection has come.
+/// Progress of the closing handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closing {
     is_sent: bool,
@@ -111,24 +111,24 @@ impl Closing {
         !self.is_sent
     }
 
-    /// This side wants to end; whether a close frame must be written now.
+    /// This side begins to close; returns whether a close frame must be sent now.
     pub fn send(&mut self) -> bool {
         !std::mem::replace(&mut self.is_sent, true)
     }
 
-    /// A close frame came; whether one must be written in answer, with the same code.
+    /// A close frame arrived; returns whether one must be sent in response, with the same code.
     pub fn receive(&mut self) -> bool {
         self.is_received = true;
         self.send()
     }
 
-    /// Whether both sides have said that they end.
+    /// Whether both sides have sent a close frame.
     pub fn is_complete(self) -> bool {
         self.is_sent && self.is_received
     }
 
-    /// Whether this side closes the socket now: the server first, so that the port in waiting is the server's
-    /// (RFC 6455, 7.1.1). A client waits for it, for a while.
+    /// Whether this side closes the socket now: the server first, so that `TIME_WAIT` is on its side
+    /// (RFC 6455, 7.1.1). A client waits for it, with a time-out.
     pub fn closes_socket(self, role: Role) -> bool {
         self.is_complete() && role == Role::Server
     }

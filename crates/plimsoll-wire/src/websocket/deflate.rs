@@ -1,7 +1,7 @@
-//! Compressed messages (RFC 7692): what both sides agree on, and messages in and out.
+//! Compressed messages (RFC 7692): negotiation, compression and decompression.
 //!
-//! The window is always of 15 bits. A server therefore declines offers that demand a smaller one of it, and a client
-//! does not offer to keep to one; what it is sent in a smaller window it reads all the same.
+//! The window always has 15 bits. A server therefore declines offers that require a smaller server window, and a client
+//! does not offer to limit its own; it still reads messages with a smaller window.
 
 mod agreement;
 
@@ -11,17 +11,17 @@ use super::error::WebSocketError;
 
 pub use agreement::{Agreement, Offer, agree};
 
-/// What every flushed message ends with, and is not sent (RFC 7692, 7.2.1).
+/// The end of every flushed message, which is not sent (RFC 7692, 7.2.1).
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Most blocks of a message that say that they are the last one. Who writes messages makes one or none; each begins the
-/// coder anew, which costs thousands of times what two bytes on the wire do.
+/// Most final blocks in a message. Senders use one or none; each resets the
+/// coder, which costs thousands of times more than two bytes on the wire.
 const LAST_BLOCKS_MAX: u32 = 16;
 
 /// An empty message (RFC 7692, 7.2.3.6).
 const EMPTY: [u8; 1] = [0];
 
-/// Compresses messages. About 300 KiB; one serves many connections if none of them carries its window over.
+/// Compresses messages. About 300 KiB; one serves many connections without context takeover.
 #[derive(Debug)]
 pub struct Deflater {
     coder: Compress,
@@ -29,7 +29,7 @@ pub struct Deflater {
 }
 
 impl Deflater {
-    /// With a level from 1 to 9. The window is carried over from message to message, or begun anew.
+    /// With a level from 1 to 9, with or without context takeover.
     pub fn new(level: u32, keeps_window: bool) -> Self {
         Self {
             coder: Compress::new(Compression::new(level.clamp(1, 9)), false),
@@ -50,7 +50,7 @@ impl Deflater {
             self.coder
                 .compress_vec(&payload[taken..], out, FlushCompress::Sync)
                 .expect("a stream that is never finished can always go on");
-            // A flush is over when room was left for more.
+            // The flush is complete when room is left.
             if out.len() < out.capacity() {
                 break;
             }
@@ -63,7 +63,7 @@ impl Deflater {
     }
 }
 
-/// Inflates messages. About 43 KiB; one serves many connections if none of them carries its window over.
+/// Decompresses messages. About 43 KiB; one serves many connections without context takeover.
 #[derive(Debug)]
 pub struct Inflater {
     coder: Decompress,
@@ -71,7 +71,7 @@ pub struct Inflater {
 }
 
 impl Inflater {
-    /// The window is carried over from message to message, or begun anew.
+    /// With or without context takeover.
     pub fn new(keeps_window: bool) -> Self {
         Self {
             coder: Decompress::new(false),
@@ -79,7 +79,8 @@ impl Inflater {
         }
     }
 
-    /// Replaces what `out` holds by the message. At most `len_max` bytes are made of it, however much it would become.
+    /// Replaces the content of `out` by the message. At most `len_max` bytes are produced, however large the message
+    /// is.
     pub(super) fn inflate(
         &mut self,
         compressed: &[u8],
@@ -105,7 +106,7 @@ impl Inflater {
         last_blocks: &mut u32,
     ) -> Result<(), WebSocketError> {
         loop {
-            // One more than may be, to know that it would be.
+            // One more than allowed, to detect the excess.
             let room = (len_max - out.len()).saturating_add(1);
             out.reserve(room.min((2 * input.len()).max(256)));
             let read = self.coder.total_in();
@@ -120,7 +121,7 @@ impl Inflater {
             let taken = usize::try_from(self.coder.total_in() - read).unwrap_or(usize::MAX);
             input = &input[taken..];
             if status == Status::StreamEnd {
-                // A block may say that it is the last one (RFC 7692, 7.2.3.5): what follows begins anew.
+                // A block may be final (RFC 7692, 7.2.3.5): the next one starts a new stream.
                 *last_blocks += 1;
                 if *last_blocks > LAST_BLOCKS_MAX {
                     return Err(WebSocketError::Deflate);
@@ -213,7 +214,7 @@ mod tests {
             Err(WebSocketError::TooLong(LEN_MAX))
         );
         assert!(out.capacity() <= 4 * LEN_MAX, "{}", out.capacity());
-        // What is exactly as long as may be passes.
+        // A message of exactly the limit passes.
         let mut fits = Vec::new();
         Deflater::new(9, false).deflate(&vec![0; LEN_MAX], &mut fits);
         assert_eq!(
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn rubbish_is_refused() {
-        // A block of the type that does not exist.
+        // A block of the reserved type.
         let mut inflater = Inflater::new(true);
         assert_eq!(
             inflated(&mut inflater, b"\xff\xff\xff"),
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn nobody_reads_what_was_anothers() {
-        // One inflater serves many connections. The second message reaches back beyond its own beginning.
+        // One inflater serves many connections. The second message refers to data before its own start.
         let mut inflater = Inflater::new(false);
         let hello = b"\xf2\x48\xcd\xc9\xc9\x07\x00";
         assert_eq!(inflated(&mut inflater, hello).unwrap(), b"Hello");

@@ -4,10 +4,10 @@ use thiserror::Error;
 
 use super::closing::code;
 
-/// What the other side did that the protocol, or a limit, forbids. Nothing more is read of the connection.
+/// A violation of the protocol or a limit by the other side. Nothing more is read of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WebSocketError {
-    /// A reserved bit is set that no extension gave a meaning, or on a frame where it has none.
+    /// A reserved bit without an extension that defines it, or on a frame where it is invalid.
     #[error("a reserved bit is set")]
     ReservedBit,
     /// An operation code that is not defined.
@@ -20,7 +20,7 @@ pub enum WebSocketError {
     #[error("a server's frame is masked")]
     Masked,
     /// A length in more bytes than it needs, or beyond 63 bits.
-    #[error("the length of a frame is not written as it must be")]
+    #[error("a frame length is not in its shortest form")]
     Length,
     /// A control frame in fragments.
     #[error("a control frame is fragmented")]
@@ -28,22 +28,22 @@ pub enum WebSocketError {
     /// A control frame with more than 125 bytes.
     #[error("a control frame is longer than 125 bytes")]
     ControlTooLong,
-    /// A fragment goes on with a message that was not begun.
-    #[error("a fragment continues no message")]
+    /// A continuation frame without a message.
+    #[error("a continuation frame without a message to continue")]
     NothingToContinue,
-    /// A message begins within another.
-    #[error("a message begins before the last one ended")]
+    /// A message begins inside another one.
+    #[error("a message begins inside a fragmented message")]
     Interleaved,
     /// A close frame of one byte.
-    #[error("a close frame holds half a code")]
+    #[error("a close frame has a payload of one byte")]
     CloseLength,
-    /// A close code that may not be sent.
-    #[error("the close code {0} may not be sent")]
+    /// An invalid close code.
+    #[error("invalid close code {0}")]
     CloseCode(u16),
     /// Text, or the reason of a close frame, that is not UTF-8.
     #[error("text is not UTF-8")]
     Utf8,
-    /// A message is longer than its limit, as it came or when inflated.
+    /// A message exceeds its limit, compressed or decompressed.
     #[error("a message is longer than {0} bytes")]
     TooLong(usize),
     /// A message in more fragments than its limit.
@@ -55,7 +55,7 @@ pub enum WebSocketError {
 }
 
 impl WebSocketError {
-    /// The code that tells the other side (RFC 6455, 7.4.1).
+    /// The close code for the other side (RFC 6455, 7.4.1).
     pub fn close_code(self) -> u16 {
         match self {
             Self::Utf8 | Self::Deflate => code::INVALID_DATA,

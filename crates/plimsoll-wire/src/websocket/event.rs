@@ -1,4 +1,4 @@
-//! What a reader makes of bytes.
+//! Events of a reader.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::closing::Close;
 use super::deflate::Inflater;
 use super::error::WebSocketError;
 
-/// Something whole that came. What came in one piece is borrowed from it, what was put together is owned.
+/// A complete message or control frame. It is borrowed if it arrived in one piece, otherwise owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A message of text.
@@ -15,11 +15,11 @@ pub enum Event<'a> {
     Binary(Cow<'a, [u8]>),
     /// A message still compressed.
     Deflated(Deflated<'a>),
-    /// A ping, which is owed a pong with the same payload.
+    /// A ping, which requires a pong with the same payload.
     Ping(Cow<'a, [u8]>),
     /// A pong.
     Pong(Cow<'a, [u8]>),
-    /// The other side announces its end; nothing is read after it.
+    /// A close frame; nothing is read after it.
     Close(Close<'a>),
 }
 
@@ -40,16 +40,16 @@ pub enum MessageContent<'a> {
 }
 
 impl Deflated<'_> {
-    /// Bytes as they came.
+    /// Bytes as received.
     pub fn compressed_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// What it holds, put into `out`, whose former content is lost. The messages of a connection must be inflated in
+    /// Decompresses the content into `out`, which is overwritten. The messages of a connection must be decompressed in
     /// order.
     ///
     /// # Errors
-    /// When it is not valid, holds more than `len_max` bytes, or is text and not UTF-8.
+    /// When it is invalid, exceeds `len_max` bytes, or is text and not UTF-8.
     pub fn inflate<'o>(
         &self,
         inflater: &mut Inflater,

@@ -1,10 +1,10 @@
-//! Frames: heads read and written, and whole frames made once (RFC 6455, 5.2).
+//! Frames: headers read and written, and whole frames built once (RFC 6455, 5.2).
 
 use std::ops::Deref;
 
 use super::{WebSocketError, mask};
 
-/// Longest head of a frame, bytes.
+/// Longest frame header, bytes.
 pub const HEAD_LEN_MAX: usize = 14;
 
 /// Longest payload of a control frame, bytes.
@@ -15,7 +15,7 @@ const RESERVED_1: u8 = 0x40;
 const RESERVED_2_3: u8 = 0x30;
 const MASK: u8 = 0x80;
 
-/// What a frame is for.
+/// Opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
@@ -25,11 +25,11 @@ pub enum Opcode {
     Text = 1,
     /// A message of bytes, or its first fragment.
     Binary = 2,
-    /// The end is announced.
+    /// Close.
     Close = 8,
-    /// Asks for a pong with the same payload.
+    /// Ping; requires a pong with the same payload.
     Ping = 9,
-    /// Answers a ping, or is sent unasked.
+    /// Pong, in response to a ping or unsolicited.
     Pong = 10,
 }
 
@@ -46,21 +46,21 @@ impl Opcode {
         })
     }
 
-    /// Whether it speaks about the connection and may stand between fragments.
+    /// Whether it is a control frame, which may be sent between fragments.
     #[inline]
     pub fn is_control(self) -> bool {
         self as u8 >= 8
     }
 }
 
-/// What stands before a payload.
+/// A frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead {
     /// Whether it is the last fragment of its message.
     pub is_last: bool,
     /// The first reserved bit: the message is compressed (RFC 7692, 6).
     pub is_deflated: bool,
-    /// What it is for.
+    /// Opcode.
     pub opcode: Opcode,
     /// The key its payload is masked with.
     pub mask: Option<[u8; 4]>,
@@ -68,7 +68,7 @@ pub struct FrameHead {
     pub len: u64,
 }
 
-/// Bytes that the head starting with these two takes.
+/// Length of the header that starts with these two bytes.
 #[inline]
 pub(super) fn head_len(second: u8) -> usize {
     let length = match second & !MASK {
@@ -80,10 +80,10 @@ pub(super) fn head_len(second: u8) -> usize {
 }
 
 impl FrameHead {
-    /// The head at the start of `bytes` and its length; `None` while it is incomplete.
+    /// The header at the start of `bytes` and its length; `None` while it is incomplete.
     ///
     /// # Errors
-    /// When it breaks the grammar, whoever sent it.
+    /// When it breaks the grammar, for either role.
     #[inline]
     pub fn read(bytes: &[u8]) -> Result<Option<(usize, Self)>, WebSocketError> {
         let Some((&[first, second], _)) = bytes.split_first_chunk::<2>() else {
@@ -163,7 +163,7 @@ impl FrameHead {
     }
 }
 
-/// The bytes of a head.
+/// The bytes of a header.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodedHead {
     bytes: [u8; HEAD_LEN_MAX],
@@ -191,7 +191,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame whose payload is as it was given.
+    /// A frame with the payload as given.
     pub fn plain(opcode: Opcode, payload: &'a [u8]) -> Self {
         Self {
             opcode,
@@ -201,8 +201,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Appends a frame to `out`. A client masks with a fresh key that nobody can foresee; a server hands in none, and what
-/// it wrote once is the same for all its clients.
+/// Appends a frame to `out`. A client masks with a fresh unpredictable key; a server passes none, and its bytes
+/// are the same for all its clients.
 #[inline]
 pub fn write(out: &mut Vec<u8>, frame: &Frame<'_>, mask: Option<[u8; 4]>) {
     let head = FrameHead {

@@ -1,4 +1,4 @@
-//! The handshake (RFC 6455, 4): a request of HTTP/1.1 and the answer that switches.
+//! The opening handshake (RFC 6455, 4): a request of HTTP/1.1 and the response that switches.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,18 +10,18 @@ use super::deflate::{Agreement, Offer, agree};
 use crate::head;
 use crate::request_head::RequestHead;
 
-/// What is hashed with a key (RFC 6455, 1.3).
+/// The constant hashed with a key (RFC 6455, 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The only version.
 const VERSION: &str = "13";
 
-/// A client's key, from 16 bytes that nobody can foresee.
+/// A client's key, from 16 unpredictable bytes.
 pub fn key(nonce: [u8; 16]) -> String {
     STANDARD.encode(nonce)
 }
 
-/// What answers a key.
+/// The `Sec-WebSocket-Accept` for a key.
 pub fn accept(key: &str) -> String {
     let mut hash = Sha1::new();
     hash.update(key.as_bytes());
@@ -29,7 +29,7 @@ pub fn accept(key: &str) -> String {
     STANDARD.encode(hash.finalize())
 }
 
-/// The headers that ask for a WebSocket, beside those of the user.
+/// The handshake headers, beside those of the user.
 pub fn request_headers(key: &str, protocols: &str, offer: Option<Offer>) -> Vec<(String, String)> {
     let mut headers = vec![
         ("Upgrade", "websocket".to_owned()),
@@ -49,27 +49,27 @@ pub fn request_headers(key: &str, protocols: &str, offer: Option<Offer>) -> Vec<
         .collect()
 }
 
-/// Why an answer opens no WebSocket.
+/// Why a response opens no WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
-    /// The answer is none of HTTP's.
-    #[error("the handshake's answer is not valid: {0}")]
+    /// The response is not valid HTTP.
+    #[error("the handshake response is not valid: {0}")]
     Http(#[from] crate::error::Http1Error),
     /// Another status than 101.
     #[error("the handshake was answered with status {0}")]
     Status(u16),
-    /// `Upgrade` or `Connection` does not name what was asked for.
-    #[error("the answer does not switch to WebSocket")]
+    /// `Upgrade` or `Connection` does not name the requested protocol.
+    #[error("the response does not switch to WebSocket")]
     NotSwitched,
-    /// `Sec-WebSocket-Accept` is missing, stands twice, or does not answer the key.
-    #[error("the answer's Sec-WebSocket-Accept does not answer the key")]
+    /// `Sec-WebSocket-Accept` is missing, repeated, or does not match the key.
+    #[error("the response's Sec-WebSocket-Accept does not match the key")]
     Accept,
     /// A subprotocol or an extension that was not offered.
-    #[error("the answer names a protocol or an extension that was not offered")]
+    #[error("the response selects a subprotocol or an extension that was not offered")]
     Unasked,
 }
 
-/// What a client asked for, to hold the answer against.
+/// A client's offer, to validate the response.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientHandshake<'a> {
     /// The key.
@@ -80,10 +80,10 @@ pub struct ClientHandshake<'a> {
     pub offer: Option<Offer>,
 }
 
-/// What a server agreed to.
+/// The negotiated connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AcceptedHandshake {
-    /// Length of the answer, bytes; frames follow it.
+    /// Length of the response, bytes; frames follow it.
     pub head_len: usize,
     /// The subprotocol chosen.
     pub protocol: Option<String>,
@@ -91,8 +91,8 @@ pub struct AcceptedHandshake {
     pub deflate: Option<Agreement>,
 }
 
-/// Reads a server's answer at the start of `bytes`; `None` while it is incomplete. Of these, the first `scanned` bytes
-/// were seen before.
+/// Reads a server's response at the start of `bytes`; `None` while it is incomplete. The first `scanned` bytes
+/// were searched before.
 ///
 /// # Errors
 /// When it opens no WebSocket.
@@ -144,25 +144,25 @@ pub fn read_answer(
 /// Why a request opens no WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UpgradeError {
-    /// It asks for none: another method, version of HTTP, or no `Upgrade: websocket`.
-    #[error("the request asks for no WebSocket")]
+    /// Not an upgrade request: another method, version of HTTP, or no `Upgrade: websocket`.
+    #[error("not a WebSocket upgrade request")]
     NoUpgrade,
     /// `Sec-WebSocket-Version` is not 13.
-    #[error("only version 13 of WebSocket is spoken")]
+    #[error("unsupported WebSocket version; only version 13 is supported")]
     Version,
-    /// `Sec-WebSocket-Key` is missing, stands twice, or is not 16 bytes in base64.
-    #[error("there is not exactly one Sec-WebSocket-Key of 16 bytes in base64")]
+    /// `Sec-WebSocket-Key` is missing, repeated, or is not 16 bytes in base64.
+    #[error("exactly one Sec-WebSocket-Key is required (16 bytes in base64)")]
     Key,
     /// `Sec-WebSocket-Protocol` or `Sec-WebSocket-Extensions` is not text.
     #[error("a header of the handshake is not text")]
     NotText,
-    /// `Origin` stands twice, or names another host than was asked for.
-    #[error("the Origin is not the host that was asked for")]
+    /// `Origin` is repeated, or names another host than the requested one.
+    #[error("the Origin does not match the requested host")]
     Origin,
 }
 
 impl UpgradeError {
-    /// The status that answers it.
+    /// The status of the response to it.
     pub fn status(self) -> u16 {
         match self {
             Self::NoUpgrade | Self::Version => 426,
@@ -172,21 +172,21 @@ impl UpgradeError {
     }
 }
 
-/// A client's wish for a WebSocket.
+/// A client's upgrade request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpgradeRequest {
-    /// What its key must be answered with.
+    /// The value of `Sec-WebSocket-Accept`.
     pub accept: String,
     /// Subprotocols in the order of preference, with commas between them; or empty.
     pub protocols: String,
-    /// Compression as it would be agreed on.
+    /// The compression that would be negotiated.
     pub deflate: Option<Agreement>,
 }
 
-/// Reads a request that may ask for a WebSocket.
+/// Reads a request that may open a WebSocket.
 ///
 /// # Errors
-/// When it asks for none, or not as it must.
+/// When it is not an upgrade request, or an invalid one.
 pub fn read_request(request: &RequestHead<'_, '_>) -> Result<UpgradeRequest, UpgradeError> {
     let headers = request.headers;
     if request.method != "GET"
@@ -214,8 +214,8 @@ pub fn read_request(request: &RequestHead<'_, '_>) -> Result<UpgradeRequest, Upg
     })
 }
 
-/// Whether a page of another host asks: browsers let any page open a WebSocket to anywhere, with the user's cookies,
-/// and say only here whose page it is. Who is no browser sends no `Origin`.
+/// Rejects requests from pages of another host: browsers let any page open a WebSocket to any host, with the user's
+/// cookies, and only `Origin` names the page. Clients that are not browsers send no `Origin`.
 ///
 /// # Errors
 /// When an `Origin` is there and its host and port are not those of `Host`, written the same way.
@@ -231,7 +231,7 @@ pub fn check_origin(request: &RequestHead<'_, '_>) -> Result<(), UpgradeError> {
     }
 }
 
-/// The answer that opens a WebSocket.
+/// The response that opens a WebSocket.
 pub fn answer(
     upgrade: &UpgradeRequest,
     protocol: Option<&str>,
@@ -264,12 +264,12 @@ fn all<'h, 'b: 'h>(
         .map(|header| header.value.trim_ascii())
 }
 
-/// What a header says that may stand once.
+/// The value of a header that may occur once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SingleValue<'b> {
     Missing,
     Present(&'b str),
-    /// It stands twice, or is not text.
+    /// It is repeated, or not text.
     Wrong,
 }
 

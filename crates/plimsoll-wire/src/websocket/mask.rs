@@ -1,4 +1,4 @@
-//! The mask of a client's frames (RFC 6455, 5.3): taken off as it is put on.
+//! The mask of a client's frames (RFC 6455, 5.3): applying it twice removes it.
 
 /// Masks or unmasks `bytes`, eight at a time.
 #[inline]
@@ -14,7 +14,7 @@ pub fn apply(bytes: &mut [u8], key: [u8; 4]) {
     }
 }
 
-/// The key for what follows `len` bytes of the same frame.
+/// The key for the bytes after the first `len` of the same frame.
 #[inline]
 pub fn after(mut key: [u8; 4], len: usize) -> [u8; 4] {
     key.rotate_left(len % 4);

@@ -1,4 +1,4 @@
-//! Bytes of the other side into events, in whatever pieces they come.
+//! Turns received bytes into events, in pieces of any size.
 
 use std::borrow::Cow;
 use std::mem::take;
@@ -9,10 +9,10 @@ use super::event::{Deflated, Event};
 use super::frame::{CONTROL_LEN_MAX, FrameHead, HEAD_LEN_MAX, Opcode, head_len};
 use super::{Role, mask};
 
-/// How much is taken from the other side. Without memory for each connection: handed in with each read.
+/// Limits of received messages. Passed with each read, so that a connection need not store them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebSocketLimits {
-    /// Longest message, as it comes and again when inflated, bytes. What is held of one is at most twice as much.
+    /// Longest message, compressed and decompressed, bytes. At most twice as much is buffered.
     pub message_len_max: usize,
     /// Most fragments of one message.
     pub fragments_max: u32,
@@ -30,16 +30,16 @@ impl Default for WebSocketLimits {
 
 /// Reads one direction of one connection.
 ///
-/// While nothing is under way it is all the memory that the direction takes.
+/// An idle reader is all the memory that the direction takes.
 #[derive(Debug)]
 pub struct WebSocketReader {
-    /// What came of a message or control frame that is not whole.
+    /// The beginning of an incomplete message or control frame.
     held: Option<Box<PartialMessage>>,
-    /// Bytes of the current payload still to come; at most [`Limits::message_len_max`].
+    /// Bytes of the current payload still to come; at most [`WebSocketLimits::message_len_max`].
     left: usize,
     /// The key for the next byte of the payload.
     mask: [u8; 4],
-    /// What came of a head that is not whole.
+    /// The beginning of an incomplete frame header.
     head: [u8; HEAD_LEN_MAX],
     head_len: u8,
     opcode: Opcode,
@@ -54,22 +54,22 @@ pub struct WebSocketReader {
 enum FrameStage {
     Head,
     Payload,
-    /// A close frame came, or a fault: what follows is not looked at.
+    /// A close frame arrived, or an error occurred: further bytes are ignored.
     Over,
 }
 
 #[derive(Debug, Default)]
 struct PartialMessage {
-    /// The message whose last fragment has not come.
+    /// A message with fragments still to come.
     message: Option<MessageKind>,
     bytes: Vec<u8>,
-    /// How many of the bytes are known to be whole characters.
+    /// Length of the prefix known to be valid UTF-8.
     text_len: usize,
     fragments: u32,
     control: Vec<u8>,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MessageKind {
     is_text: bool,
@@ -77,7 +77,7 @@ struct MessageKind {
 }
 
 impl WebSocketReader {
-    /// Reads what is sent to this role; compressed messages are taken if that was agreed on.
+    /// Reads what is sent to this role; compressed messages are accepted if that was negotiated.
     pub fn new(role: Role, takes_deflated: bool) -> Self {
         Self {
             held: None,
@@ -99,18 +99,18 @@ impl WebSocketReader {
         self.stage == FrameStage::Payload || self.head_len > 0 || self.held.is_some()
     }
 
-    /// Bytes that it holds of what is not whole.
+    /// Buffered bytes of incomplete messages.
     pub fn memory(&self) -> usize {
         self.held.as_ref().map_or(0, |held| {
             size_of::<PartialMessage>() + held.bytes.capacity() + held.control.capacity()
         })
     }
 
-    /// The next event in `input`, and how many bytes were taken; without an event that is all of them. What was masked
-    /// is unmasked where it lies.
+    /// The next event in `input`, and how many bytes were taken; without an event all of them. Masked bytes
+    /// are unmasked in place.
     ///
     /// # Errors
-    /// When the other side breaks the protocol or a limit. Nothing is read afterwards.
+    /// When the other side violates the protocol or a limit. Nothing is read afterwards.
     #[inline]
     pub fn next<'a>(
         &mut self,
@@ -156,7 +156,7 @@ impl WebSocketReader {
         }
     }
 
-    /// Takes bytes of a head, which may have begun before, and says how many.
+    /// Takes bytes of a frame header, which may have begun earlier, and returns how many.
     #[inline]
     fn take_head(&mut self, input: &[u8]) -> Result<(usize, Option<FrameHead>), WebSocketError> {
         let have = usize::from(self.head_len);
@@ -165,7 +165,7 @@ impl WebSocketReader {
         {
             return Ok((taken, Some(head)));
         }
-        // Two bytes tell how many there are in all.
+        // Two bytes determine its length.
         let mut filled = have;
         let mut input = input.iter();
         loop {
@@ -192,7 +192,7 @@ impl WebSocketReader {
         Ok((filled - have, head))
     }
 
-    /// A frame's head came: may it stand here?
+    /// A frame header is complete: validates it in context.
     #[inline]
     fn begin(&mut self, head: &FrameHead, limits: &WebSocketLimits) -> Result<(), WebSocketError> {
         match (self.role, head.mask) {
@@ -231,7 +231,7 @@ impl WebSocketReader {
                 partial.bytes.len()
             }
             (None, true) => {
-                // A message in one frame needs to be held only if it comes in pieces; `hold` finds that out.
+                // A single-frame message is buffered only if it arrives in pieces; `hold` decides that.
                 if !head.is_last {
                     let partial = self.held.get_or_insert_default();
                     partial.message = Some(kind);
@@ -246,7 +246,7 @@ impl WebSocketReader {
         Ok(())
     }
 
-    /// Takes a piece of the payload: all that is left of it, or all there is.
+    /// Takes a piece of the payload: the rest of it, or all that is available.
     #[inline]
     fn take_payload<'a>(
         &mut self,
@@ -277,14 +277,14 @@ impl WebSocketReader {
         }
     }
 
-    /// Takes a piece of a message that did not come in one.
+    /// Takes a piece of a message that arrives in several.
     fn hold<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, WebSocketError> {
         let begun = self.kind();
         let held = self.held.get_or_insert_default();
         let kind = *held.message.get_or_insert(begun);
         let is_over = self.left == 0 && self.is_last;
         if is_over && held.bytes.is_empty() {
-            // The first bytes that came are all: they need not be copied.
+            // The first bytes are the whole message: no copy is needed.
             self.held = None;
             return finish(kind, Cow::Borrowed(piece)).map(Some);
         }
@@ -338,10 +338,10 @@ impl WebSocketReader {
     }
 }
 
-/// Most that is set aside for a frame whose bytes have not come, bytes: a head alone may not make a reader grow.
+/// Most memory reserved for a frame before its bytes arrive, bytes: a header alone may not make a reader grow.
 const RESERVED_LEN_MAX: usize = 16 * 1024;
 
-/// The event of a message that is whole.
+/// The event of a complete message.
 #[inline]
 fn finish(kind: MessageKind, bytes: Cow<'_, [u8]>) -> Result<Event<'_>, WebSocketError> {
     let is_text = kind.is_text;
@@ -359,7 +359,7 @@ fn finish(kind: MessageKind, bytes: Cow<'_, [u8]>) -> Result<Event<'_>, WebSocke
     })
 }
 
-/// How many of `bytes` are whole characters, knowing that the first `known` are; a last one may be incomplete.
+/// Length of the prefix of `bytes` that is whole characters, given that the first `known` are; the last one may be cut.
 fn text_len(bytes: &[u8], known: usize) -> Result<usize, WebSocketError> {
     match std::str::from_utf8(&bytes[known..]) {
         Ok(_) => Ok(bytes.len()),

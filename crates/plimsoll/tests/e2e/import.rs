@@ -210,7 +210,7 @@ fn lines_that_cannot_be_read_are_shown() {
     assert_eq!(output.code, 0, "{output:?}");
     for expected in [
         "4 unreadable lines",
-        "line 2: no moment",
+        "line 2: timestamp",
         "line 4: ",
         "line 6: ",
     ] {

@@ -124,7 +124,7 @@ fn a_process_that_dies_is_told_and_voids_the_run() {
     assert_eq!(output.code, 6, "{output:?}");
     for word in [
         "bad: ValueError: out of ideas",
-        "a process of the journey bad was lost",
+        "a process of the journey bad failed",
         "exit code 1",
     ] {
         assert!(output.stderr.contains(word), "no `{word}` in {output:?}");
@@ -178,7 +178,7 @@ fn data_that_must_suffice_and_does_not_voids_the_run() {
     assert_eq!(output.code, 6, "{output:?}");
     let void = output.json()["void"][0].as_str().unwrap().to_owned();
     assert!(
-        void.contains("the 2 rows of the data row have run out"),
+        void.contains("all 2 rows of the data row are used"),
         "{void}"
     );
 }

@@ -32,7 +32,10 @@ fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
         ..source(kind, address, &["odds"])
     }));
     let message = observed.wait_for_message("is unavailable");
-    assert!(message.contains("it knows only the MD5"), "{message}");
+    assert!(
+        message.contains("the server stores only the MD5"),
+        "{message}"
+    );
     for number in 0..count {
         let received = received_to_end(&ended, number);
         let received = String::from_utf8_lossy(&received).into_owned();

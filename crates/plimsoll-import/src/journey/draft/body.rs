@@ -1,4 +1,4 @@
-//! Bodies: forms and JSON as such, the rest as text.
+//! Bodies: forms and JSON are structured, others are text.
 
 use serde_json::Value as Json;
 
@@ -11,7 +11,7 @@ use crate::yaml::{YamlEntry, YamlItem, YamlNode};
 const JSON_LEN_MAX: usize = 64 << 10;
 /// Deepest JSON body written as YAML.
 const JSON_DEPTH_MAX: usize = 16;
-/// Longest name that becomes a key of YAML, bytes: keys end at 1024 characters there, escapes included.
+/// Longest name used as a YAML key, bytes: keys are limited to 1024 characters, escapes included.
 const KEY_LEN_MAX: usize = 100;
 
 impl Drafter<'_> {
@@ -22,9 +22,9 @@ impl Drafter<'_> {
                     .header("content-length")
                     .is_some_and(|length| length != "0");
                 if sent {
-                    self.step.notes.push(
-                        "the recording does not hold the body of this request: add it".to_owned(),
-                    );
+                    self.step
+                        .notes
+                        .push("the recording lacks the body of this request: add it".to_owned());
                 }
             }
             return;
@@ -59,7 +59,7 @@ impl Drafter<'_> {
         for (name, value) in values {
             let value = YamlNode::text(value.as_text());
             match entries.iter_mut().find(|entry| entry.key == name) {
-                // Fields of one name become a list; their order among the others is the first one's.
+                // Fields of the same name become a list in the place of the first one.
                 Some(YamlEntry {
                     value: YamlNode::List(items),
                     ..
@@ -103,7 +103,7 @@ impl Drafter<'_> {
         };
         if field.value.is_empty() && !name.is_empty() {
             self.step.notes.push(format!(
-                "the recording does not hold the content of the file {name:?}: add it"
+                "the recording lacks the content of the file {name:?}: add it"
             ));
         }
         let mut entries = vec![
@@ -150,7 +150,7 @@ impl Drafter<'_> {
         Some(YamlEntry::new(key, YamlNode::Map(entries)))
     }
 
-    /// Whether a number of the body came from an answer: in YAML it would become a text.
+    /// Whether a number of the body came from a response: YAML would turn it into a text.
     fn has_numeric_hole(&mut self, json: &Json, name: &str) -> bool {
         match json {
             Json::Number(number) => self
@@ -184,7 +184,7 @@ impl Drafter<'_> {
         }
     }
 
-    /// JSON with holes as text.
+    /// JSON with placeholders as text.
     fn json_text(&mut self, json: &Json, name: &str, out: &mut String) {
         match json {
             Json::String(text) => match self.json_value(name, text) {
@@ -212,7 +212,7 @@ impl Drafter<'_> {
             Json::Object(members) => {
                 out.push('{');
                 for (index, (key, member)) in members.iter().enumerate() {
-                    // Braces side by side would open a hole.
+                    // Adjacent braces would open a placeholder.
                     out.push_str(if index > 0 { ", " } else { " " });
                     out.push_str(&heuristics::literal(&Json::from(key.as_str()).to_string()));
                     out.push_str(": ");
@@ -233,7 +233,7 @@ impl Drafter<'_> {
     }
 }
 
-/// Whether there are fields, and their names can be keys.
+/// Whether there are fields, and their names are valid keys.
 fn has_keys(fields: &[FormField]) -> bool {
     !fields.is_empty() && fields.iter().all(|field| field.name.len() <= KEY_LEN_MAX)
 }

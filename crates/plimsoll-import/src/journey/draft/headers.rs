@@ -1,4 +1,4 @@
-//! Headers worth repeating: what a program set, not what every browser sends.
+//! Headers set by scripts, without those that every browser sends.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::heuristics;
 use crate::recording::{RecordedExchange, media_type_of};
 use plimsoll_model::redact;
 
-/// Headers that a browser or the engine makes itself.
+/// Headers that a browser or the load engine sets itself.
 const NOISE: [&str; 40] = [
     "accept-encoding",
     "accept-language",
@@ -50,7 +50,7 @@ const NOISE: [&str; 40] = [
     "x-client-data",
     "x-request-id",
 ];
-/// Beginnings of further such names.
+/// Prefixes of further such names.
 const NOISE_STARTS: [&str; 6] = [
     "sec-",
     "x-datadog-",
@@ -78,7 +78,7 @@ impl Drafter<'_> {
             let name = name.to_ascii_lowercase();
             let is_wanted = match name.as_str() {
                 "content-type" => exchange.payload.is_some() && !has_own_type,
-                // Sites compare these with their own address before they take a form.
+                // Sites compare these with their own address before they accept a form.
                 "origin" | "referer" => is_unsafe,
                 "accept" => {
                     !(value.is_empty()
@@ -113,7 +113,7 @@ impl Drafter<'_> {
             what: "header",
             name,
         };
-        // `Bearer TOKEN` and its kind: the scheme stays, the rest is the value.
+        // `Bearer TOKEN` and similar: the scheme stays, the rest is the value.
         let (scheme, rest) = match value.split_once(' ') {
             Some((scheme, rest)) if name == "authorization" => (format!("{scheme} "), rest),
             _ => (String::new(), value),
@@ -122,7 +122,7 @@ impl Drafter<'_> {
             return self.value(site, value).as_text();
         }
         let found = self.finder.expression(self.at, "token", rest);
-        // A token against forged forms is no secret of a person's: without a source it is sent as recorded.
+        // A CSRF token is no personal secret: without a source it is sent as recorded.
         let is_forgery_token = name.contains("csrf") || name.contains("xsrf");
         let found = match found {
             Some(expression) => PlanValue::Expression(expression),
@@ -142,7 +142,7 @@ impl Drafter<'_> {
     }
 }
 
-/// Where a request came from; without query and login where these hold secrets.
+/// The referrer; without query and credentials where these contain secrets.
 fn referer(value: &str) -> Cow<'_, str> {
     if redact::url(value) == value {
         return Cow::Borrowed(value);

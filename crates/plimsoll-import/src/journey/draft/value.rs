@@ -1,11 +1,11 @@
-//! A value of a request: as recorded, or an expression that gives it anew.
+//! A value of a request: as recorded, or an expression.
 
 use percent_encoding::percent_decode_str;
 
 use super::{Drafter, ValueLocation};
 use crate::heuristics;
 
-/// A value as the plan says it.
+/// A value in the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::journey) enum PlanValue {
     Literal(String),
@@ -13,7 +13,7 @@ pub(in crate::journey) enum PlanValue {
 }
 
 impl PlanValue {
-    /// As a text of the plan.
+    /// As text in the plan.
     pub(super) fn as_text(&self) -> String {
         match self {
             Self::Literal(text) => heuristics::literal(text),
@@ -21,7 +21,7 @@ impl PlanValue {
         }
     }
 
-    /// In a URL, where `raw` stood for `decoded`.
+    /// In a URL, as a replacement for `raw`, whose decoded form is `decoded`.
     pub(super) fn in_url(&self, raw: &str, decoded: &str) -> String {
         match self {
             Self::Literal(_) => heuristics::literal(raw),
@@ -40,7 +40,7 @@ pub(super) fn form_decoded(text: &str) -> String {
 }
 
 impl Drafter<'_> {
-    /// How the plan says `value`: a capture, a secret of the environment, or as it is.
+    /// The plan's form of `value`: a capture, a secret of the environment, or the literal.
     pub(super) fn value(&mut self, site: ValueLocation<'_>, value: &str) -> PlanValue {
         if value.is_empty() {
             return PlanValue::Literal(String::new());
@@ -70,7 +70,7 @@ impl Drafter<'_> {
         {
             let (what, name) = (site.what, site.name);
             self.step.notes.push(format!(
-                "{what} {name:?} looks dynamic and no earlier answer holds it: sent as recorded; capture it, or make it with a function"
+                "{what} {name:?} looks dynamic and is in no earlier response: sent as recorded; capture it, or generate it with a function"
             ));
         }
         self.finder.note_typed(value);
@@ -80,7 +80,7 @@ impl Drafter<'_> {
     pub(super) fn note_secret(&mut self, site: ValueLocation<'_>, expression: &str) {
         let (what, name) = (site.what, site.name);
         self.step.notes.push(format!(
-            "{what} {name:?} is a secret and is not kept here: it comes from {expression}"
+            "{what} {name:?} is a secret and is not stored in the plan: it comes from {expression}"
         ));
     }
 }

@@ -4,12 +4,12 @@ use scraper::{ElementRef, Html, Selector};
 
 use super::{Extraction, ValueLocator};
 
-/// Most matches of a selector among which one is picked by number.
+/// Most matches of a selector with a number.
 const PICK_MAX: usize = 30;
-/// Most elements tried for one value.
+/// Most elements tried per value.
 const ELEMENTS_MAX: usize = 20;
 
-/// The best way to an attribute that is `value`.
+/// The best extractor for an attribute equal to `value`.
 pub(super) fn find(page: &Html, value: &str) -> Option<Extraction> {
     let mut holders: Vec<(ElementRef<'_>, &str)> = Vec::new();
     for node in page.root_element().descendants() {
@@ -43,11 +43,11 @@ pub(super) fn find(page: &Html, value: &str) -> Option<Extraction> {
             })
         })
     };
-    // A selector that means one thing is better than a number.
+    // A unique selector is better than a number.
     ranked(|pick| pick == 1).or_else(|| ranked(|pick| pick <= PICK_MAX))
 }
 
-/// Which match of the selector has the value, from 1. A match without the attribute counts in no engine.
+/// Number of the match with the value, from 1. A match without the attribute is not counted.
 fn position(page: &Html, selector: &str, attribute: &str, value: &str) -> Option<usize> {
     let selector = Selector::parse(selector).ok()?;
     let found = page
@@ -58,9 +58,9 @@ fn position(page: &Html, selector: &str, attribute: &str, value: &str) -> Option
     Some(found + 1)
 }
 
-/// Selectors that mean this element by what is likely to stay, the best first.
+/// Selectors for this element by its stable attributes, the best first.
 fn selectors(element: ElementRef<'_>, attribute: &str, value: &str) -> Vec<String> {
-    // Where links and scripts lead to is found by what stands around it in the text.
+    // Targets of links and scripts are found by the surrounding text.
     if matches!(
         attribute,
         "href" | "src" | "action" | "style" | "class" | "id" | "name"
@@ -94,7 +94,7 @@ fn selectors(element: ElementRef<'_>, attribute: &str, value: &str) -> Vec<Strin
     found
 }
 
-/// The form around a field, by its id or where it leads to.
+/// The form around a field, by its id or action.
 fn form_of(element: ElementRef<'_>, value: &str) -> Option<String> {
     let form = element
         .ancestors()
@@ -109,7 +109,7 @@ fn form_of(element: ElementRef<'_>, value: &str) -> Option<String> {
     })
 }
 
-/// Whether an attribute is likely to be the same next time.
+/// Whether an attribute is likely to be stable.
 fn is_steady(held: &str, value: &str) -> bool {
     !held.is_empty()
         && held.len() <= 100

@@ -1,4 +1,4 @@
-//! Values in JSON answers, by path (RFC 9535).
+//! Values in JSON responses, by path (RFC 9535).
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use serde_json_path::JsonPath;
 
 use super::{Extraction, ValueLocator};
 
-/// Most values of one answer that are looked at.
+/// Most values examined per response.
 const VALUES_MAX: usize = 200_000;
 
-/// The shortest path to a text or number that is `value`.
+/// The shortest path to a text or number equal to `value`.
 pub(super) fn find(json: &Value, value: &str) -> Option<Extraction> {
     let mut queue = VecDeque::from([("$".to_owned(), json)]);
     let mut visited = 0_usize;
@@ -34,7 +34,7 @@ pub(super) fn find(json: &Value, value: &str) -> Option<Extraction> {
                 );
             }
             Value::Object(members) => {
-                // A key that is the value of the day leads nowhere tomorrow.
+                // A variable key would not be found next time.
                 let steady = members
                     .iter()
                     .filter(|(key, _)| !crate::heuristics::is_id_segment(key));

@@ -1,16 +1,16 @@
-//! The last resort: what stands around a value in the text.
+//! The last resort: a regular expression from the text around a value.
 
 use regex::Regex;
 
 use super::{Extraction, ValueLocator};
 
-/// Lengths of the text before the value that are tried, bytes.
+/// Lengths of the preceding text that are tried, bytes.
 const BEFORE: [usize; 6] = [8, 12, 16, 24, 36, 56];
-/// Shortest text before the value that says anything, characters.
+/// Shortest preceding text that is specific enough, characters.
 const BEFORE_MIN: usize = 3;
-/// Most places of the value in one answer that are tried.
+/// Most occurrences of the value tried per response.
 const PLACES_MAX: usize = 8;
-/// Most matches of a pattern among which one is picked by number.
+/// Most matches of a pattern with a number.
 const PICK_MAX: usize = 50;
 
 /// A regular expression whose first group is `value`.
@@ -52,14 +52,14 @@ fn find_written(content: &str, value: &str, unescape: bool) -> Option<Extraction
     numbered
 }
 
-/// What stands before, the value as a group, and the mark behind it.
+/// The preceding text, the value as a group, and the character after it.
 fn pattern(content: &str, start: usize, end: usize, length: usize) -> Option<String> {
     let mut from = start.saturating_sub(length);
     while !content.is_char_boundary(from) {
         from += 1;
     }
     let line = content[from..start].rsplit(['\n', '\r']).next()?;
-    // What varies itself is no landmark: the text starts behind the last value of its kind.
+    // Variable text is no anchor: the preceding text starts after the last variable value.
     let landmark = match line
         .char_indices()
         .rev()
@@ -93,7 +93,7 @@ fn pattern(content: &str, start: usize, end: usize, length: usize) -> Option<Str
     Some(format!("{}{group}", regex::escape(landmark)))
 }
 
-/// Counts digits that stand side by side, from the end.
+/// Counts consecutive digits from the end.
 #[expect(clippy::unnecessary_wraps, reason = "`scan` ends on `None`")]
 fn digits_run(run: &mut usize, (at, c): (usize, char)) -> Option<(usize, usize)> {
     *run = if c.is_ascii_digit() { *run + 1 } else { 0 };

@@ -1,23 +1,23 @@
-//! Amazon `CloudFront` and other W3C extended logs: a line `#Fields:` names what the others hold.
+//! Amazon `CloudFront` and other W3C extended logs: a line `#Fields:` names the columns.
 
 use std::borrow::Cow;
 
 use super::moment;
 use crate::log::line::{self, LineError, LogEntry};
 
-/// Fields of standard logs of `CloudFront`, for a piece of a log without its head.
+/// Columns of standard logs of `CloudFront`, for a fragment without its header.
 const STANDARD: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status \
     cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header \
     cs-protocol cs-bytes time-taken";
 
-/// Positions of the fields that are used.
+/// Positions of the columns in use.
 #[derive(Debug, Default)]
 pub(crate) struct W3cFields {
     names: Vec<String>,
 }
 
 impl W3cFields {
-    /// Reads a line; `None` for one that names fields or is a comment.
+    /// Parses a line; `None` for a header or a comment.
     pub(crate) fn read<'a>(&mut self, text: &'a str) -> Result<Option<LogEntry<'a>>, LineError> {
         if let Some(head) = text.strip_prefix('#') {
             if let Some(names) = head.trim_start().strip_prefix("Fields:") {
@@ -86,12 +86,12 @@ impl W3cFields {
 fn moment_of<'a>(field: &impl Fn(&[&str]) -> Option<&'a str>) -> Result<i64, LineError> {
     if let (Some(day), Some(time)) = (field(&["date"]), field(&["time"])) {
         return moment::iso(&format!("{day}T{time}"))
-            .ok_or_else(|| LineError::invalid("the moment", day));
+            .ok_or_else(|| LineError::invalid("the timestamp", day));
     }
     let timestamp = field(&["timestamp", "timestamp(ms)"])
-        .ok_or(LineError::Missing("moment (date and time)"))?;
+        .ok_or(LineError::Missing("timestamp (date and time)"))?;
     let number: f64 = timestamp
         .parse()
-        .map_err(|_| LineError::invalid("the moment", timestamp))?;
-    moment::unix(number).ok_or_else(|| LineError::invalid("the moment", timestamp))
+        .map_err(|_| LineError::invalid("the timestamp", timestamp))?;
+    moment::unix(number).ok_or_else(|| LineError::invalid("the timestamp", timestamp))
 }

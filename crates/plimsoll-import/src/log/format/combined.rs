@@ -1,25 +1,25 @@
-//! nginx and Apache: `common`, `combined`, with the host in front or without, with more behind it or without.
+//! nginx and Apache: `common`, `combined`, with or without a leading host and further fields.
 
 use std::borrow::Cow;
 
 use super::moment;
 use crate::log::line::{self, LineError, LogEntry};
 
-/// Reads `ADDRESS - USER [MOMENT] "REQUEST" STATUS BYTES "REFERRER" "AGENT" …`, or the same behind `HOST:PORT `.
+/// Parses `ADDRESS - USER [MOMENT] "REQUEST" STATUS BYTES "REFERRER" "AGENT" …`, also with a leading `HOST:PORT `.
 pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     let (front, rest) = text
         .split_once('[')
-        .ok_or(LineError::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
     let (when, rest) = rest
         .split_once(']')
-        .ok_or(LineError::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
     let at_ms = moment::common(when)
         .or_else(|| moment::iso(when))
-        .ok_or_else(|| LineError::invalid("the moment", when))?;
+        .ok_or_else(|| LineError::invalid("the timestamp", when))?;
     let (host, address) = front_fields(front)?;
     let rest = rest.trim_start();
     let (request, rest) =
-        quoted(rest).ok_or(LineError::Missing("request in quotes behind the moment"))?;
+        quoted(rest).ok_or(LineError::Missing("request in quotes after the timestamp"))?;
     let (method, path, absolute) = line::request_line(request)?;
     let mut words = rest.trim_start().splitn(3, ' ');
     let status = line::status(words.next().unwrap_or_default())?;
@@ -39,12 +39,12 @@ pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     })
 }
 
-/// Host, if one stands in front, and address.
+/// Host, if it leads, and address.
 fn front_fields(front: &str) -> Result<(Option<&str>, &str), LineError> {
     let words: Vec<&str> = front.split_whitespace().take(5).collect();
     match words.as_slice() {
         [] => Err(LineError::Missing("address at the start")),
-        // The name of a user may hold spaces; the host and the address never do.
+        // A user name may contain spaces; the host and the address never do.
         [first, second, ..] if words.len() >= 4 && is_host(first) && is_address(second) => {
             let (host, port) = first.rsplit_once(':').unwrap_or((first, ""));
             let host = if port.is_empty() || port == "80" || port == "443" {
@@ -66,7 +66,7 @@ fn is_address(text: &str) -> bool {
     text.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// A text in quotes and what stands behind it; a backslash keeps a quote inside.
+/// A quoted text and the rest after it; a backslash escapes a quote.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut escaped = false;
@@ -81,7 +81,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The agent behind the referrer, and the rest.
+/// The agent after the referrer, and the rest.
 fn behind(text: &str) -> (&str, &str) {
     let Some((_, rest)) = quoted(text.trim_start()) else {
         return ("", text);
@@ -93,7 +93,7 @@ fn behind(text: &str) -> (&str, &str) {
     }
 }
 
-/// The time of the request, where a log has one behind the agent: seconds with a fraction (nginx), or whole
+/// The duration of the request, where it follows the agent: seconds with a fraction (nginx), or whole
 /// microseconds (Apache's `%D`).
 fn request_time(rest: &str) -> Option<f64> {
     for word in rest.split([' ', '\t', '"']) {

@@ -1,21 +1,21 @@
-//! `HAProxy`: `option httplog`, behind syslog's head or without it.
+//! `HAProxy`: `option httplog`, with or without a syslog header.
 
 use std::borrow::Cow;
 
 use super::moment;
 use crate::log::line::{self, LineError, LogEntry};
 
-/// Reads `… CLIENT:PORT [MOMENT] FRONTEND BACKEND/SERVER TQ/TW/TC/TR/TT STATUS BYTES … "REQUEST"`.
+/// Parses `… CLIENT:PORT [MOMENT] FRONTEND BACKEND/SERVER TQ/TW/TC/TR/TT STATUS BYTES … "REQUEST"`.
 pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     let (front, rest) = text
         .split_once(" [")
-        .ok_or(LineError::Missing("moment in brackets"))?;
-    // Syslog's own head may hold the process number in brackets: `haproxy[123]: `.
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
+    // The syslog header may have the process id in brackets: `haproxy[123]: `.
     let client = front.rsplit(' ').next().unwrap_or_default();
     let (when, rest) = rest
         .split_once(']')
-        .ok_or(LineError::Missing("moment in brackets"))?;
-    let at_ms = moment::common(when).ok_or_else(|| LineError::invalid("the moment", when))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
+    let at_ms = moment::common(when).ok_or_else(|| LineError::invalid("the timestamp", when))?;
     let (address, port) = client
         .rsplit_once(':')
         .ok_or(LineError::Missing("client with its port"))?;
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
         return Err(LineError::invalid("the timers", timers));
     }
     let status = words.next().unwrap_or_default();
-    // What never became a request has status -1.
+    // An invalid request has status -1.
     let status = if status == "-1" {
         0
     } else {

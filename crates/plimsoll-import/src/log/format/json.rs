@@ -1,4 +1,4 @@
-//! One JSON object a line, under the names that servers and their users give.
+//! One JSON object a line, with the field names of common servers.
 
 use std::borrow::Cow;
 
@@ -90,7 +90,7 @@ const MILLISECONDS: [&str; 5] = [
     "responseTime",
     "elapsed_ms",
 ];
-/// Objects in which fields may stand (Caddy, Elastic, Google): `request.uri`, `http.method`.
+/// Objects with nested fields (Caddy, Elastic, Google): `request.uri`, `http.method`.
 const WITHIN: [&str; 7] = [
     "request",
     "http",
@@ -108,10 +108,10 @@ pub(super) fn read(text: &str) -> Result<LogEntry<'static>, LineError> {
         return Err(LineError::Missing("JSON object"));
     }
     let when = field(&object, &MOMENT).ok_or(LineError::Missing(
-        "moment (`time`, `timestamp`, `@timestamp`, `ts`)",
+        "timestamp (`time`, `timestamp`, `@timestamp`, `ts`)",
     ))?;
     let at_ms =
-        moment_of(when).ok_or_else(|| LineError::invalid("the moment", &when.to_string()))?;
+        moment_of(when).ok_or_else(|| LineError::invalid("the timestamp", &when.to_string()))?;
     let request = field(&object, &["request", "request_line"]).and_then(Value::as_str);
     let (method, target) = match request {
         Some(request) => {
@@ -159,7 +159,7 @@ fn field<'a>(object: &'a Value, names: &[&str]) -> Option<&'a Value> {
     direct(object).or_else(|| WITHIN.iter().find_map(|key| direct(&object[*key])))
 }
 
-/// A text, or a number as text; the first of a list.
+/// A text, or a number as text; the first element of a list.
 fn text_of(object: &Value, names: &[&str]) -> Option<String> {
     let value = field(object, names)?;
     let value = value
@@ -173,7 +173,7 @@ fn text_of(object: &Value, names: &[&str]) -> Option<String> {
 }
 
 fn agent(object: &Value) -> String {
-    // Caddy keeps the headers of the request, each a list.
+    // Caddy logs the request headers, each as a list.
     let headers = &object["request"]["headers"];
     text_of(object, &AGENT)
         .or_else(|| text_of(headers, &AGENT))

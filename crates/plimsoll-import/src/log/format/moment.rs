@@ -1,4 +1,4 @@
-//! Moments as logs write them.
+//! Timestamps of logs.
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -7,7 +7,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// `22/Nov/2026:01:23:45 +0100`, with or without a fraction behind the seconds; without an offset it is UTC.
+/// `22/Nov/2026:01:23:45 +0100`, with or without fractional seconds; without an offset it is UTC.
 pub(super) fn common(text: &str) -> Option<i64> {
     let (moment, offset) = text.split_once(' ').unwrap_or((text, "+0000"));
     let mut fields = moment.splitn(3, '/');
@@ -51,9 +51,9 @@ pub(super) fn iso(text: &str) -> Option<i64> {
         .map(Timestamp::as_millisecond)
 }
 
-/// Unix time in seconds, milliseconds, microseconds or nanoseconds, told apart by its size.
+/// Unix time in seconds, milliseconds, microseconds or nanoseconds, by its magnitude.
 pub(super) fn unix(number: f64) -> Option<i64> {
-    // 2001 to 2286 in each unit; what lies outside is no moment of a log.
+    // 2001 to 2286 in each unit; other values are no log timestamps.
     let per_ms = [1e-3, 1.0, 1e3, 1e6]
         .into_iter()
         .find(|per_ms| (1e12..1e13).contains(&(number / per_ms)))?;

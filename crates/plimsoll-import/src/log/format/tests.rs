@@ -56,10 +56,10 @@ fn nginx_and_apache() {
 #[test]
 fn lines_that_are_none() {
     for (text, expected) in [
-        ("", "fault: no moment in brackets"),
+        ("", "fault: timestamp in brackets is missing"),
         (
             "1.2.3.4 - - [yesterday] \"GET / HTTP/1.1\" 200 1",
-            "fault: the moment `yesterday` is not valid",
+            "fault: the timestamp `yesterday` is not valid",
         ),
         (
             "1.2.3.4 - - [22/Nov/2026:01:43:45 +0000] \"\\x16\\x03\" 400 1",
@@ -71,7 +71,7 @@ fn lines_that_are_none() {
         ),
         (
             "1.2.3.4 - - [22/Foo/2026:01:43:45 +0000] \"GET / HTTP/1.1\" 200 1",
-            "fault: the moment `22/Foo/2026:01:43:45 +0000` is not valid",
+            "fault: the timestamp `22/Foo/2026:01:43:45 +0000` is not valid",
         ),
     ] {
         assert_eq!(check(LogFileFormat::Nginx, text), expected);
@@ -131,6 +131,6 @@ fn json() {
             "{line}"
         );
     }
-    assert!(check(LogFileFormat::Json, "{}").starts_with("fault: no moment"));
+    assert!(check(LogFileFormat::Json, "{}").starts_with("fault: timestamp"));
     assert!(check(LogFileFormat::Json, "{\"a\":").starts_with("fault: the JSON"));
 }

@@ -76,11 +76,11 @@ fn nonsense_says_what_is_wrong_and_whose_it_is() {
         (r#"{"end":"ok"}"#, "missing field `user`"),
         (
             r#"{"user":7}"#,
-            "one of request, think_ms and end is needed",
+            "one of `request`, `think_ms` and `end` is required",
         ),
         (
             r#"{"user":7,"end":"ok","think_ms":1}"#,
-            "`end` stands alone",
+            "`end` excludes all other fields",
         ),
         (
             r#"{"user":7,"end":"done"}"#,
@@ -93,11 +93,11 @@ fn nonsense_says_what_is_wrong_and_whose_it_is() {
         (r#"{"user":7,"request":{"pth":"/"}}"#, "unknown field `pth`"),
         (
             r#"{"user":7,"request":{"path":"/","headers":{"a b":"c"}}}"#,
-            "\"a b\" is no name of a header",
+            "invalid header name \"a b\"",
         ),
         (
             r#"{"user":7,"request":{"path":"/","body":"a","json":1}}"#,
-            "one of body, form and json at most",
+            "at most one of `body`, `form` and `json` is allowed",
         ),
         (
             r#"{"user":7,"request":{"path":"/","follow":99}}"#,
@@ -113,7 +113,7 @@ fn nonsense_says_what_is_wrong_and_whose_it_is() {
         ),
         (
             r#"{"user":7,"end":"ok","reason":"x"}"#,
-            "`reason` stands beside",
+            "`reason` is allowed only",
         ),
     ] {
         let error = read_error(line);

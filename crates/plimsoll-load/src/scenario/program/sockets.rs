@@ -1,4 +1,4 @@
-//! WebSockets of a program: what is opened, said and listened to.
+//! WebSockets of a program: what is opened, sent and subscribed to.
 
 use std::time::Duration;
 
@@ -24,36 +24,36 @@ pub(crate) struct CompiledSocket {
     /// The request of its handshake.
     pub(crate) request: u32,
     pub(crate) protocols: String,
-    /// Compression that is offered.
+    /// The compression offered.
     pub(crate) offer: Option<Offer>,
     pub(crate) reconnect: Option<Reconnect>,
     pub(crate) first: Option<MessageTemplate>,
     pub(crate) ready: Option<Expectations>,
     pub(crate) replies: Vec<AutoReply>,
-    /// How often something is sent to stay, ns, and what.
+    /// Interval of keep-alive messages, ns, and their text.
     pub(crate) beat: Option<(u64, Box<[u8]>)>,
     pub(crate) layout: Layout,
     pub(crate) unsolicited: UnsolicitedMessages,
-    /// It is a stream of events.
+    /// Whether it is an event stream.
     pub(crate) is_stream: bool,
 }
 
-/// A text that is answered at once.
+/// A message that is replied to at once.
 #[derive(Clone, Debug)]
 pub(crate) struct AutoReply {
     pub(crate) to: Box<[u8]>,
     pub(crate) with: Box<[u8]>,
 }
 
-/// What becomes of messages that nobody asked for and that no subscription marks.
+/// Handling of unsolicited messages that match no subscription.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum UnsolicitedMessages {
-    /// They are broadcasts of the URL.
+    /// Broadcasts of the URL's channel.
     #[default]
     Broadcasts,
-    /// They are kept for an `await` that stands alone.
+    /// Stored for an `await` without `send`.
     Queued,
-    /// They are counted and let go.
+    /// Counted and dropped.
     Nothing,
 }
 
@@ -89,32 +89,32 @@ impl MessageTemplate {
     }
 }
 
-/// What is sent, and the request that stands for what is awaited.
+/// The message to send, and the request under which the awaited message is counted.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageExchange {
     pub(crate) message: Option<MessageTemplate>,
     pub(crate) awaited: Option<u32>,
 }
 
-/// What marks a broadcast, and of which channel.
+/// The marks of a broadcast and its channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscription {
     pub(crate) channel: Option<CompiledText>,
     pub(crate) marks: Marks,
     pub(crate) conditions: Expectations,
-    /// What asks for it, said again after a reconnect.
+    /// The subscription message, repeated after a reconnect.
     pub(crate) exchange: Option<u32>,
 }
 
 impl Subscription {
-    /// Whether a broadcast can be told from other messages.
+    /// Whether broadcasts can be distinguished from other messages.
     pub(crate) fn is_marked(&self) -> bool {
         !self.marks.is_empty() || !self.conditions.is_empty()
     }
 }
 
 impl Program {
-    /// Feeds whose columns an operation on a WebSocket names.
+    /// Feeds whose columns an operation on a WebSocket uses.
     pub(super) fn feeds_of_socket(&self, op: &Op, named: &mut Vec<u32>) {
         let template = match op {
             Op::Open(socket) => self.sockets[*socket as usize].first.as_ref(),
@@ -184,7 +184,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `None` where nothing is to be done.
+    /// `None` without a condition.
     pub(super) fn exchange(
         &mut self,
         step: &SendStep,
@@ -212,7 +212,7 @@ impl Builder<'_> {
         once: bool,
     ) -> Result<u32, LoadError> {
         let request = self.request(step, journey, once)?;
-        // The message is needed for what is captured and for what a failure tells.
+        // The message is needed for captures and for failure reports.
         self.program.requests[request as usize].wants_body = true;
         Ok(request)
     }

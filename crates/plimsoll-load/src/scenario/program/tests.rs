@@ -76,14 +76,14 @@ fn tree() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What a user does that can be seen.
+/// A user's observable action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum UserAction {
     Requested(u32),
     Thought(u64),
 }
 
-/// Follows the tree.
+/// Interprets the tree.
 struct Interpreter {
     random: Xoshiro256PlusPlus,
     slot: bool,

@@ -34,7 +34,7 @@ fn people(phases: Vec<UserPhase>, weights: &[f64], index: u32, loops: u32) -> Pe
     People::new(&load, &scenario(weights), Seed(1), 0, index, loops).unwrap()
 }
 
-/// All who come, with the moments at which they do.
+/// All arrivals, with their moments.
 fn all(people: &mut People) -> Vec<(u64, Newcomer)> {
     let mut came = Vec::new();
     while people.next_comes() < people.end_ns {

@@ -1,4 +1,4 @@
-//! Streams and connections that end before their time.
+//! Streams and connections that end early.
 
 use plimsoll_model::outcome::Outcome;
 
@@ -82,7 +82,7 @@ fn a_kept_connection_that_ends_costs_an_idempotent_request_a_second_sending() {
     plan.request.paths.push("/gone".to_owned());
     plan.transport.connections_max = 1;
     let total = run(plan, even(50.0, ms(200)));
-    // Every second one finds a connection that was used before; its second sending ends it for good.
+    // Every second one uses an existing connection; its second attempt ends it for good.
     assert_eq!(total.outcomes.get(Outcome::Ok), 5, "{:?}", total.outcomes);
     assert_eq!(total.outcomes.get(Outcome::Reset), 5);
     assert_eq!(total.retries, 5);

@@ -1,4 +1,4 @@
-//! What the target says byte for byte.
+//! The target's output, byte for byte.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -40,7 +40,7 @@ fn write(stream: &mut TcpStream, kind: u8, flags: u8, id: u32, payload: &[u8]) -
     stream.write_all(&frame)
 }
 
-/// Accepts a connection, reads the preface, and says what it allows.
+/// Accepts a connection, reads the preface, and sends its settings.
 fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let (mut stream, _) = listener.accept()?;
     let mut preface = [0; PREFACE.len()];
@@ -50,7 +50,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads up to the next request: its stream's number.
+/// Reads up to the next request; returns its stream id.
 fn next_request(stream: &mut TcpStream) -> io::Result<u32> {
     loop {
         let mut head = [0; 9];
@@ -85,7 +85,7 @@ fn what_stands_above_the_last_stream_is_sent_on_a_new_connection() {
         let mut second = accept(listener)?;
         let id = next_request(&mut second)?;
         write(&mut second, HEADERS, WHOLE, id, OK)?;
-        // What was begun is answered, however late.
+        // Open streams get their response, however late.
         write(&mut first, HEADERS, WHOLE, 1, OK)
     });
     let total = run(plan, even(20.0, ms(100)));
@@ -101,7 +101,7 @@ fn a_target_that_speaks_http1_breaks_the_protocol() {
     let server = spawn(listener, |listener| {
         let (mut stream, _) = listener.accept()?;
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")?;
-        // Until it is left; how is not our concern.
+        // Until the client closes, in whatever way.
         let _ = stream.read_to_end(&mut Vec::new());
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! Users of journeys over HTTP/2: one connection each, with all that a page needs on it.
+//! Users of journeys over HTTP/2: one connection each, with all resources of a page on it.
 
 use plimsoll_model::journey::{Expectation, Resources, Step, TextMatch, TextPiece};
 use plimsoll_model::outcome::Outcome;

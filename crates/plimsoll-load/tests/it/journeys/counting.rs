@@ -1,4 +1,4 @@
-//! Ways through the program, groups, and what is counted where.
+//! Control flow of the program, groups, and where results are counted.
 
 use plimsoll_model::journey::{
     Choice, Condition, Operator, RepeatRange, Step, TextPiece, TextTemplate,

@@ -1,4 +1,4 @@
-//! Rows of data, and what is drawn.
+//! Data rows, and random choices.
 
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
@@ -66,7 +66,7 @@ fn each_iteration_may_have_a_row_of_its_own() {
     );
     let total = written.run(site.address(), iterations(1.0, 4));
     assert_all(&total, Outcome::Ok);
-    // A fragment is never sent; the rest is made fit for its line.
+    // A fragment is never sent; the rest is encoded for the request line.
     assert_eq!(requested_rows(&site), ["a%20b", "a%20b", "c&d", "e"]);
 }
 
@@ -93,7 +93,7 @@ fn the_run_ends_when_rows_must_suffice_and_do_not() {
     assert_eq!(total.iterations, 3);
     let error = running.plan_error().unwrap();
     assert!(
-        error.starts_with("the 3 rows of the data people have run out"),
+        error.starts_with("all 3 rows of the data people are used"),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! How runs of users end, and what cannot be begun.
+//! Ends of runs with users, and rejected plans.
 
 use std::time::Duration;
 
@@ -125,19 +125,19 @@ fn what_cannot_be_carried_out_is_said_before_the_start() {
     check(
         get_scenario("http://other.example/x"),
         load(),
-        "cannot carry out the step GET: http://other.example/x lies on no origin of the plan; name it among the targets",
+        "cannot run the step GET: http://other.example/x is not on an origin of the plan; add the origin to the targets",
     );
     check(
         get_scenario("/"),
         even(1.0, ms(1)),
-        "load is of requests with journeys, must be users or sessions",
+        "load is requests in a plan with journeys, must be users or sessions",
     );
     let mut weightless = get_scenario("/");
     weightless.scenario.journeys[0].weight = 0.0;
     check(
         weightless,
         load(),
-        "weights of the journeys is none above 0 or one below, must be numbers from 0, one of them above 0",
+        "weights of the journeys is all 0, or negative, must be numbers from 0, at least one above 0",
     );
 }
 

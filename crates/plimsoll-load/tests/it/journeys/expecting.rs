@@ -1,4 +1,4 @@
-//! Expectations, captures and what their failures mean.
+//! Expectations, captures and their failures.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_capture_that_finds_nothing_ends_the_iteration_unless_it_has_a_default() {
             assert_eq!(total.offered, 3);
             assert_eq!(
                 total.failures[0].reason,
-                "/nothing like this/ finds nothing to capture"
+                "/nothing like this/ matches nothing to capture"
             );
         }
     }

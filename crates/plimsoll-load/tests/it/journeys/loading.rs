@@ -24,14 +24,14 @@ fn a_page_is_done_when_all_it_needs_is() {
     let steps = vec![Step::Page { page, resources }, request_step(after)];
     written.journey(Vec::new(), steps).connections = 6;
     let total = written.run(site.address(), iterations(1.0, 5));
-    // The page, one listed and four found resources (one of them missing), and what comes after.
+    // The page, one listed and four found resources (one of them missing), and the step after it.
     assert_eq!(total.offered, 5 * 7);
     assert_eq!(ends(&total, 0), (5, 5));
     assert_eq!(ends(&total, 1), (5, 5));
     assert_eq!(ends(&total, found), (15, 20));
     assert_eq!(step(&total, found).outcomes.get(Outcome::WrongStatus), 5);
     assert_eq!((ends(&total, 3), total.iterations), ((5, 5), 5));
-    // Those on another host are left alone.
+    // Resources on another host are ignored.
     assert_eq!(site.count("GET /d.png"), 0);
     let fastest = step(&total, 0).response.quantile(0.0).unwrap();
     assert!(

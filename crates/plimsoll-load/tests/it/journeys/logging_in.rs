@@ -1,4 +1,4 @@
-//! The way of most journeys: log in once, then forms with tokens.
+//! The usual journey: log in once, then forms with tokens.
 
 use plimsoll_model::journey::{Expectation, TextMatch, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
@@ -9,7 +9,7 @@ use super::scenario_builder::{
 };
 use crate::trial::assert_all;
 
-/// Somebody who logs in with a password, and saves something again and again. Ids: 0 form, 1 login, 2 home, 3 form,
+/// A user who logs in with a password, and saves something repeatedly. Ids: 0 form, 1 login, 2 home, 3 form,
 /// 4 save.
 pub(crate) fn tutor(password: &str) -> ScenarioBuilder {
     let mut written = ScenarioBuilder::default();
@@ -74,7 +74,7 @@ fn each_user_logs_in_once_and_keeps_its_cookies_and_tokens() {
         (site.count("POST /login"), site.count("POST /save")),
         (5, 60)
     );
-    // What is done once is sent and received, and counts nowhere else.
+    // Steps of `once` are sent and received, and counted nowhere else.
     assert_eq!((total.sent, total.status[&200]), (190, 180));
     assert_eq!((total.connections_opened, site.accepted()), (5, 5));
     assert!(total.failures.is_empty(), "{:?}", total.failures);

@@ -1,4 +1,4 @@
-//! Journeys as the tests write them.
+//! A builder of journeys for the tests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use plimsoll_model::window::{StepWindow, Window};
 
 use crate::trial::{plan, total};
 
-/// A scenario that grows by its steps.
+/// A scenario, built step by step.
 #[derive(Default)]
 pub(crate) struct ScenarioBuilder {
     pub(crate) scenario: Scenario,
@@ -23,7 +23,7 @@ pub(crate) struct ScenarioBuilder {
 }
 
 impl ScenarioBuilder {
-    /// A request that is counted under its own id.
+    /// A request counted under its own id.
     pub(crate) fn request(&mut self, method: &str, url: impl Into<TestUrl>) -> RequestStep {
         let TestUrl(url) = url.into();
         RequestStep {
@@ -61,7 +61,7 @@ impl ScenarioBuilder {
         StepId::try_from(self.scenario.steps.len() - 1).unwrap()
     }
 
-    /// A value that users hold.
+    /// A captured value.
     pub(crate) fn slot(&mut self, name: &str) -> u32 {
         self.scenario.slots.push(name.to_owned());
         u32::try_from(self.scenario.slots.len() - 1).unwrap()
@@ -112,7 +112,7 @@ impl ScenarioBuilder {
     }
 }
 
-/// A URL as a test writes it.
+/// A URL as written in a test.
 pub(crate) struct TestUrl(TextTemplate);
 
 impl From<&str> for TestUrl {
@@ -127,7 +127,7 @@ impl From<TextTemplate> for TestUrl {
     }
 }
 
-/// All windows together; what must hold for every run of users holds for them.
+/// All windows merged; asserts the invariants of every run with users.
 pub(crate) fn finish(running: &mut RunningLoad) -> Window {
     let windows = crate::trial::windows(running);
     let total = total(&windows);
@@ -139,7 +139,7 @@ pub(crate) fn finish(running: &mut RunningLoad) -> Window {
     total
 }
 
-/// The windows that are left of a run whose first have been taken.
+/// The remaining windows of a run whose first have been taken.
 pub(crate) fn finish_rest(running: &mut RunningLoad) -> Window {
     let windows: Vec<Window> = std::iter::from_fn(|| running.next_window()).collect();
     total(&windows)
@@ -157,7 +157,7 @@ pub(crate) fn users(count: f64, lasting: Duration) -> Load {
     }
 }
 
-/// So many iterations of so many users, and a long time for them.
+/// Iterations per user, and enough time for them.
 pub(crate) fn iterations(users: f64, iterations: u64) -> Load {
     Load::Users {
         phases: vec![UserPhase {

@@ -1,4 +1,4 @@
-//! Users whose steps a process says: what it may say, and what becomes of one that fails.
+//! Users driven by an external script: its messages, and its failures.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use plimsoll_testkit::origin::site::{self, TestSite};
 use super::scenario_builder::{ScenarioBuilder, finish, iterations, request_step, users};
 use crate::trial::{assert_all, ms, plan};
 
-/// What every script begins with: events read, lines written.
+/// The prologue of every script: events read, lines written.
 const PREAMBLE: &str = "\
 import json, sys, time
 def say(user, **rest):
@@ -26,7 +26,7 @@ def events():
 fn script_scenario(script: &str) -> ScenarioBuilder {
     let mut written = ScenarioBuilder::default();
     written.journey(Vec::new(), Vec::new()).process = Some(process(script));
-    // A process finds nothing of the environment but what it is given; tests give it where programs are.
+    // A process inherits no environment except the given variables; tests give it the path of programs.
     written.inputs.environment = environment();
     written
 }
@@ -173,7 +173,7 @@ for user, event, it in events():
     assert_eq!(total.outcomes.get(Outcome::Dropped), 2);
     assert_eq!(total.outcomes.get(Outcome::Expectation), 2);
     let mut reasons = total.failures.iter().map(|failure| &failure.reason);
-    assert!(reasons.any(|reason| reason.contains("no origin of the plan")));
+    assert!(reasons.any(|reason| reason.contains("not on an origin of the plan")));
 }
 
 #[test]
@@ -188,7 +188,7 @@ for user, event, it in events():
     let total = run(&site, script, iterations(1.0, 3));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.iterations, 3);
-    // Response time counts from the end of the pause, so the process's own half second is nowhere in it.
+    // Response time counts from the end of the pause, so it excludes the script's own half second.
     assert!(total.response.max().unwrap() < 500_000, "{total:?}");
     assert!(total.processes[&0].wait.max().unwrap() >= 500_000);
 }
@@ -230,7 +230,7 @@ for user, event, it in events():
     assert_eq!(total.processes[&0].errors, 1);
 }
 
-/// A process that fails beside a journey of steps, which goes on.
+/// A script that fails beside a journey of steps, which continues.
 #[track_caller]
 fn lost(script: &str, words: &[&str]) {
     let site = site::start().unwrap();
@@ -294,7 +294,10 @@ fn a_process_that_speaks_for_others_ends() {
 for user, event, it in events():
     say(99, end='ok')
 ";
-    lost(script, &["it speaks for user 99, who is none of its users"]);
+    lost(
+        script,
+        &["message for user 99, which is not one of its users"],
+    );
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn a_process_that_says_nothing_loses_its_users_in_time() {
     assert_eq!(total.outcomes.get(Outcome::Dropped), 3);
     let reason = &total.failures[0].reason;
     assert!(
-        reason.contains("did not say within 0.2 s what user"),
+        reason.contains("did not reply within 0.2 s for user"),
         "{reason}"
     );
     assert_eq!(total.load_errors, Vec::<String>::new());

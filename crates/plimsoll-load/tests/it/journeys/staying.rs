@@ -1,4 +1,4 @@
-//! Users who stay from load to load.
+//! Session carry-over between loads.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use super::scenario_builder::{
 };
 use crate::trial::{assert_all, ms, plan};
 
-/// Loads one after the other, of users who stay.
+/// Consecutive loads with session carry-over.
 struct Loads {
     plan: Plan,
     scenario: Scenario,
@@ -42,7 +42,7 @@ impl Loads {
         }
     }
 
-    /// A load of so many users, of whom the new ones come within 100 ms.
+    /// A load of this many users, where new ones arrive within 100 ms.
     fn run(&mut self, count: f64) -> Window {
         let plan = Plan {
             scenario: Some(self.scenario.clone()),
@@ -69,7 +69,7 @@ impl Loads {
     }
 }
 
-/// Whether this machine had no time for a load of a second, and says so: what did not happen then tells nothing.
+/// Whether this machine was too busy for a load of a second, with a message: the result is then inconclusive.
 fn is_disturbed(total: &Window) -> bool {
     let late_us = total.lag.max().unwrap_or(u64::MAX);
     if late_us > 500_000 {
@@ -91,7 +91,7 @@ fn who_stays_does_not_log_in_again() {
     for cores in [1, 3] {
         let site = site::start().unwrap();
         let mut loads = Loads::new(site.address(), cores, patient());
-        // Each iteration counts what its session has saved: a session or an iteration of somebody else would be seen.
+        // Each iteration counts the saves of its session: a mixed-up session or iteration would show.
         for (count, new) in [(6.0, 6), (9.0, 3), (4.0, 0), (9.0, 0)] {
             let before = site.count("POST /login");
             let total = loads.run(count);
@@ -123,7 +123,7 @@ fn who_has_lost_the_session_logs_in_again() {
         return;
     }
     assert_eq!(first.count("POST /login"), 4);
-    // A server that knows nobody sends all to the login.
+    // A server without sessions redirects all users to the login.
     let second = site::start().unwrap();
     loads.plan.target = plan(second.address()).target;
     let total = loads.run(4.0);

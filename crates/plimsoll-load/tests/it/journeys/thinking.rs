@@ -1,4 +1,4 @@
-//! Time: thinking, being due, coming and leaving.
+//! Time: think times, due times, arrivals and departures.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ fn users_ask_when_they_have_thought() {
     let site = site::start().unwrap();
     let total = browsing(ms(250)).run(site.address(), users(10.0, ms(2000)));
     assert_all(&total, Outcome::Ok);
-    // Ten users, each once per think time plus answer: at most 80, and half of that where answers take as long.
+    // Ten users, each once per think time plus response: at most 80, and half of that where responses take as long.
     assert!((40..=80).contains(&total.offered), "{}", total.offered);
-    // All requests but those of newcomers follow a pause, and newcomers come by the clock, too.
+    // All requests except first ones follow a pause, and new users arrive by the clock, too.
     assert_eq!(total.lag.count(), total.offered);
 }
 

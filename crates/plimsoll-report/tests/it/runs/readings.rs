@@ -1,4 +1,4 @@
-//! What probes would have read beside a window.
+//! Probe samples beside a window.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind};
@@ -7,7 +7,7 @@ use plimsoll_model::window::Window;
 /// CPU, memory and run queue of a machine whose server can do `capacity` requests a second.
 pub(super) fn readings(window: &Window, second: u32, capacity: f64) -> Readings {
     let load = (window.completed() as f64 / capacity).min(1.0);
-    // A little unrest, the same in every run.
+    // A little noise, the same in every run.
     let unrest = f64::from(second * 7919 % 13) / 1300.0;
     let used = &[("system.memory.state", "used")][..];
     let target = &[("process", metric::TARGET)][..];

@@ -1,4 +1,4 @@
-//! Searches for the load line of a server that answers 800/s.
+//! Searches for the load line of a server with a capacity of 800/s.
 
 use plimsoll_analysis::summary::quantile_with_failures;
 use plimsoll_model::finding::{Certainty, Evidence, Finding, Tier};
@@ -17,7 +17,7 @@ use super::{ending, header_only};
 
 const CAPACITY: f64 = 800.0;
 
-/// What a search asks for, in its order; p95 < 50 ms holds up to 800 − ln 20 / 0.05 = 740/s.
+/// The trials of a search, in order; p95 < 50 ms holds up to 800 − ln 20 / 0.05 = 740/s.
 const STEPS: [(TrialKind, f64); 26] = [
     (TrialKind::Single, 0.0),
     (TrialKind::Noise, 50.0),
@@ -79,7 +79,7 @@ fn trials(steps: &[(TrialKind, f64)]) -> Run {
             run.windows.push(window);
             second += 1;
         }
-        // A pause: the probes go on, no window is closed.
+        // A pause: the probes continue, no window is closed.
         second += 2;
         let trial = evaluate_trial(&run, index, spec, start);
         run.trials.push(trial);
@@ -87,7 +87,7 @@ fn trials(steps: &[(TrialKind, f64)]) -> Run {
     run
 }
 
-/// Judges as the objective says; the sixth refinement was void, as happens on a shared machine.
+/// Judges by the objective; the sixth refinement was void, as happens on a shared machine.
 fn evaluate_trial(run: &Run, index: u32, spec: TrialSpec, start: u32) -> Trial {
     let interval = (start + 3, start + 11);
     let windows = run.windows_between(interval.0, interval.1);

@@ -24,7 +24,7 @@ impl QueueServer {
         }
     }
 
-    /// Forgets its queue, as after a pause.
+    /// Clears its queue, as after a pause.
     pub(super) fn rest(&mut self) {
         self.backlog = 0.0;
     }

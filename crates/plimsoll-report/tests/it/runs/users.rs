@@ -144,7 +144,7 @@ fn scenario() -> Scenario {
     }
 }
 
-/// A run of a minute: five hundred users come within twenty seconds and stay for forty.
+/// A run of a minute: five hundred users arrive within twenty seconds and stay for forty.
 pub(crate) fn users() -> Run {
     let mut run = header_only("run");
     let plan = &mut run.header.plan;
@@ -171,7 +171,7 @@ pub(crate) fn users() -> Run {
     run
 }
 
-/// The same, with a save that is slow and often answered by the login page.
+/// The same, with a save that is slow and often redirected to the login page.
 pub(crate) fn users_missed() -> Run {
     let mut run = users();
     for window in &mut run.windows {

@@ -32,7 +32,7 @@ impl FaultSession {
         let Self { socket, id, shared } = self;
         // A unix socket has no such delay.
         let _ = socket.set_tcp_nodelay(true);
-        // The peer's end of the connection is data to the test, not a failure of the origin.
+        // The peer's end of the connection is data for the test, not a failure of the origin.
         let _ = match &shared.identity {
             Some(identity) => identity
                 .accept(socket)
@@ -45,7 +45,7 @@ impl FaultSession {
     }
 }
 
-/// Closes with a reset instead of a farewell once a request has been read.
+/// Resets the connection once a request has been read.
 fn reset(socket: &Socket, shared: &FaultOriginState) -> io::Result<()> {
     read_request(&mut &*socket, &mut Vec::new(), shared)?;
     socket.set_linger(Some(Duration::ZERO))
@@ -67,7 +67,7 @@ fn serve(stream: &mut (impl Read + Write), shared: &FaultOriginState) -> io::Res
 struct FaultRequest {
     keep_alive: bool,
     path: String,
-    /// Its place among all requests to this origin, from 0.
+    /// Its number among all requests to this origin, from 0.
     seq: u64,
 }
 

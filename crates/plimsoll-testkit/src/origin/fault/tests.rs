@@ -17,7 +17,7 @@ fn exchange(handle: &FaultOrigin, request: &[u8]) -> io::Result<String> {
     Ok(bytes.iter().map(|byte| char::from(*byte)).collect())
 }
 
-/// The answer to one request after which the client wants the connection closed.
+/// The response to one request with `Connection: close`.
 #[track_caller]
 fn check(fault: &OriginFault, expected_head: &str, expected_body: impl Fn(&str) -> bool) {
     let handle = start(fault.clone()).unwrap();
@@ -179,7 +179,7 @@ fn serves_over_a_unix_socket() {
     assert!(bytes.starts_with("HTTP/1.1 404"), "{bytes}");
 }
 
-/// A client that trusts the certificate gets the answer; one that asks for another name does not.
+/// A client that trusts the certificate gets the response; one that requests another name does not.
 #[test]
 fn tls_with_a_certificate_for_its_name() {
     let handle = start(OriginFault::Tls(vec!["localhost".to_owned()])).unwrap();

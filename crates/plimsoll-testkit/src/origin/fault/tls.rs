@@ -1,4 +1,4 @@
-//! A self-signed identity, and the server's side of TLS over a blocking socket.
+//! A self-signed certificate, and the server side of TLS over a blocking socket.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use socket2::Socket;
 
-/// A certificate that vouches for itself.
+/// A self-signed certificate.
 pub(in crate::origin) struct Identity {
     pub(in crate::origin) pem: String,
     config: Arc<ServerConfig>,
@@ -18,7 +18,7 @@ impl Identity {
         Self::for_protocols(names, &[])
     }
 
-    /// Within TLS one of these protocols is chosen.
+    /// One of these ALPN protocols is chosen.
     pub(in crate::origin) fn for_protocols(
         names: &[String],
         protocols: &[&[u8]],

@@ -1,4 +1,4 @@
-//! The loop of a known-law origin: accepts, reads, lets the law decide, replies at the moment of departure.
+//! The loop of a known-law origin: accepts, reads, asks the law for the departure, replies at that moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +18,7 @@ use super::{KnownLawPlan, KnownLawState, Stall};
 use crate::origin::clock::{Nanos, OriginClock};
 use crate::origin::request::{Front, REQUEST_SIZE_MAX, front, reason};
 
-/// Epoll's word for the listener and for the wake-up descriptor; connections come after them.
+/// Event data of the listener and of the waker; connections come after them.
 const LISTENER: u64 = 0;
 const WAKE: u64 = 1;
 const FIRST_CONNECTION: u64 = 2;
@@ -26,7 +26,7 @@ const FIRST_CONNECTION: u64 = 2;
 /// Events taken from the kernel at once.
 const EVENT_COUNT_MAX: usize = 512;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LawConnectionState {
     /// No request is complete.
@@ -39,7 +39,7 @@ enum LawConnectionState {
 
 struct LawConnection {
     socket: Socket,
-    /// Tells this connection from an earlier one in the same slot.
+    /// Distinguishes this connection from an earlier one in the same slot.
     id: u64,
     /// Bytes read that do not form a request yet, or a pipelined one.
     unread: Vec<u8>,
@@ -48,7 +48,7 @@ struct LawConnection {
     keep_alive: bool,
 }
 
-/// A request under way: when it departs, and to whom. Ordered by departure, then by arrival.
+/// A request in the law: its departure, and its connection. Ordered by departure, then by arrival.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Departure {
     at: Nanos,
@@ -64,12 +64,12 @@ pub(super) struct Engine {
     wake: Arc<OwnedFd>,
     epoll: OwnedFd,
     listener: Socket,
-    /// False while descriptors have run out: the listener is deaf until a connection closes.
+    /// False without free descriptors: the listener is paused until a connection closes.
     listening: bool,
     connections: Slab<LawConnection>,
     departures: BinaryHeap<Reverse<Departure>>,
     stalls: Vec<Stall>,
-    /// Head and body of every answer.
+    /// Head and body of every response.
     reply: Vec<u8>,
     head_size: usize,
     scratch: Vec<u8>,
@@ -161,7 +161,7 @@ impl Engine {
 
     fn take_stalls(&mut self) {
         let mut count = [0; 8];
-        // Nothing to read means that another wake-up has been seen already.
+        // An empty read means that another wake-up was handled already.
         let _ = rustix::io::read(&*self.wake, &mut count);
         let mut asked = self
             .shared
@@ -200,7 +200,7 @@ impl Engine {
             let late = now - departure.at;
             self.shared.late_max.fetch_max(late, Ordering::Relaxed);
             self.shared.late_total.fetch_add(late, Ordering::Relaxed);
-            // Counted before the reply leaves: who has read a reply must find it counted.
+            // Counted before the reply leaves: a client that has read a reply must find it counted.
             self.shared.served.fetch_add(1, Ordering::Release);
             let waits = |connection: &LawConnection| {
                 connection.id == departure.connection
@@ -218,7 +218,7 @@ impl Engine {
             let socket = match self.listener.accept() {
                 Ok((socket, _)) => socket,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The peer gave up while it waited in the backlog.
+                // The peer disconnected while it waited in the backlog.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -313,7 +313,7 @@ impl Engine {
         }
     }
 
-    /// Hands the next complete request of a connection to the law.
+    /// Passes the next complete request of a connection to the law.
     fn arrive(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         match front(&connection.unread) {
@@ -371,7 +371,7 @@ impl Engine {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     connection.state = LawConnectionState::Replying { sent };
-                    // Not reading meanwhile: the client's next request waits its turn.
+                    // Reading is paused: the client's next request waits.
                     if epoll::modify(&self.epoll, &connection.socket, word, EventFlags::OUT)
                         .is_err()
                     {

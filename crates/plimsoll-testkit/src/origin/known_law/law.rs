@@ -1,4 +1,4 @@
-//! The law itself, in numbers: when does what arrives now depart?
+//! The law itself: the departure of an arrival.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +40,7 @@ impl ServiceLaw {
         departure
     }
 
-    /// All servers stand still for `pause` from `now` on; work under way goes on afterwards.
+    /// All servers stall for `pause` from `now` on; work in progress continues afterwards.
     pub(super) fn pause(&mut self, now: Nanos, pause: Nanos) {
         self.free_at = self
             .free_at

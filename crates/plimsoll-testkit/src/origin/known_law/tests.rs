@@ -20,7 +20,7 @@ fn get(stream: &mut impl Write) {
         .unwrap();
 }
 
-/// Reads one answer of the default body length and returns its head.
+/// Reads one response of the default body length and returns its head.
 fn answer(stream: &mut impl Read, body_len: usize) -> String {
     let mut bytes = Vec::new();
     let mut byte = [0];
@@ -54,7 +54,7 @@ fn answers_on_a_kept_connection() {
     assert_eq!((counts.accepted, counts.arrived, counts.served), (1, 3, 3));
 }
 
-/// Ten requests at once at c servers of 20 ms each: the last one is due after 10/c rounds, never before.
+/// Ten requests at once for c servers of 20 ms each: the last one is due after 10/c rounds, never before.
 #[test]
 fn departures_follow_the_law() {
     for servers in [1, 2] {

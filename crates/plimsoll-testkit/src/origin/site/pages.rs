@@ -1,4 +1,4 @@
-//! What each path answers.
+//! The response of each path.
 
 use std::io::Write as _;
 use std::time::Duration;

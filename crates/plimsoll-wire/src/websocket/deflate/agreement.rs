@@ -1,37 +1,38 @@
-//! What the two sides say about compression in `Sec-WebSocket-Extensions` (RFC 7692, 7.1).
+//! Negotiation of compression in `Sec-WebSocket-Extensions` (RFC 7692, 7.1).
 
 /// The extension's name.
 const NAME: &str = "permessage-deflate";
 
-/// What a client asks for.
+/// A client's offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// The server shall begin each message anew, so that the client need not keep a window.
+    /// The server shall not use context takeover, so that the client need not keep a window.
     pub server_begins_anew: bool,
 }
 
-/// What both sides keep to.
+/// The negotiated parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// The server begins each message anew: one compressed message fits all clients.
+    /// The server uses no context takeover: one compressed message fits all clients.
     pub server_begins_anew: bool,
-    /// The client begins each message anew: the server need not keep a window for it.
+    /// The client uses no context takeover: the server need not keep a window for it.
     pub client_begins_anew: bool,
 }
 
-/// One extension with its parameters, as far as they are known.
+/// One extension with its known parameters.
 #[derive(Default)]
 struct Parameters {
     server_begins_anew: bool,
     client_begins_anew: bool,
-    /// The most that the server's window may be, in bits.
+    /// Largest server window, in bits.
     server_bits: Option<u8>,
-    /// Whether the client's window is spoken of.
+    /// Whether the client's window is mentioned.
     names_client_bits: bool,
 }
 
 impl Offer {
-    /// The value of the header. A client's own messages always begin anew, so that one coder serves all of a loop.
+    /// The value of the header. A client uses no context takeover for its own messages, so that one coder serves a
+    /// loop.
     pub fn header(self) -> String {
         let server = if self.server_begins_anew {
             "; server_no_context_takeover"
@@ -41,15 +42,15 @@ impl Offer {
         format!("{NAME}; client_no_context_takeover{server}")
     }
 
-    /// What a server's answer makes of the offer; `None` if it leaves out compression.
+    /// The result of a server's response to the offer; `None` without compression.
     ///
     /// # Errors
-    /// When the answer holds what was not offered: the connection must fail (RFC 7692, 5.1).
+    /// When the response contains what was not offered: the connection must fail (RFC 7692, 5.1).
     pub fn accept(self, header: &str) -> Result<Option<Agreement>, UnaskedExtension> {
         let mut agreed = None;
         for extension in extensions(header) {
             let parameters = Parameters::read(extension).ok_or(UnaskedExtension)?;
-            // The client's window may only be limited by a server that was told that it may.
+            // A server may limit the client's window only if the client offered it.
             let is_ours = agreed.is_none()
                 && !parameters.names_client_bits
                 && (parameters.server_begins_anew || !self.server_begins_anew);
@@ -58,7 +59,7 @@ impl Offer {
             }
             agreed = Some(Agreement {
                 server_begins_anew: parameters.server_begins_anew,
-                // Offered, and kept to, whatever the server said.
+                // Offered, and kept, whatever the server responds.
                 client_begins_anew: true,
             });
         }
@@ -66,12 +67,12 @@ impl Offer {
     }
 }
 
-/// A server agreed to an extension, or to terms, that were not offered.
+/// A server selected an extension or parameters that were not offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnaskedExtension;
 
-/// The first of a client's offers that this server takes. Both sides then begin each message anew: a message is
-/// compressed once for everybody, and no window is kept for anybody.
+/// The first of a client's offers that this server accepts. Both sides then use no context takeover: a message is
+/// compressed once for all clients, and no window is kept for any of them.
 pub fn agree(header: &str) -> Option<Agreement> {
     extensions(header)
         .filter_map(Parameters::read)
@@ -83,7 +84,7 @@ pub fn agree(header: &str) -> Option<Agreement> {
 }
 
 impl Agreement {
-    /// The value of the header that says so.
+    /// The value of the response header.
     pub fn header(self) -> String {
         let mut header = NAME.to_owned();
         for (is_set, parameter) in [
@@ -107,7 +108,7 @@ fn extensions(header: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Parameters {
-    /// `None` for another extension, an unknown parameter, one that stands twice, or a value it may not have.
+    /// `None` for another extension, an unknown or repeated parameter, or an invalid value.
     fn read(extension: &str) -> Option<Self> {
         let mut parameters = extension.split(';').map(str::trim);
         if parameters.next()? != NAME {
@@ -143,7 +144,7 @@ impl Parameters {
     }
 }
 
-/// 8 to 15, without leading zeros, perhaps in quotes.
+/// 8 to 15, without leading zeros, optionally in quotes.
 fn window_bits(value: &str) -> Option<u8> {
     let value = value
         .strip_prefix('"')

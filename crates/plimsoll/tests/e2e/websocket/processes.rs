@@ -188,7 +188,7 @@ fn a_process_that_is_killed_voids_the_run() {
     drop(guard);
     assert_eq!(status.code(), Some(6), "{stdout}");
     let message = format!(
-        "process of the load (pid {}) did not carry its part to the end: it was ended by signal 9",
+        "worker process {} did not finish its share of the load: it was ended by signal 9",
         children[0]
     );
     assert!(stdout.contains(&message), "{stdout}");
