@@ -20,7 +20,7 @@ fn what_may_be_changed_is_checked_before_anything_starts() {
         (&["--confirm", "--at-least", "9/s"], "--at-least"),
         (
             &["--confirm", "--confirm-with", "a 'b", "--undo-with", "true"],
-            "a quote is opened and not closed",
+            "unclosed quote",
         ),
     ] {
         let output = place.run(&[&load[..], more].concat());
@@ -52,7 +52,7 @@ fn what_a_killed_run_left_changed_is_put_back() {
     let load = ["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"];
     leave("maxclients");
     let output = place.run(&load);
-    assert!(output.stderr.contains("that is put back now"), "{output:?}");
+    assert!(output.stderr.contains("this is now restored"), "{output:?}");
     assert!(!left.exists());
     // A file that wants more than was ever changed is told, and nothing is measured.
     leave("dir");

@@ -393,7 +393,7 @@ fn a_hub_needs_nothing_behind_it() {
         token,
     ]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("no hub"),
+        wrong.code == 2 && wrong.stderr.contains("requires a hub"),
         "{wrong:?}"
     );
 }

@@ -162,7 +162,7 @@ fn a_proxy_for_others_goes_nowhere_by_default() {
     ]);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        output.stderr.contains("anybody anywhere") && output.stderr.contains("loopback"),
+        output.stderr.contains("open proxy") && output.stderr.contains("loopback"),
         "{output:?}"
     );
 }

@@ -525,7 +525,7 @@ fn what_does_not_fit_is_refused() {
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     for (arguments, word) in [
         (&["run", "ws://127.0.0.1:9/"][..], "--ws"),
-        (&["limit", "ws://127.0.0.1:9/"], "not spoken"),
+        (&["limit", "ws://127.0.0.1:9/"], "unsupported URL scheme"),
         (&["run", "plan.yaml", "--ws"], "plan file"),
         (
             &["run", "http://127.0.0.1:9/", "--ws", "--rate", "5/s"],
