@@ -1,4 +1,4 @@
-//! Our generator beside its peers, in alternating runs, each side pinned to a core.
+//! Comparisons with peers, in alternating runs, each side pinned to a core.
 //!
 //! CPU per request is user and system time of the client's whole process tree, as the kernel charges it, divided by
 //! the requests made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
@@ -39,14 +39,14 @@ pub(crate) enum Bench {
     Websocket(websocket::WebsocketArguments),
 }
 
-/// What every measurement needs to know.
+/// Context of every measurement.
 struct BenchContext {
     client_core: usize,
     server_core: usize,
     rounds: u32,
     seconds: u32,
     anyway: bool,
-    /// Where our run files go.
+    /// Folder for run files.
     folder: tempfile::TempDir,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a page where it was asked for, else to the project's own place if it is `whole`, else to the terminal.
+/// Writes a page to `--out`, else to the project's page if it is `whole`, else to the terminal.
 fn deliver_page(
     workspace: &Workspace,
     out: Option<&Path>,

@@ -36,10 +36,7 @@ pub(super) fn run_plimsoll(
         .stdout(Stdio::piped());
     let text = line(&command);
     let mut child = command.spawn().context("cannot run setpriv")?;
-    let stdout = child
-        .stdout
-        .take()
-        .expect("the output was asked for as a pipe");
+    let stdout = child.stdout.take().expect("stdout is piped");
     let reader = std::thread::spawn(move || std::io::read_to_string(stdout));
     let status = match end(&mut child, is_stopped) {
         Ok(status) => status,

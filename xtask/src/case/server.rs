@@ -117,7 +117,7 @@ impl ChildServer {
         let lines: Vec<&str> = text.lines().collect();
         let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
         if last.is_empty() {
-            return "it said nothing".to_owned();
+            return "no output".to_owned();
         }
         last.join(" | ")
     }
@@ -221,7 +221,7 @@ mod tests {
         let error = server.wait(Duration::ZERO, || false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "shell was not ready within 0 s: it said nothing"
+            "shell was not ready within 0 s: no output"
         );
     }
 }
