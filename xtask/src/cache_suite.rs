@@ -26,7 +26,7 @@ use crate::port::free_ports;
 use crate::release;
 use crate::workspace::Workspace;
 
-/// The project's own page.
+/// The committed page.
 const PAGE: &str = "docs/benchmarks/cache-suite.md";
 
 #[derive(Args)]

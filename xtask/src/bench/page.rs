@@ -1,5 +1,5 @@
-//! What every page of a benchmark has: on which machine and how it was measured, what is asked and met, what failed,
-//! and the commands.
+//! The common parts of benchmark pages: machine and method, requirements and whether they are met, failures, and the
+//! commands.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -10,7 +10,7 @@ use jiff::Zoned;
 use super::BenchContext;
 use crate::machine::{BUSY_MAX, busy_share, facts};
 
-/// The page under way.
+/// A page being written.
 pub(super) struct BenchmarkPage {
     text: String,
     /// Rows of the table of what is asked of us.
@@ -32,7 +32,7 @@ pub(super) struct Head<'a> {
 }
 
 impl BenchmarkPage {
-    /// Looks at the machine, which must be quiet unless that was waived.
+    /// Checks the machine, which must be idle unless that is waived.
     pub(super) fn new(ground: &BenchContext, head: &Head<'_>) -> Result<Self> {
         let machine = facts()?;
         let mut text = format!("# {}\n\n", head.title);

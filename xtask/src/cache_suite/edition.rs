@@ -1,6 +1,6 @@
 //! An edition of the suite: the tests it has, its origin server, and its client.
 //!
-//! The editions differ in where their programs stand; `package.json` names them.
+//! Editions differ in the paths of their programs, which `package.json` lists.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -38,7 +38,7 @@ pub(crate) struct NewspaperArguments {
     /// Only one of the two tables
     #[arg(long, value_name = "TABLE")]
     only: Option<NewspaperTable>,
-    /// Only start the newspaper and the edge before it, print their addresses, and end them on Ctrl-C
+    /// Only start the newspaper and the edge in front of it, print their addresses, and stop them on Ctrl-C
     #[arg(long, conflicts_with_all = ["quick", "smoke", "only"])]
     serve: bool,
     /// Only start everything, ask for pages below and beyond what it carries, and stop
@@ -50,10 +50,10 @@ pub(crate) struct NewspaperArguments {
     /// Elements of a page that the server renders
     #[arg(long, default_value_t = 670, value_parser = clap::value_parser!(u16).range(50..=5000))]
     nodes: u16,
-    /// Measure the release binary that is there
+    /// Use the existing release binary
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
     /// Where the table of overload goes; the ledger goes beside it, as NAME-cycles.md
@@ -120,7 +120,7 @@ impl NewspaperArguments {
     }
 }
 
-/// Runs until somebody asks for the end.
+/// Runs until a signal requests the end.
 fn serve(arguments: &NewspaperArguments, ground: &CaseContext) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let stack = NewspaperStack::start(arguments.settings(), &ground.case)?;

@@ -1,4 +1,4 @@
-//! What our own program says about a load: one command to its end, its JSON object read.
+//! Runs one `plimsoll` command to its end and parses its JSON object.
 
 use std::ffi::OsString;
 use std::path::Path;

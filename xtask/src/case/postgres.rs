@@ -1,7 +1,7 @@
-//! PostgreSQL in a folder of its own, with the same rows each time.
+//! PostgreSQL in a private folder, with the same rows each time.
 //!
-//! The rows are made once and kept beside the build; every start takes a copy, so that no measurement sees what the
-//! one before it has written.
+//! The rows are generated once and stored beside the build; every start uses a copy, so that measurements do not affect each
+//! other.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -107,7 +107,7 @@ pub(super) fn see_to() -> Result<()> {
     }
     if !(packages::is_installed("apt-get") && is_root()) {
         bail!(
-            "missing: PostgreSQL's server; install it, on Debian by `apt-get install postgresql` as root"
+            "PostgreSQL's server is missing; install it, on Debian with `apt-get install postgresql` as root"
         );
     }
     packages::install(&["postgresql"])

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::edge::RunningEdge;
 use crate::support::Sandbox;
 
-/// For what never comes.
+/// Time-out for events that never happen.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A page that subscribes both ways, and tells its own server, not through the edge, what it hears.

@@ -40,7 +40,7 @@ fn example_works(plan: &str) {
         plan,
         &["--users", "5", "--for", "3s", "--json", "--report"],
     );
-    // A late generator voids the figures, not what was done.
+    // A late generator voids latencies, not the completed steps.
     assert!([0, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     for (label, once) in [
@@ -100,7 +100,7 @@ fn its_cost_is_on_the_screen() {
         "editor-python.yaml",
         &["--users", "2", "--for", "2s"],
     );
-    // A late generator voids the figures, not what was done.
+    // A late generator voids latencies, not the completed steps.
     assert!([0, 6].contains(&output.code), "{output:?}");
     for word in [
         "process",

@@ -17,7 +17,7 @@ use crate::support::{Sandbox, alone};
 const MARK: &str = "hush7431";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Says where a secret is shown.
+/// Reports where a secret is shown.
 fn assert_silent(what: &str, text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     if let Some(at) = text.find(MARK) {

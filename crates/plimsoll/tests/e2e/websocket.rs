@@ -38,7 +38,7 @@ fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Va
         ]
         .concat(),
     );
-    // A late generator voids the figures, not what was received.
+    // A late generator voids latencies, not the received messages.
     assert!([0, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     let websocket = &json["websocket"];

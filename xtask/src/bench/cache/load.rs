@@ -1,4 +1,4 @@
-//! What `plimsoll run` tells of a load on a cache.
+//! Results of `plimsoll run` for a load on a cache.
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! The servers behind the caches: nginx, which writes down each question, and for slow pages an application of the
-//! test kit behind it that takes its time for each, however many come at once.
+//! The servers behind the caches: nginx, which logs each request, and for slow pages an application of the test kit behind
+//! it with a fixed time per request, regardless of concurrency.
 
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ impl CacheOrigin {
         self.port
     }
 
-    /// Ends it at once; its port refuses connections from then on.
+    /// Stops it immediately; its port refuses connections from then on.
     pub(super) fn kill(&mut self) {
         self.nginx = None;
     }

@@ -1,4 +1,4 @@
-//! The clients that load an edge: wrk for HTTP/1.1, h2load for HTTP/2, and our generator where response times count.
+//! Load clients of an edge: wrk for HTTP/1.1, h2load for HTTP/2, and our generator for response times.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What becomes of requests when ten and fifty times as many come as the origin carries.
+//! Overload: ten and fifty times the origin's capacity.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

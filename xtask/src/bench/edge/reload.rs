@@ -1,4 +1,4 @@
-//! New configurations while requests and WebSockets are under way: nothing may be lost, nobody cut.
+//! Reloads under load: no request may fail, and no WebSocket may be closed.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A thread of the echo server keeps next to nothing.
 const STACK_LEN: usize = 128 << 10;
 
-/// What became of both.
+/// Results of both.
 pub(super) struct Reloaded {
     pub(super) requests: u64,
     /// Without a good answer, whatever the reason.

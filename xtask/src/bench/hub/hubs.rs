@@ -30,7 +30,7 @@ pub(super) enum HubKind {
     Ws,
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 pub(in crate::bench) struct HubPrograms {
     pub(super) plimsoll: PathBuf,
     pub(in crate::bench) bun: PathBuf,
@@ -63,7 +63,7 @@ impl HubPrograms {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let package = |name: &str| {
             let file = self.site.join(format!("node_modules/{name}/package.json"));

@@ -50,7 +50,7 @@ impl Installed {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let k6 = self
             .k6

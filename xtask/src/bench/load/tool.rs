@@ -94,7 +94,7 @@ impl Peers {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let wrk =
             version("wrk", "-v").map(|line| line.split(" [").next().unwrap_or_default().to_owned());

@@ -1,4 +1,4 @@
-//! As many WebSockets as two processes of the load side hold, to two servers.
+//! As many WebSockets as two processes of our load generator can hold, to two servers.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};

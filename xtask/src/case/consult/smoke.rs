@@ -1,4 +1,4 @@
-//! The shortest look at the whole platform: what visitors and members get, alone and behind each edge.
+//! Smoke test of the whole platform: what visitors and members get, alone and behind each edge.
 
 use anyhow::{Context as _, Result, ensure};
 

@@ -1,4 +1,4 @@
-//! The study's clients, scaled: those of each region are a process of their own.
+//! The study's clients, scaled down: one process per region.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The shortest look at the whole tutor: every part once, through HAProxy.
+//! Smoke test of the whole tutor: every component once, through HAProxy.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;

@@ -8,7 +8,7 @@ use super::process::{
 };
 use crate::support::Sandbox;
 
-/// What each bomb says.
+/// Unpacked size of each bomb.
 const UNPACKED_LEN: usize = 128 << 20;
 /// The longest page that is looked through.
 const INSPECTED_MAX: &str = "1MiB";

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::support::Sandbox;
 
-/// Longest time a test waits for what never comes; it may be long on a machine that has other work.
+/// Time-out of a test; long, since the machine may have other work.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) const MIB: u64 = 1 << 20;
 pub(super) const KIB: u64 = 1 << 10;
@@ -33,7 +33,7 @@ pub(super) struct AttackedEdge {
     pub(super) place: Sandbox,
 }
 
-/// What it says.
+/// Its output.
 struct StderrLines {
     coming: Receiver<String>,
     /// What has come and nobody has waited for.
@@ -238,7 +238,7 @@ pub(super) fn exchange(address: SocketAddr, request: &str) -> Vec<u8> {
     answer
 }
 
-/// A GET on a connection of its own.
+/// A GET on a new connection.
 pub(super) fn get(address: SocketAddr, path: &str) -> Vec<u8> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     exchange(address, &request)

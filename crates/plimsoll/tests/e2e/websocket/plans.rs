@@ -12,7 +12,7 @@ pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
     let text = format!("target: {target}\n{plan}");
     std::fs::write(place.path().join("plan.yaml"), text).unwrap();
     let output = place.run(&["run", "plan.yaml", "--json"]);
-    // A late generator voids the figures, not what was received.
+    // A late generator voids latencies, not the received messages.
     assert!([0, 3, 6].contains(&output.code), "{output:?}");
     output
 }

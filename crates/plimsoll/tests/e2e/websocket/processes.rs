@@ -48,7 +48,7 @@ fn further_processes_carry_what_one_may_not() {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     };
-    // A late generator voids the figures, not what was received.
+    // A late generator voids latencies, not the received messages.
     assert!([0, 6].contains(&result.code), "{result:?}");
     for word in [
         "3 processes carry the load",

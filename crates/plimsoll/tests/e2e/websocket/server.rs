@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The folder of servers with their libraries, installed once from its lock file.
+/// The folder of the servers with their libraries, installed once from its lock file.
 fn servers() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| installed("ws", "ws"))
@@ -102,7 +102,7 @@ impl WebSocketServer {
         format!("ws://127.0.0.1:{}{path}", self.port)
     }
 
-    /// What it says that it did.
+    /// The actions that it reports.
     pub(super) fn counts(&self) -> Value {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         socket
