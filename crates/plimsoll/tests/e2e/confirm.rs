@@ -1,4 +1,4 @@
-//! What `limit --confirm` may be told, and what an earlier one left behind.
+//! Arguments of `limit --confirm`, and changes left behind by a killed run.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -54,7 +54,7 @@ fn what_a_killed_run_left_changed_is_put_back() {
     let output = place.run(&load);
     assert!(output.stderr.contains("this is now restored"), "{output:?}");
     assert!(!left.exists());
-    // A file that wants more than was ever changed is told, and nothing is measured.
+    // A file with a change that Plimsoll never makes is reported, and nothing is measured.
     leave("dir");
     let runs = place.run_files().len();
     let output = place.run(&load);

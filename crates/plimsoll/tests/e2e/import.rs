@@ -1,4 +1,4 @@
-//! Plans made of logs that real servers wrote, and of a recording that Chromium made.
+//! Plans from logs of real servers, and from a recording of Chromium.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};

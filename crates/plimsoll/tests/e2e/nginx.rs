@@ -60,7 +60,7 @@ impl NginxProcess {
         self.address.port()
     }
 
-    /// What was asked so far: protocol, number of the connection, path, status.
+    /// Requests so far: protocol, number of the connection, path, status.
     pub(crate) fn log(&self) -> Vec<[String; 4]> {
         let log = std::fs::read_to_string(self.folder.path().join("access.log")).unwrap();
         let words = |line: &str| {

@@ -1,4 +1,4 @@
-//! Plan files at the door: checked without load, overridden by flags, every problem with its place.
+//! Plan files on the command line: checked without load, overridden by flags, every problem with its place.
 
 use crate::support::{CommandOutput, Sandbox};
 

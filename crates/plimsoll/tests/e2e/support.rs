@@ -1,4 +1,4 @@
-//! Runs the binary and reads what it says.
+//! Runs the binary and reads its output.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a command said.
+/// Output of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     pub(crate) code: i32,
@@ -26,8 +26,8 @@ impl CommandOutput {
 }
 
 impl CommandOutput {
-    /// What was measured; `None`, said loudly, when the run itself says that this machine had no time for it. A run
-    /// that is void for any other reason is a failure.
+    /// The result; `None`, with a report, if the run is void because this machine was too busy. A run that is void for any
+    /// other reason is a failure.
     pub(crate) fn measured(&self) -> Option<Value> {
         let json = self.json();
         let void = json["void"].to_string();

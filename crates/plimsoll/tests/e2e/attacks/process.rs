@@ -1,4 +1,4 @@
-//! An edge in a process of its own with what it takes of the machine, and a server behind it that counts.
+//! An edge in a separate process with its use of memory and descriptors, and a counting server behind it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,12 +36,12 @@ pub(super) struct AttackedEdge {
 /// Its output.
 struct StderrLines {
     coming: Receiver<String>,
-    /// What has come and nobody has waited for.
+    /// Lines received that no test has waited for.
     passed: Vec<String>,
 }
 
 impl StderrLines {
-    /// The next line with these words in it, be it that it has come already.
+    /// The next line that contains these words; it may have been received already.
     #[track_caller]
     fn find(&mut self, words: &str) -> String {
         if let Some(at) = self.passed.iter().position(|line| line.contains(words)) {
@@ -80,7 +80,7 @@ impl AttackedEdge {
         let (sender, lines) = sync_channel(10_000);
         std::thread::spawn(move || {
             for line in read.map_while(Result::ok) {
-                // What nobody waits for is dropped: the edge must not wait for a reader.
+                // Unread lines are dropped: the edge must not block on a full pipe.
                 let _ = sender.try_send(line);
             }
         });
@@ -107,13 +107,13 @@ impl AttackedEdge {
         self.addresses[0]
     }
 
-    /// Waits until it says something with these words in it.
+    /// Waits for a line that contains these words.
     #[track_caller]
     pub(super) fn wait_for_line(&self, words: &str) -> String {
         self.lines.lock().unwrap().find(words)
     }
 
-    /// All that it has said and nobody has waited for.
+    /// All output that no test has waited for.
     pub(super) fn drain_lines(&self) -> Vec<String> {
         let mut lines = self.lines.lock().unwrap();
         let mut drained = std::mem::take(&mut lines.passed);

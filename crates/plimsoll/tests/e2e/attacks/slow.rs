@@ -1,5 +1,5 @@
-//! Slow clients in every phase of a connection, hundreds at once: each is put out by the time-out of its phase, costs
-//! a bounded amount of memory until then, and gives its descriptors back.
+//! Slow clients in every phase of a connection, hundreds concurrently: each is disconnected by the time-out of its phase,
+//! uses bounded memory until then, and releases its descriptors.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -14,7 +14,7 @@ fn servers() -> &'static Path {
     FOLDER.get_or_init(|| installed("ws", "ws"))
 }
 
-/// The same of those that speak protocols which plans know by name.
+/// The same for the servers of presets.
 fn presets() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| installed("presets", "stomp-broker-js"))
@@ -68,7 +68,7 @@ impl WebSocketServer {
         Self::listening(&mut command)
     }
 
-    /// One that speaks a protocol and publishes once so many have subscribed.
+    /// Starts a server of a preset, which publishes after this many subscriptions.
     pub(super) fn of_preset(protocol: &str, clients: u32) -> Self {
         let mut command = Command::new("node");
         command
@@ -77,7 +77,7 @@ impl WebSocketServer {
         Self::listening(&mut command)
     }
 
-    /// One by the library of which Centrifugo is made, which publishes once so many have subscribed.
+    /// Starts a server based on Centrifuge, which publishes after this many subscriptions.
     pub(super) fn of_centrifuge(clients: u32) -> Self {
         let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools/centrifuge");
         Self::listening(Command::new(program).arg(clients.to_string()))
