@@ -27,15 +27,15 @@ use crate::workspace::Workspace;
 pub(crate) enum Bench {
     /// The load engine beside wrk, oha, hey and ab, against nginx
     Load(load::LoadArguments),
-    /// A journey of 500 users beside k6 and Gatling, and beside plain requests, against nginx
+    /// A journey of 500 users beside k6, Gatling and plain requests, against nginx
     Journeys(journeys::JourneysArguments),
-    /// The cache beside those of nginx, HAProxy and Varnish, and what its origin gets
+    /// The cache beside those of nginx, HAProxy and Varnish, and the load on the origin
     Cache(cache::CacheArguments),
-    /// The edge beside nginx and HAProxy, and under far too many requests
+    /// The edge beside nginx and HAProxy, and under overload
     Edge(edge::EdgeArguments),
-    /// The hub beside Bun, nchan and ws, and with readers that stop, reloads and a million channels
+    /// The hub beside Bun, nchan and ws, and with slow subscribers, reloads and a million channels
     Hub(hub::HubArguments),
-    /// WebSockets by our load side beside k6, Artillery and Tsung, against Bun
+    /// WebSockets by our load generator beside k6, Artillery and Tsung, against Bun
     Websocket(websocket::WebsocketArguments),
 }
 

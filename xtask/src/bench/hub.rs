@@ -1,4 +1,4 @@
-//! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and under what its clients do to it.
+//! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and with slow clients, reloads and a killed edge.
 
 mod accepts;
 mod fan;
@@ -55,7 +55,7 @@ pub(crate) struct HubArguments {
 /// Chapters that can be measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HubChapter {
-    /// A message a second to 10,000 subscribers
+    /// A message per second to 10,000 subscribers
     Fan,
     /// The same to 19,500
     FanFull,

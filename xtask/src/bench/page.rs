@@ -21,7 +21,7 @@ pub(super) struct BenchmarkPage {
     is_quiet: bool,
 }
 
-/// What a page says before its tables.
+/// Introduction of a page.
 pub(super) struct Head<'a> {
     pub(super) title: &'a str,
     /// The task that writes it, after `cargo xtask bench`.
@@ -152,7 +152,7 @@ impl BenchmarkPage {
     }
 }
 
-/// The first line with a digit of what a program says about itself.
+/// The first line with a digit of a program's version output.
 pub(crate) fn version(program: &str, flag: &str) -> Option<String> {
     let output = Command::new(program).arg(flag).output().ok()?;
     let text = [output.stdout, output.stderr].concat();

@@ -54,7 +54,7 @@ impl SuiteCache {
         }
     }
 
-    /// Its version as it tells it.
+    /// Its version as it prints it.
     pub(super) fn version(self, plimsoll: &Path) -> String {
         let text = match self {
             Self::Edge => version(&plimsoll.display().to_string(), "--version"),

@@ -31,7 +31,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    /// Reads what our script tells of an edition.
+    /// Parses our script's list of an edition's tests.
     pub(super) fn list(text: &str) -> Result<Vec<Self>> {
         let tests: Value = serde_json::from_str(text).context("the list of tests is not JSON")?;
         let tests = tests.as_array().context("the list of tests is no list")?;

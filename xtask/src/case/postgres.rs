@@ -100,7 +100,7 @@ impl PostgresServer {
     }
 }
 
-/// Installs the server where it is missing and may be, or says in one line what is to be done.
+/// Installs the server if it is missing and this is permitted, or fails with the remedy in one line.
 pub(super) fn see_to() -> Result<()> {
     if programs().is_some() {
         return Ok(());

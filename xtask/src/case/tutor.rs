@@ -98,7 +98,7 @@ pub(crate) fn prepare() -> Result<()> {
     ground().map(drop)
 }
 
-/// Starts the healthy tutor, uses each part once through HAProxy, and stops it.
+/// Starts the healthy tutor, uses each component once through HAProxy, and stops it.
 pub(crate) fn smoke() -> Result<()> {
     let settings = TutorSettings {
         fault: None,

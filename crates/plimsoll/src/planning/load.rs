@@ -31,7 +31,7 @@ pub(super) fn of_trials(argument: Option<SpacingArgument>) -> Load {
     }
 }
 
-/// Spreads arrivals as the flag says, if it is given.
+/// Sets the distribution of arrivals from the flag, if given.
 pub(super) fn spread(load: &mut Load, argument: Option<SpacingArgument>) {
     if let (Load::Open { spacing: of, .. } | Load::Sessions { spacing: of, .. }, Some(_)) =
         (load, argument)

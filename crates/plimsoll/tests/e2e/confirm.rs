@@ -96,7 +96,7 @@ impl LeftoverJournal {
         mode(&self.journal, 0o600);
     }
 
-    /// A run says so, measures nothing, starts nothing, and leaves the file for a person to look at.
+    /// A run reports it, measures nothing, starts nothing, and leaves the file for inspection.
     fn refused(&self, expected: &str) {
         let output =
             self.place

@@ -297,7 +297,7 @@ fn the_client_of_the_edge_finds_its_way_back() {
     loop {
         publish_data("chat", json!("begin"));
         if let Ok((what, _)) = reports.recv_timeout(Duration::from_millis(50)) {
-            // How it came to be open may be told late.
+            // The reports of its opening may arrive late.
             assert!(what == "chat" || what.starts_with("state-"), "{what}");
             if what == "chat" {
                 break;

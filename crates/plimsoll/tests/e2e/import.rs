@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::Sandbox;
 
-/// Where a server is started; what it writes goes where its configuration says.
+/// Working folder of a server; its configuration sets the path of its log.
 fn folder_of_its_own() -> TempDir {
     tempfile::tempdir().unwrap()
 }

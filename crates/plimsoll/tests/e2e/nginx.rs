@@ -71,7 +71,7 @@ impl NginxProcess {
     }
 }
 
-/// nginx says on its error log when its workers run; the log goes on being read so that it never blocks.
+/// Waits for the line of nginx's error log that its workers run; continues to drain the log so that nginx never blocks.
 fn wait_until_started(process: &mut Child) {
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
     let started = lines

@@ -52,7 +52,7 @@ impl Recorder {
         let mut first = String::new();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         stderr.read_line(&mut first).unwrap();
-        // What it says later must find a reader.
+        // Drain later output, or it would block on a full pipe.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         let address = first
             .strip_prefix("proxy on ")

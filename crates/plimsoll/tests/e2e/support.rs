@@ -45,7 +45,7 @@ impl CommandOutput {
     }
 }
 
-/// Whether replies of an origin left so much later than its law says that they tell nothing; said loudly.
+/// Whether responses of an origin were so much later than its law that they prove nothing; reported.
 pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
     let is_late = late > at_most;
     if is_late {

@@ -306,7 +306,7 @@ fn nobody_is_forgotten() {
     assert_eq!(count(websocket, "unreached"), 1);
 }
 
-/// A message that was published a quarter of a second before it was sent is as late, in whatever unit it says so.
+/// A message published a quarter of a second before it was sent has that latency, in every unit of the stamp.
 #[test]
 fn stamps_are_understood_in_every_unit() {
     let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "ago_ms": 250 });
@@ -315,7 +315,7 @@ fn stamps_are_understood_in_every_unit() {
         let channel = &json["websocket"]["channels"][index];
         let p50 = number(channel, "broadcast_ms.p50");
         assert!(p50 >= 249.0, "{channel:#}");
-        // A server that got no CPU sends later than it says.
+        // A server without CPU sends later than its stamp.
         assert!(p50 < 2000.0, "another unit: {channel:#}");
     }
     assert_eq!(count(&json, "websocket.ahead"), 0);

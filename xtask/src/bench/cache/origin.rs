@@ -24,8 +24,8 @@ pub(super) struct CacheOrigin {
 }
 
 impl CacheOrigin {
-    /// Answers every path at once with so many bytes, and says how long they may be kept: an hour below `/hour/`, and
-    /// as `cache_control` says elsewhere.
+    /// Responds to every path immediately with this many bytes and a lifetime: an hour below `/hour/`, and
+    /// as in `cache_control` elsewhere.
     pub(super) fn quick(ground: &BenchContext, bytes: usize, cache_control: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("page"), "x".repeat(bytes))?;

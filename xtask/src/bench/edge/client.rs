@@ -38,7 +38,7 @@ pub(in crate::bench) fn words(
     line.split(' ').map(ToOwned::to_owned).collect()
 }
 
-/// What `plimsoll run` tells of these words, and its command as a page shows it, with names for what changes.
+/// Result of `plimsoll run` with these arguments, and its command for the page, with names for varying values.
 pub(in crate::bench) fn generate(
     ground: &BenchContext,
     plimsoll: &Path,
@@ -49,7 +49,7 @@ pub(in crate::bench) fn generate(
     let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
-    // A void measurement has a result too, which says so.
+    // A void measurement has a result too, marked as void.
     let weighed = weigh(command, &[6], POLL, |_, _| ())?;
     let report = serde_json::from_str(&weighed.stdout)?;
     Ok((report, shown(&words, named)))

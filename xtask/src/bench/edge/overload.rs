@@ -18,7 +18,7 @@ const ORIGIN: [&str; 6] = [
     "--body-len",
     "3000",
 ];
-/// What the fallback says, and no page.
+/// Text of the fallback that no page contains.
 const MARK: &str = "plimsoll-bench-shell";
 /// Pages the origin could make each second.
 pub(super) const CAPACITY: f64 = 100.0;
@@ -50,7 +50,7 @@ pub(super) struct OverloadResult {
     pub(super) void: Option<String>,
 }
 
-/// What a request that is not served must get.
+/// The required response to a request that is not served.
 #[derive(Clone, Copy)]
 enum Other {
     Fallback,
@@ -172,7 +172,7 @@ fn share(json: &Value) -> Result<f64> {
 }
 
 /// Good answers per second of the load. What was answered after its end, while the rest was waited for, is taken
-/// off as if all of it were good, because the report tells the rest only as a whole: so the true figure is not lower.
+/// off as if all of it were good, because the report has only the total of the rest: so the true figure is not lower.
 fn pages_while_offered(json: &Value, seconds: f64) -> Result<f64> {
     let (good, all) = good_and_all(json)?;
     let answered = json["completed"]

@@ -115,7 +115,7 @@ fn reload(plimsoll: &Path, file: &Path, admin: u16, written: &str) -> Result<()>
     execute(Command::new(plimsoll).args(["edge", "reload", "--admin", &admin]))
 }
 
-/// Says back what it is told, to each client on a thread of its own, until the process ends.
+/// Echo server with a thread per client, until the process ends.
 fn echo_server() -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! The hubs that are measured, each with one thread that serves everybody, on a core of its own.
+//! The measured hubs, each with one serving thread, on a separate core.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ impl HubKind {
         }
     }
 
-    /// What a client must say before it gets anything.
+    /// The message by which a client subscribes.
     pub(super) fn subscription(self) -> Option<&'static str> {
         (self == Self::Plimsoll).then_some(r#"{"subscribe":["all"]}"#)
     }

@@ -1,4 +1,4 @@
-//! Reloads while ten thousand listen.
+//! Reloads with ten thousand subscribers.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The loads that are run side by side, in alternating rounds.
+//! Loads that are compared, in alternating rounds.
 
 use anyhow::Result;
 

@@ -102,7 +102,7 @@ impl WebSocketClient {
         }
     }
 
-    /// How it is told to do this work with so many WebSockets to the server at the port; its files go into the folder.
+    /// Its command line for this work with a number of WebSockets to the server at the port; its files go into the folder.
     pub(super) fn invocation(
         self,
         installed: &Installed,

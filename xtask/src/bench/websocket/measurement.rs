@@ -167,7 +167,7 @@ fn open(
             });
         }
         if process::memory(client.id()).is_none() {
-            // It has ended, and says why in its own words.
+            // It has exited; its output has the reason.
             client.wait(POLL_INTERVAL, || false)?;
         }
         ensure!(

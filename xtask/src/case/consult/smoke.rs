@@ -27,7 +27,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A visitor and two members see their own box on the same page, and a vote counts once.
+/// An anonymous user and two members get their own box on the same page, and a vote counts once.
 fn people(port: u16) -> Result<()> {
     let page = fetch(port, "/ideas/5", "")?;
     ensure!(
@@ -55,7 +55,7 @@ fn people(port: u16) -> Result<()> {
     Ok(())
 }
 
-/// The second visitor gets a copy; the second member too, where pages are put together.
+/// The second anonymous user gets a cached page; the second member too, with fragments.
 fn check_cached(port: u16, way: ConsultSetup) -> Result<()> {
     let verdict = |path: &str, cookie: &str| -> Result<String> {
         fetch(port, path, cookie)?;

@@ -175,7 +175,7 @@ fn start(
     Ok(Clients { child, out })
 }
 
-/// What a process of clients tells when it has ended.
+/// Results of a process of clients.
 fn read_report(clients: &mut Clients, limit: Duration) -> Result<Value> {
     let stopwatch = Stopwatch::start();
     while clients.child.try_wait()?.is_none() {

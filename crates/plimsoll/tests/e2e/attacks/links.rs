@@ -163,7 +163,7 @@ fn plant(path: &Path, put: impl FnOnce(&Path)) {
     put(path);
 }
 
-/// In the place of what an edge needs to work: it says what to remove, or puts its own there; nothing outside changes.
+/// In place of the edge's own files: it reports what to remove, or replaces it; nothing outside changes.
 #[test]
 fn links_in_the_place_of_its_own_files_lead_nowhere() {
     let origin = origin();

@@ -65,7 +65,7 @@ impl Drop for AttackedEdge {
 }
 
 impl AttackedEdge {
-    /// Starts `plimsoll edge` with one loop; `configuration` says where it listens and what else it does.
+    /// Starts `plimsoll edge` with one loop and this configuration.
     pub(super) fn start(place: Sandbox, configuration: &str) -> Self {
         let hosts = configuration.split("127.0.0.").skip(1);
         let listeners = hosts.filter(|rest| rest[1..].starts_with(":0")).count();
@@ -244,13 +244,13 @@ pub(super) fn get(address: SocketAddr, path: &str) -> Vec<u8> {
     exchange(address, &request)
 }
 
-/// A server that answers `ok`, or does with a path what a test says; it counts what reaches it.
+/// A server that responds with `ok`, or as a test defines for a path; it counts requests.
 pub(super) struct ScriptedOrigin {
     pub(super) address: SocketAddr,
     heads: Arc<AtomicUsize>,
 }
 
-/// What a test says to a head; whether the connection goes on.
+/// A test's response to a request head; returns whether the connection continues.
 type RequestHandler = dyn Fn(&str, &mut TcpStream) -> bool + Send + Sync;
 
 /// An answer with a body.
@@ -261,7 +261,7 @@ pub(super) fn answer(lines: &str, body: &[u8]) -> Vec<u8> {
 }
 
 impl ScriptedOrigin {
-    /// `says` is asked first; what it does not know (`None`) is answered `ok`.
+    /// `says` is called first; if it returns `None`, the response is `ok`.
     pub(super) fn start(
         handler: impl Fn(&str, &mut TcpStream) -> Option<bool> + Send + Sync + 'static,
     ) -> Self {

@@ -100,7 +100,7 @@ fn start(origin: &ScriptedOrigin) -> AttackedEdge {
     AttackedEdge::start(place, &configuration)
 }
 
-/// Sends a byte to each now and then, until told that it is enough.
+/// Sends a byte to each at intervals, until stopped.
 fn dribble(clients: Vec<(TcpStream, &'static [u8])>, is_enough: &Arc<AtomicBool>) {
     let (_sender, pace) = sync_channel::<()>(1);
     let mut clients = clients;

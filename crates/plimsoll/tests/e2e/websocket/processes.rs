@@ -146,7 +146,7 @@ fn users_of_a_plan_are_carried_by_further_processes() {
     assert_eq!(active, right, "{websocket:#}");
 }
 
-/// One that is killed leaves a run that says so, and no process behind.
+/// A killed worker is reported in the run, and no process is left behind.
 #[test]
 fn a_process_that_is_killed_voids_the_run() {
     let server = WebSocketServer::start(250, &json!({}));

@@ -51,7 +51,7 @@ pub(super) struct WebSocketServer {
 }
 
 impl WebSocketServer {
-    /// Starts one that waits for so many clients before it does what the plan says.
+    /// Starts one that waits for this many clients before it executes the plan.
     pub(super) fn start(clients: u32, plan: &Value) -> Self {
         Self::start_with(clients, plan, None)
     }
