@@ -89,7 +89,7 @@ impl LoadLineResult {
         let its_unit = line["unit"].as_str().unwrap_or_default();
         ensure!(
             its_unit == unit,
-            "the search told its line in `{its_unit}`, and {unit} was asked for"
+            "the search reported its line in `{its_unit}` instead of {unit}"
         );
         let number = |key: &str| {
             line[key]

@@ -49,7 +49,7 @@ impl LoadSummary {
         let number = |name: &str| {
             report[name]
                 .as_f64()
-                .with_context(|| format!("the generator does not tell {name}"))
+                .with_context(|| format!("the generator reports no {name}"))
         };
         let time = |name: &str| Millis(report["response_time_ms"][name].as_f64());
         Ok(Self {

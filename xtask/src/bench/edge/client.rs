@@ -58,7 +58,7 @@ pub(in crate::bench) fn generate(
 /// Good answers, none of which may have failed.
 pub(in crate::bench) fn requests(transport: ClientTransport, text: &str) -> Result<u64> {
     let (good, failed) = if transport == ClientTransport::Http2 {
-        h2load(text).context("h2load does not tell its count of requests")?
+        h2load(text).context("h2load reports no count of requests")?
     } else {
         let summary = Tool::Wrk.parse_output(text)?;
         (summary.requests, summary.failed)

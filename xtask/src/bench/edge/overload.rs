@@ -177,7 +177,7 @@ fn pages_while_offered(json: &Value, seconds: f64) -> Result<f64> {
     let (good, all) = good_and_all(json)?;
     let answered = json["completed"]
         .as_f64()
-        .context("no answers per second are told")?;
+        .context("no responses per second are reported")?;
     let late = (all - answered * seconds).max(0.0);
     Ok((good - late) / seconds)
 }
@@ -185,7 +185,7 @@ fn pages_while_offered(json: &Value, seconds: f64) -> Result<f64> {
 fn good_and_all(json: &Value) -> Result<(f64, f64)> {
     let outcomes = json["outcomes"]
         .as_object()
-        .context("no outcomes are told")?;
+        .context("no outcomes are reported")?;
     let all = outcomes.values().filter_map(Value::as_f64).sum();
     let good = outcomes.get("ok").and_then(Value::as_f64).unwrap_or(0.0);
     Ok((good, all))
@@ -194,5 +194,5 @@ fn good_and_all(json: &Value) -> Result<(f64, f64)> {
 fn p99(json: &Value) -> Result<f64> {
     json["response_time_ms"]["p99"]
         .as_f64()
-        .context("no p99 is told")
+        .context("no p99 is reported")
 }

@@ -83,7 +83,7 @@ pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Result<Relo
 fn read_result(json: &Value, reloads: u32, sockets: &[WebSocket<TcpStream>]) -> Result<Reloaded> {
     let outcomes = json["outcomes"]
         .as_object()
-        .context("no outcomes are told")?;
+        .context("no outcomes are reported")?;
     let count = |name: &str| outcomes.get(name).and_then(Value::as_u64).unwrap_or(0);
     let requests = outcomes.values().filter_map(Value::as_u64).sum();
     Ok(Reloaded {

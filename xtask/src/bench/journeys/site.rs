@@ -94,7 +94,7 @@ impl JourneySite {
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         self.own_request_count += 1;
-        let count = requests(&text).context("the server does not tell its count of requests")?;
+        let count = requests(&text).context("the server reports no count of requests")?;
         Ok(count.saturating_sub(self.own_request_count))
     }
 }

@@ -135,7 +135,7 @@ impl RateSample {
         let number = |value: &Value, what: &str| {
             value
                 .as_f64()
-                .with_context(|| format!("plimsoll run told no {what}"))
+                .with_context(|| format!("plimsoll run reported no {what}"))
         };
         let requests = number(&report["requests"], "requests")?;
         let good = number(&report["outcomes"]["ok"], "good outcomes")?;

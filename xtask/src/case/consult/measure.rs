@@ -96,11 +96,11 @@ impl Shares {
         let class = |name: &str| {
             report["classes"][name]
                 .as_f64()
-                .with_context(|| format!("plimsoll run told no class `{name}`"))
+                .with_context(|| format!("plimsoll run reported no class `{name}`"))
         };
         let (fast, middle, slow) = (class("fast")?, class("middle")?, class("slow")?);
         let all = fast + middle + slow + class("failed")?;
-        ensure!(all > 0.0, "nothing was asked for");
+        ensure!(all > 0.0, "no requests were made");
         let completed = report["completed"].as_f64().unwrap_or_default();
         let ok = report["outcomes"]["ok"].as_f64().unwrap_or_default();
         let not_good: f64 = ["wrong_status", "expectation"]

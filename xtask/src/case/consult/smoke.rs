@@ -73,7 +73,7 @@ fn check_cached(port: u16, way: ConsultSetup) -> Result<()> {
     let member = verdict("/projects/5", &log_in(port, "member-009")?)?;
     ensure!(
         member.contains("hit") == (way == ConsultSetup::Fragments),
-        "a member's page was told to be: {member}"
+        "unexpected Cache-Status of a member's page: {member}"
     );
     Ok(())
 }

@@ -113,12 +113,12 @@ impl Shares {
     fn of(report: &Value, counts: EdgeCounts) -> Result<Self> {
         let requests = report["requests"]
             .as_f64()
-            .context("plimsoll run told no requests")?;
-        ensure!(requests > 0.0, "nothing was asked for");
+            .context("plimsoll run reported no requests")?;
+        ensure!(requests > 0.0, "no requests were made");
         let class = |name: &str| {
             report["classes"][name]
                 .as_f64()
-                .with_context(|| format!("plimsoll run told no class `{name}`"))
+                .with_context(|| format!("plimsoll run reported no class `{name}`"))
         };
         Ok(Self {
             offered: report["offered"].as_f64().unwrap_or_default(),

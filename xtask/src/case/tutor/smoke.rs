@@ -86,7 +86,10 @@ impl LoginSession {
             "a wrong password was not sent back to /login: {refused:?}"
         );
         let nobody = exchange(port, "/execute", "", Some(&[("compilation", "1")]))?;
-        ensure!(nobody.status == 403, "the engine serves nobody: {nobody:?}");
+        ensure!(
+            nobody.status == 403,
+            "the engine serves requests without a session: {nobody:?}"
+        );
         let welcome = login(PASSWORD)?;
         ensure!(
             welcome.status == 302 && welcome.header("location") == Some("/home"),

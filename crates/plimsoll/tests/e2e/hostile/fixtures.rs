@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::support::{Alone, CommandOutput, Sandbox, alone};
 
-/// Within which everything here ends that once did not: many times what it takes.
+/// Deadline of commands that once never ended: many times the usual duration.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Sets name, root, user and listener from the environment, and waits. It prints each connection, and
 /// it connects itself to the ports that it reads;
-/// `DRIP` answers the head of a page that does not end, a byte at a time; `DETACHED` is the child of nobody here.
+/// `DRIP` responds with an endless page head, a byte at a time; `DETACHED` is reparented to init.
 const PROCESS: &str = r"
 import os, select, socket, struct, sys, threading
 if 'DETACHED' in os.environ and os.fork(): os._exit(0)
