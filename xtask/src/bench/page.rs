@@ -13,7 +13,7 @@ use crate::machine::{BUSY_MAX, busy_share, facts};
 /// A page being written.
 pub(super) struct BenchmarkPage {
     text: String,
-    /// Rows of the table of what is asked of us.
+    /// Rows of the table of requirements.
     requirements: Vec<String>,
     commands: Vec<String>,
     failures: Vec<String>,

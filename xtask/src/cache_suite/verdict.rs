@@ -75,7 +75,7 @@ pub(super) enum TestVerdict {
     Setup {
         why: String,
     },
-    /// The cache asked the origin twice, so nobody can tell.
+    /// The cache sent two requests to the origin, so the result is unknown.
     Retried,
     /// The client gave up waiting.
     Harness {
@@ -98,7 +98,7 @@ impl TestVerdict {
         }
     }
 
-    /// For a reader who wants to mend it.
+    /// Detailed form, for fixing it.
     pub(super) fn why(&self) -> String {
         match self {
             Self::Passed => "passed".to_owned(),

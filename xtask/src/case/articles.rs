@@ -70,7 +70,7 @@ const TOOLS: [Tool; 7] = [
     Tool::new("setpriv", "util-linux"),
 ];
 
-/// One core for those who ask, the other for all that answers.
+/// One core for the load, the other for all servers.
 #[derive(Clone, Copy)]
 struct Cores {
     load: usize,
@@ -198,7 +198,7 @@ fn sweep(
     Ok(samples)
 }
 
-/// A new application with nobody in line, warm, and the edge before it where there is one.
+/// A new, warm application without a backlog, and the edge in front of it, if any.
 fn renewed(
     stack: &mut ArticlesStack,
     meter: &ArticlesMeter<'_>,

@@ -61,7 +61,7 @@ pub(crate) struct ConsultArguments {
     out: PathBuf,
 }
 
-// The records come in a package of their own, without a program and without a library whose name has no version.
+// Active Record is in a separate package, without a program and without an unversioned library.
 const TOOLS: [Tool; 7] = [
     Tool::new("ruby", "ruby"),
     Tool::new("puma", "puma"),

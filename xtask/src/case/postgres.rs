@@ -68,7 +68,7 @@ impl PostgresServer {
             format!("port={port}"),
             "listen_addresses=127.0.0.1".to_owned(),
             "unix_socket_directories=".to_owned(),
-            // A pool of 75, and who looks.
+            // A pool of 75, and administrative sessions.
             "max_connections=100".to_owned(),
             "shared_buffers=256MB".to_owned(),
             // The disk of the machine is not what is measured, nor is tidying up.
@@ -124,7 +124,7 @@ fn programs() -> Option<PathBuf> {
     Some(Path::new(VERSIONS).join(newest.to_string()).join("bin"))
 }
 
-/// The client, whose first failure ends it.
+/// `psql`, which stops at the first error.
 fn psql(programs: &Path, port: u16, user: &str, database: &str) -> Command {
     let mut command = Command::new(programs.join("psql"));
     command

@@ -198,7 +198,7 @@ mod tests {
         let stat = PathBuf::from(format!("/proc/{child}/stat"));
         assert!(stat.exists());
         drop(server);
-        // Killed, though perhaps nobody has taken note of its end yet.
+        // Killed, though it may still be a zombie.
         let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         let stopwatch = Stopwatch::start();
         while !is_gone() {

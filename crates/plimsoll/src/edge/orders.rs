@@ -107,7 +107,7 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, CliError> {
     }
     line(&mut text, "verdict", &reply["verdict"]);
     for copy in reply["copies"].as_array().into_iter().flatten() {
-        line(&mut text, "copy of", &copy["key"]);
+        line(&mut text, "stored response", &copy["key"]);
         for word in [
             "state",
             "status",
