@@ -66,7 +66,7 @@ pub(crate) enum LogFormat {
     Apache,
     /// `option httplog`
     Haproxy,
-    /// CloudFront and other W3C logs with a `#Fields` line
+    /// W3C extended log format, with a `#Fields` line
     Cloudfront,
     /// One JSON object per line
     Json,

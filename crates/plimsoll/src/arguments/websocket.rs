@@ -44,10 +44,10 @@ pub(crate) struct WebSocketArguments {
     /// response; without --every once after the handshake, such as a subscription
     #[arg(long, value_name = "TEXT", requires = "talks", conflicts_with = "sse")]
     pub(crate) send: Option<String>,
-    /// JSONPath of the publication time in a broadcast, in s, ms, µs or ns since 1970: $.time
+    /// JSON path of the publication time in a broadcast, in s, ms, µs or ns since 1970: $.time
     #[arg(long, value_name = "JSONPATH", requires = "talks")]
     pub(crate) broadcast_stamp: Option<String>,
-    /// JSONPath of the sequence number in a broadcast: $.seq. A message with neither field is not a broadcast; without
+    /// JSON path of the sequence number in a broadcast: $.seq. A message with neither field is not a broadcast; without
     /// both flags every message that is not a response is a broadcast
     #[arg(long, value_name = "JSONPATH", requires = "talks")]
     pub(crate) broadcast_seq: Option<String>,
