@@ -39,7 +39,7 @@ use screen::{Screen, eprint};
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

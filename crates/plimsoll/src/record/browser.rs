@@ -29,7 +29,7 @@ pub(super) struct BrowserProcess {
 /// The given browser, or the first one found.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, CliError> {
     if let Some(named) = named {
