@@ -1,4 +1,4 @@
-//! Our generator beside its peers, in alternating runs, each side pinned to a core.
+//! Comparisons with peers, in alternating runs, each side pinned to a core.
 //!
 //! CPU per request is user and system time of the client's whole process tree, as the kernel charges it, divided by
 //! the requests made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
@@ -27,26 +27,26 @@ use crate::workspace::Workspace;
 pub(crate) enum Bench {
     /// The load engine beside wrk, oha, hey and ab, against nginx
     Load(load::LoadArguments),
-    /// A journey of 500 users beside k6 and Gatling, and beside plain requests, against nginx
+    /// A journey of 500 users beside k6, Gatling and plain requests, against nginx
     Journeys(journeys::JourneysArguments),
-    /// The cache beside those of nginx, HAProxy and Varnish, and what its origin gets
+    /// The cache beside those of nginx, HAProxy and Varnish, and the load on the origin
     Cache(cache::CacheArguments),
-    /// The edge beside nginx and HAProxy, and under far too many requests
+    /// The edge beside nginx and HAProxy, and under overload
     Edge(edge::EdgeArguments),
-    /// The hub beside Bun, nchan and ws, and with readers that stop, reloads and a million channels
+    /// The hub beside Bun, nchan and ws, and with slow subscribers, reloads and a million channels
     Hub(hub::HubArguments),
-    /// WebSockets by our load side beside k6, Artillery and Tsung, against Bun
+    /// WebSockets by our load generator beside k6, Artillery and Tsung, against Bun
     Websocket(websocket::WebsocketArguments),
 }
 
-/// What every measurement needs to know.
+/// Context of every measurement.
 struct BenchContext {
     client_core: usize,
     server_core: usize,
     rounds: u32,
     seconds: u32,
     anyway: bool,
-    /// Where our run files go.
+    /// Folder for run files.
     folder: tempfile::TempDir,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a page where it was asked for, else to the project's own place if it is `whole`, else to the terminal.
+/// Writes a page to `--out`, else to the project's page if it is `whole`, else to the terminal.
 fn deliver_page(
     workspace: &Workspace,
     out: Option<&Path>,

@@ -1,4 +1,4 @@
-//! `cargo xtask bottlenecks`: plants limits in real programs, has them named, and writes the table.
+//! `cargo xtask bottlenecks`: plants limits in real programs, checks that they are found, and writes the table.
 
 use std::process::Command;
 
@@ -12,13 +12,13 @@ use crate::step::execute;
 use crate::test::{TestCounts, test};
 use crate::workspace::{Workspace, cargo};
 
-/// Where the table goes.
+/// Path of the table.
 const PAGE: &str = "docs/benchmarks/bottlenecks.md";
 
-/// Which of them.
+/// Which limits to plant.
 #[derive(Args)]
 pub(crate) struct BottlenecksArguments {
-    /// Only those whose name holds one of these; the table is left as it is then
+    /// Only those whose name contains one of these; the table is not written then
     only: Vec<String>,
 }
 
@@ -36,8 +36,7 @@ pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
     if !arguments.only.is_empty() {
         return Ok(());
     }
-    // Whole searches whose limits are relaxed and put back, and the sentences about further parts: too long for
-    // `cargo xtask test`.
+    // Whole searches with `--confirm`, and the findings about further components: too long for `cargo xtask test`.
     let not_tried = NotTried::begin(&workspace)?;
     let mut counts = TestCounts::default();
     for (package, name) in [("plimsoll-lab", "confirm"), ("plimsoll", "collectors")] {

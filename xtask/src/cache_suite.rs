@@ -1,7 +1,7 @@
-//! `cargo xtask cache-suite`: the public suite for HTTP caches, asked of our edge and of its peers.
+//! `cargo xtask cache-suite`: the public test suite for HTTP caches, run against the edge and its peers.
 //!
-//! The suite brings its own origin and its own client; here they are started around a cache, and the results are
-//! judged as the suite judges them. Nothing of the suite is part of the product.
+//! The suite has its own origin and client; they are started around a cache, and the results are
+//! judged as the suite judges them. The suite is not part of the product.
 
 mod caches;
 mod edition;
@@ -26,27 +26,27 @@ use crate::port::free_ports;
 use crate::release;
 use crate::workspace::Workspace;
 
-/// The project's own page.
+/// The committed page.
 const PAGE: &str = "docs/benchmarks/cache-suite.md";
 
 #[derive(Args)]
 pub(crate) struct CacheSuiteArguments {
-    /// Ask only this cache; may be given several times. The page then goes to --out or nowhere
+    /// Test only this cache; repeatable. The page is then written to --out only
     #[arg(long, value_enum)]
     subject: Vec<SuiteCache>,
-    /// Ask one test and show every head of it; may be given several times
+    /// Run a single test and show all its heads; repeatable
     #[arg(long, value_name = "ID")]
     only: Vec<String>,
-    /// Ask the release binary that is there
+    /// Use the existing release binary
     #[arg(long)]
     no_build: bool,
-    /// A checkout of another edition, with its packages; the page then goes to --out or nowhere
+    /// A checkout of another edition, with its packages; the page is then written to --out only
     #[arg(long, value_name = "FOLDER")]
     edition: Option<PathBuf>,
-    /// Where the page goes; a whole one to docs/benchmarks/cache-suite.md
+    /// Path of the page [default: docs/benchmarks/cache-suite.md, if complete]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Handed on to `plimsoll edge`, after `--`; the page then goes to --out or nowhere
+    /// Passed on to `plimsoll edge`, after `--`; the page is then written to --out only
     #[arg(last = true)]
     words: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl CacheSuiteArguments {
         self.subject.clone()
     }
 
-    /// Whether what comes is what the project's own page is of.
+    /// Whether the results are those of the project's page.
     fn is_whole(&self) -> bool {
         self.subject.is_empty() && self.edition.is_none() && self.words.is_empty()
     }
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     }
     let mut runs = Vec::new();
     for cache in caches {
-        println!("asking {}", cache.name());
+        println!("testing {}", cache.name());
         runs.push(runner.all(cache)?);
     }
     println!(
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     }))
 }
 
-/// Tells what our edge lacks; failure when something required is no known exception.
+/// Reports missed tests of the edge; fails if a required one is not a known exception.
 fn verdict_of_ours(edition: &Edition, ours: &SuiteRun, exceptions: &Exceptions) -> ExitCode {
     for (kind, title) in [
         (TestKind::Required, "required"),
@@ -125,7 +125,7 @@ fn verdict_of_ours(edition: &Edition, ours: &SuiteRun, exceptions: &Exceptions) 
         .ids()
         .filter(|id| ours.results.alone(id) == TestVerdict::Passed);
     for id in passed {
-        println!("{EXCEPTIONS} lists `{id}`, which is passed: take it out");
+        println!("{EXCEPTIONS} lists `{id}`, which passes: remove it");
     }
     let missed = ours.results.missed(&edition.tests, TestKind::Required);
     let unknown = missed
@@ -135,11 +135,11 @@ fn verdict_of_ours(edition: &Edition, ours: &SuiteRun, exceptions: &Exceptions) 
     if unknown == 0 {
         return ExitCode::SUCCESS;
     }
-    println!("{unknown} required tests are not passed and stand with no reason in {EXCEPTIONS}");
+    println!("{unknown} required tests failed and are not listed in {EXCEPTIONS}");
     ExitCode::FAILURE
 }
 
-/// How the suite is asked.
+/// How the suite is run.
 struct SuiteRunner<'a> {
     arguments: &'a CacheSuiteArguments,
     edition: Edition,
@@ -157,13 +157,13 @@ impl SuiteRunner<'_> {
         })
     }
 
-    /// Single tests, with what was said on both sides; failure when one is not passed.
+    /// Single tests, with the messages of both sides; fails if one is not passed.
     fn show(&self, caches: &[SuiteCache]) -> Result<ExitCode> {
         let mut all_passed = true;
         for id in &self.arguments.only {
             ensure!(
                 self.edition.tests.iter().any(|test| test.id == *id),
-                "this edition has no test `{id}`; its ids stand in the page of results"
+                "this edition has no test `{id}`; valid ids are in the page of results"
             );
             for &cache in caches {
                 println!("==== {id}: {}", cache.name());
@@ -183,7 +183,7 @@ impl SuiteRunner<'_> {
         })
     }
 
-    /// Starts an origin and a cache before it, both new: what an earlier run left would be answered again.
+    /// Starts a new origin and a new cache in front of it, without stored responses of an earlier run.
     fn within<T>(
         &self,
         cache: SuiteCache,
@@ -201,7 +201,7 @@ impl SuiteRunner<'_> {
             words: &self.arguments.words,
         };
         let _cache = cache.start(&place)?;
-        work(port, folder.path()).with_context(|| format!("{} was not asked", cache.name()))
+        work(port, folder.path()).with_context(|| format!("cannot test {}", cache.name()))
     }
 }
 

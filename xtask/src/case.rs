@@ -22,15 +22,15 @@ use crate::step::execute;
 
 #[derive(Subcommand)]
 pub(crate) enum CaseStudy {
-    /// The articles: a magazine out of a database, alone, behind the edge, and cached there, over swept rates
+    /// Articles: a magazine served from a database, alone, behind the edge, and cached there, over swept rates
     Articles(articles::ArticlesArguments),
-    /// The consultation: a platform on Rails, alone, behind a page cache, and behind one with fragments
+    /// Consultation: a platform on Rails, alone, behind a page cache, and behind one with fragments
     Consult(consult::ConsultArguments),
-    /// The market: predictions over WebSockets from eight regions, in three topologies, with the hub and without
+    /// Market: predictions over WebSockets from eight regions, in three topologies, with and without the hub
     Market(market::MarketArguments),
-    /// The newspaper: a news site rendered by React behind the edge, at up to twelve times its load line
+    /// Newspaper: a news site rendered by React behind the edge, at up to twelve times its load line
     Newspaper(newspaper::NewspaperArguments),
-    /// The programming tutor: how many users it carries with each fault of the study, and without
+    /// Programming tutor: its capacity in users with and without each fault of the study
     Tutor(tutor::TutorArguments),
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn run(case: &CaseStudy) -> Result<()> {
     }
 }
 
-/// Installs a site's packages as its lock file has them, unless that has been done.
+/// Installs a site's packages from its lock file, once.
 pub(crate) fn install(site: &Path) -> Result<()> {
     let modified = |path: &str| std::fs::metadata(site.join(path)).and_then(|it| it.modified());
     // npm writes this file last.

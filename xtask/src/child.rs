@@ -1,4 +1,4 @@
-//! Runs a client pinned to a core and weighs it.
+//! Runs a client pinned to a core and measures its CPU time and memory.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::step::line;
 /// How often the memory of the client is read; its high-water mark only grows, so the last reading counts.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 
-/// What a client cost.
+/// Cost of a client.
 pub(crate) struct Weighed {
     pub(crate) stdout: String,
     /// User and system time of the whole process tree.
@@ -31,8 +31,8 @@ pub(crate) fn pinned(core: usize, words: &[String]) -> Command {
     command
 }
 
-/// Runs the client to its end, which must be success or one of these exit codes, and looks at it every `poll`, when `meanwhile` is called with its
-/// process id and the time since its start.
+/// Runs the client to its end, which must be success or one of these exit codes. Every `poll` it samples the client and
+/// calls `meanwhile` with its process id and the time since its start.
 pub(crate) fn weigh(
     mut command: Command,
     accepted: &[i32],
@@ -48,14 +48,8 @@ pub(crate) fn weigh(
         .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run {text}"))?;
-    let mut out = child
-        .stdout
-        .take()
-        .expect("the output was asked for as a pipe");
-    let mut err = child
-        .stderr
-        .take()
-        .expect("the errors were asked for as a pipe");
+    let mut out = child.stdout.take().expect("stdout is piped");
+    let mut err = child.stderr.take().expect("stderr is piped");
     let stdout = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         out.read_to_end(&mut bytes)
@@ -91,12 +85,12 @@ pub(crate) fn weigh(
     })
 }
 
-/// What a program said was wrong: clap's last line only names its help.
+/// A program's error message, without clap's last line about its help.
 fn complaint(stderr: &str) -> &str {
     let error = stderr.lines().find(|line| line.starts_with("error"));
     error
         .or_else(|| stderr.lines().last())
-        .unwrap_or("it said nothing")
+        .unwrap_or("no output")
 }
 
 /// CPU time of all children waited for so far, and of theirs.

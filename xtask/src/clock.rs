@@ -1,4 +1,4 @@
-//! The only place of the automation that reads time.
+//! The only module of xtask that reads a clock.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Stopwatch {
     }
 }
 
-/// Lets time pass between two looks at something that cannot be waited for.
+/// Waits between two polls of something that has no event to wait for.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the clock module; a benchmark runs by the clock"

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: builds the release binary and becomes its demo.
+//! `cargo xtask demo`: builds the release binary and executes its demo.
 
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt as _;

@@ -1,9 +1,8 @@
-//! `cargo xtask fuzz`: every parser of the house against inputs that grow towards what they have not reached yet.
+//! `cargo xtask fuzz`: coverage-guided fuzzing of every parser.
 //!
-//! The targets stand beside what they try (`crates/*/fuzz`) and are built in one workspace (`fuzz/`). They are
-//! instrumented with flags that a stable compiler takes, so no other toolchain is needed; libFuzzer comes with its
-//! crate and is built by the machine's C++ compiler. What was found is kept beside the build and found again by the
-//! next run.
+//! The targets are in the crates that they test (`crates/*/fuzz`) and are built in one workspace (`fuzz/`). They are
+//! instrumented with flags of the stable compiler, so no other toolchain is needed; libFuzzer comes with its crate and is
+//! built by the machine's C++ compiler. The corpus is stored beside the build and reused by the next run.
 
 pub(crate) mod report;
 
@@ -21,18 +20,18 @@ use crate::workspace::{Workspace, cargo};
 
 #[derive(Args)]
 pub(crate) struct FuzzArguments {
-    /// How long each target is tried
+    /// Time per target
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// Try only this target; may be given several times
+    /// Run only this target; repeatable
     #[arg(long, value_name = "NAME")]
     target: Vec<String>,
-    /// Where libFuzzer's random numbers begin
+    /// Seed of libFuzzer's random numbers
     #[arg(long, default_value_t = 1)]
     seed: u32,
 }
 
-/// As cargo-fuzz instruments without a sanitizer: counters of edges, and what is compared with what.
+/// Instrumentation of cargo-fuzz without a sanitizer: edge counters and comparisons.
 const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
      -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
      -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
@@ -62,7 +61,7 @@ pub(crate) fn run(arguments: &FuzzArguments) -> Result<ExitCode> {
     })
 }
 
-/// Where targets are built, and what they found so far.
+/// The build of the targets and their corpus.
 pub(crate) struct FuzzWorkspace {
     manifest: PathBuf,
     target: PathBuf,
@@ -78,13 +77,13 @@ impl FuzzWorkspace {
         })
     }
 
-    /// The names that were asked for, or all.
+    /// The requested targets, or all.
     fn chosen(&self, asked: &[String]) -> Result<Vec<String>> {
         let there = self.names()?;
         for name in asked {
             ensure!(
                 there.contains(name),
-                "there is no fuzz target named {name}; there are {}",
+                "unknown fuzz target {name}; valid: {}",
                 there.join(", ")
             );
         }
@@ -115,11 +114,11 @@ impl FuzzWorkspace {
             .filter_map(|target| Some(target["name"].as_str()?.to_owned()))
             .collect();
         names.sort();
-        ensure!(!names.is_empty(), "no fuzz target was found");
+        ensure!(!names.is_empty(), "no fuzz target found");
         Ok(names)
     }
 
-    /// Naming the host as the target keeps build scripts and macros free of the instruments.
+    /// An explicit target keeps build scripts and macros uninstrumented.
     pub(crate) fn build(&self, names: &[String]) -> Result<()> {
         see_to(&[Tool::new("c++", "g++")])?;
         println!("building {} targets", names.len());
@@ -137,14 +136,14 @@ impl FuzzWorkspace {
         execute(&mut command)
     }
 
-    /// Tries one target, and prints its row and what it found.
+    /// Runs one target, and prints its row and findings.
     pub(crate) fn report_on(&self, name: &str, seconds: u64, seed: u32) -> Result<FuzzReport> {
         let report = self.run_target(name, seconds, seed)?;
         println!("{}", report.row(name));
         if let Some(finding) = &report.finding {
             println!("{finding}");
             if let Some(input) = &report.input {
-                println!("try it again: {} {input}", self.program(name).display());
+                println!("to reproduce: {} {input}", self.program(name).display());
             }
         }
         Ok(report)
@@ -168,7 +167,7 @@ impl FuzzWorkspace {
             .with_context(|| format!("cannot run {}", line(&command)))?;
         let text = String::from_utf8_lossy(&output.stderr);
         FuzzReport::read(&text, output.status.success())
-            .with_context(|| format!("{name} told no figures; it said: {text}"))
+            .with_context(|| format!("{name} printed no statistics: {text}"))
     }
 
     fn findings(&self, name: &str) -> PathBuf {
@@ -181,11 +180,11 @@ impl FuzzWorkspace {
 }
 
 fn folder(path: &Path) -> Result<PathBuf> {
-    std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+    std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
     Ok(path.to_owned())
 }
 
-/// What the compiler builds for when nothing is said.
+/// The compiler's default target.
 fn host() -> Result<String> {
     let output = Command::new("rustc")
         .arg("-vV")
@@ -193,5 +192,5 @@ fn host() -> Result<String> {
         .context("cannot run rustc")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc -vV names no host")?.to_owned())
+    Ok(host.context("rustc -vV prints no host")?.to_owned())
 }

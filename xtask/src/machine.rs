@@ -1,4 +1,4 @@
-//! The machine that is measured on: what it is, whether it is ours alone, and what of it we may take.
+//! The machine under measurement: its hardware, whether it is idle, and the cores to use.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::clock::pause;
 
-/// A share of busy cores above which the machine is not ours.
+/// Share of busy CPU above which the machine is not idle.
 pub(crate) const BUSY_MAX: f64 = 0.1;
 
-/// What all cores did since the machine started, in ticks.
+/// CPU time of all cores since boot, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ticks {
     pub(crate) busy: f64,
@@ -22,7 +22,7 @@ impl Ticks {
         Self::of(&std::fs::read_to_string("/proc/stat")?)
     }
 
-    /// The first line of /proc/stat (proc(5)). Time that the host took away counts as busy: it was not ours.
+    /// The first line of /proc/stat (proc(5)). Steal time counts as busy.
     fn of(stat: &str) -> Result<Self> {
         let line = stat.lines().next().unwrap_or_default();
         let ticks: Vec<f64> = line
@@ -42,7 +42,7 @@ impl Ticks {
         })
     }
 
-    /// What came since an earlier moment.
+    /// The difference since an earlier sample.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             busy: self.busy - earlier.busy,
@@ -56,7 +56,7 @@ impl Ticks {
     }
 }
 
-/// The share of all cores that is busy before we begin, over two seconds.
+/// The busy share of all cores before the measurement, over two seconds.
 pub(crate) fn busy_share() -> Result<f64> {
     let before = Ticks::now()?;
     pause(Duration::from_secs(2));
@@ -87,7 +87,7 @@ pub(crate) fn facts() -> Result<String> {
     ))
 }
 
-/// The first two cores we may run on: one for the client, one for the server.
+/// The first two cores of the affinity mask: one for the client, one for the server.
 pub(crate) fn two_cores() -> Result<(usize, usize)> {
     let mask = sched_getaffinity(None).context("cannot read the affinity mask")?;
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));

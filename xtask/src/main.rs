@@ -1,6 +1,6 @@
 //! Automation of the workspace: `cargo xtask test` is all of CI, `cargo xtask demo` the first thing to try.
 //!
-//! It runs other programs and reads what they print; nothing of the product is decided here.
+//! It runs other programs and reads their output; it contains no product logic.
 
 #![expect(
     clippy::print_stdout,
@@ -48,35 +48,35 @@ struct XtaskArguments {
 
 #[derive(Subcommand)]
 enum XtaskCommand {
-    /// Everything CI runs; installs what it needs where it may
+    /// Run everything that CI runs; installs missing packages as root on Debian
     Test,
-    /// Writes the reference pages and schemas that are made from the code
+    /// Write the reference pages and schemas that are generated from the code
     Reference,
-    /// House rules: crate arrows, file sizes, leftovers, links, secrets
+    /// Check the project's own rules: crate dependencies, file sizes, leftovers, links, secrets
     Tidy,
-    /// Measures side by side with peers and writes the table into docs/benchmarks
+    /// Measure side by side with peers and write the table into docs/benchmarks
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Limits planted in real programs: which of them are named, and the table of it
+    /// Plant limits in real programs, check which of them are found, and write the table
     Bottlenecks(bottlenecks::BottlenecksArguments),
-    /// The case studies on real software, with each fault that they found and without
+    /// Run the case studies on real software, with and without each fault
     #[command(subcommand)]
     Case(case::CaseStudy),
-    /// Asks our edge, nginx, Varnish and HAProxy what the public suite for HTTP caches asks
+    /// Run the public test suite for HTTP caches against the edge, nginx, Varnish and HAProxy
     CacheSuite(cache_suite::CacheSuiteArguments),
-    /// Every parser against inputs that grow towards what they have not reached yet
+    /// Fuzz every parser, guided by coverage
     Fuzz(fuzz::FuzzArguments),
-    /// Hours: the load line against known laws on real sockets, and memory over time
+    /// Run for hours: the load line against known laws on real sockets, and memory over time
     Soak(soak::SoakArguments),
-    /// Every text that a person may read, with its place: to be read from top to bottom
+    /// List every user-visible text with its place
     Messages {
-        /// Only those of files whose path holds this
+        /// Only files whose path contains this
         #[arg(default_value = "")]
         part: String,
     },
-    /// Builds the release binary and runs its demo
+    /// Build the release binary and run its demo
     Demo {
-        /// Handed on to `plimsoll demo`
+        /// Passed on to `plimsoll demo`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },

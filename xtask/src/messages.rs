@@ -1,7 +1,7 @@
-//! `cargo xtask messages`: every text of the program that a person may read, to be read from top to bottom.
+//! `cargo xtask messages`: lists every user-visible text of the program.
 //!
-//! Texts of two words and more in the sources of the crates: errors, findings, help, reports. Left out is what no user
-//! sees: tests, reasons of lints, what invariants say when they break.
+//! String literals of two or more words in the crates: errors, findings, help, reports. Texts that users never see are
+//! omitted: tests, reasons of lints, messages of broken invariants.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ const INTERNAL: [&str; 12] = [
     "unreachable",
 ];
 
-/// Prints the texts of files whose path holds `part`, each with its place.
+/// Prints the texts of files whose path contains `part`, with their places.
 pub(crate) fn run(part: &str) -> Result<()> {
     let tree = SourceTree::read(&Workspace::find()?)?;
     let mut out = String::new();
@@ -106,7 +106,7 @@ fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
     }
 }
 
-/// Whether the group at a place holds what an internal call or attribute takes.
+/// Whether the group at a place has the arguments of an internal call or attribute.
 fn is_internal(tokens: &[TokenTree], at: usize) -> bool {
     let before = &tokens[..at];
     let name = match before {

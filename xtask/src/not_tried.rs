@@ -1,4 +1,4 @@
-//! What tests say that they could not try on this machine: collected while they run, listed in the last lines.
+//! Cases that tests could not try on this machine: collected while they run, listed in the last lines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::workspace::Workspace;
 
-/// The variable by which the test kit is told where to write.
+/// Environment variable with the path of the file, read by the test kit.
 const FILE_VARIABLE: &str = "PLIMSOLL_NOT_TRIED";
 
 /// The file into which the tests write.
@@ -31,12 +31,12 @@ impl NotTried {
         Ok(Self { path })
     }
 
-    /// Lets a command that runs tests write into it.
+    /// Sets the variable for a command that runs tests.
     pub(crate) fn collect<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env(FILE_VARIABLE, &self.path)
     }
 
-    /// What was written until now.
+    /// Reads the file.
     pub(crate) fn read(&self) -> Result<Untried> {
         let text = std::fs::read_to_string(&self.path)
             .with_context(|| format!("cannot read {}", self.path.display()))?;
@@ -57,7 +57,7 @@ impl Untried {
         untried
     }
 
-    /// An error if more than a tenth of so many tests left something untried: a result with such holes proves little.
+    /// Fails if more than a tenth of the tests left something untried: such a result proves little.
     pub(crate) fn check(&self, test_count: u64) -> Result<()> {
         let count = self.reasons.len() as u64;
         if count * 10 > test_count {
@@ -69,7 +69,7 @@ impl Untried {
     }
 }
 
-/// A line that counts them and a line for each; nothing where everything was tried.
+/// A line with their number and a line for each; empty if everything was tried.
 impl fmt::Display for Untried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reasons.len() {
@@ -105,7 +105,7 @@ mod tests {
         assert!(error.starts_with("2 of 19 tests left"), "{error}");
     }
 
-    /// The test kit is no dependency of this crate, which everything waits for; the name they share stands in both.
+    /// The test kit is not a dependency of this crate, which all tasks build first; so the shared name is in both.
     #[test]
     fn the_test_kit_reads_the_same_variable() {
         let kit = include_str!("../../crates/plimsoll-testkit/src/not_tried.rs");

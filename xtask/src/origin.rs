@@ -1,4 +1,4 @@
-//! The known-law origin of the test kit, as a process of its own.
+//! The test kit's origin with a known law, as a separate process.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -35,12 +35,7 @@ impl OriginProcess {
             .with_context(|| format!("cannot run {}", binary.display()))?;
         let stdin = child.stdin.take();
         let mut url = String::new();
-        let mut stdout = BufReader::new(
-            child
-                .stdout
-                .take()
-                .expect("the output was asked for as a pipe"),
-        );
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         stdout.read_line(&mut url)?;
         child.stdout = Some(stdout.into_inner());
         Ok(Self {

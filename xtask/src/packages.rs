@@ -1,4 +1,4 @@
-//! Programs and the Debian packages that bring them: whether they are there, and how they are installed.
+//! Programs and their Debian packages: whether they are installed, and how to install them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::step::execute;
 
-/// A program that is started, and the Debian package that brings it.
+/// A program and its Debian package.
 pub(crate) struct Tool {
     program: &'static str,
     package: &'static str,
@@ -19,7 +19,7 @@ impl Tool {
     }
 }
 
-/// Installs those of these programs that are missing, or fails with one line that names them.
+/// Installs missing programs, or fails with one line that lists them.
 pub(crate) fn see_to(tools: &[Tool]) -> Result<()> {
     let missing = missing(tools);
     if missing.is_empty() {
@@ -60,7 +60,7 @@ fn packages(missing: &[&Tool]) -> Vec<&'static str> {
     packages
 }
 
-/// Installs Debian packages; a service that a package brings is not started.
+/// Installs Debian packages without starting their services.
 pub(crate) fn install(packages: &[&str]) -> Result<()> {
     println!("installing {}", packages.join(" "));
     let apt = || {
@@ -71,7 +71,7 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
             .stdin(Stdio::null());
         apt
     };
-    // An old list is often good enough; the installation says if it is not.
+    // An old package list is often sufficient; the installation fails otherwise.
     let _ = execute(apt().args(["update", "--quiet=2"]));
     execute(
         apt()
@@ -80,7 +80,7 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
     )
 }
 
-/// Whether a program is in the path, or in the folders where Debian keeps root's.
+/// Whether a program is in the path, or in Debian's `sbin` folders.
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

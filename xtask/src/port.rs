@@ -1,7 +1,7 @@
-//! Ports of the loopback address for servers that must be told where to listen before they do.
+//! Free loopback ports for servers whose port must be configured before they start.
 //!
-//! They lie below those that the system hands out (`ip_local_port_range`, from 32768 by default): one of those may be
-//! some connection's own end before the server has it.
+//! They are below the ephemeral range (`ip_local_port_range`, from 32768 by default): an ephemeral port may become the
+//! local port of a connection before the server binds it.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result};
 
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
-/// How far apart processes that run at the same time begin.
+/// Distance of the first ports of concurrent processes.
 const STRIDE: u32 = 101;
 
-/// A port on which nobody listens now, and that was given to nobody else in this process.
+/// A port without a listener that was not returned before in this process.
 pub(crate) fn free_port() -> Result<u16> {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(STRIDE);
@@ -24,7 +24,7 @@ pub(crate) fn free_port() -> Result<u16> {
         .context("none of the ports from 20000 to 32000 is free: end what listens there")
 }
 
-/// So many of them.
+/// `count` free ports.
 pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     (0..count).map(|_| free_port()).collect()
 }

@@ -1,4 +1,4 @@
-//! Sees to the programs that the tests start: installs them where it may, otherwise says in one line what is missing.
+//! Programs that the tests start: installs them if permitted, otherwise lists the missing ones in one line.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -69,7 +69,7 @@ pub(crate) fn programs() -> Result<()> {
     see_to(&TOOLS)
 }
 
-/// Installs what is missing or fails with one line that names it.
+/// Installs missing programs, or fails with one line that lists them.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
     see_to(&TOOLS)?;
@@ -101,19 +101,19 @@ fn pretend_indexes() -> Result<()> {
     })
 }
 
-/// What Go builds of sources that a `go.sum` locks: folder, package and program.
+/// Programs built by Go from sources locked by a `go.sum`: folder, package and program.
 const BUILT_BY_GO: [(&str, &str, &str); 2] = [
-    // The conformance suite of HTTP/2, which no package brings.
+    // The conformance suite of HTTP/2, which has no Debian package.
     (
         "crates/plimsoll-edge/tests/h2spec",
         "github.com/summerwind/h2spec/cmd/h2spec",
         "h2spec",
     ),
-    // A server by the library of which Centrifugo is made.
+    // A server based on Centrifuge, the library of Centrifugo.
     ("crates/plimsoll/tests/e2e/centrifuge", ".", "centrifuge"),
 ];
 
-/// Builds a program, unless that has been done since its sources were locked.
+/// Builds a program, unless it was built since its sources were locked.
 fn build_by_go(workspace: &Workspace, (folder, package, name): (&str, &str, &str)) -> Result<()> {
     let folder = workspace.root.join(folder);
     let program = workspace.target.join("tools").join(name);

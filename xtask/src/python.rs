@@ -1,4 +1,4 @@
-//! Packages of `PyPI` as a lock file has them.
+//! Packages of `PyPI` from a lock file.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::packages;
 use crate::step::execute;
 
-/// Installs them into an environment of their own, unless that has been done since the lock file was written.
+/// Installs them into a virtual environment, unless it was done since the lock file was written.
 pub(crate) fn install(lock: &Path, environment: &Path) -> Result<()> {
     let done = environment.join("done");
     let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
@@ -22,7 +22,7 @@ pub(crate) fn install(lock: &Path, environment: &Path) -> Result<()> {
         execute(make.stdin(Stdio::null()))
     };
     if make().is_err() {
-        // Debian keeps the part of it that brings pip in a package of its own.
+        // On Debian, pip for virtual environments is in a separate package.
         packages::install(&["python3-venv"])?;
         make()?;
     }

@@ -1,4 +1,4 @@
-//! The reference pages and schemas are made from the code: `cargo xtask reference` writes them, the tests compare.
+//! The reference pages and schemas are generated from the code: `cargo xtask reference` writes them, the tests compare.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,10 +9,10 @@ use crate::rules;
 use crate::step::execute;
 use crate::workspace::{Workspace, cargo};
 
-/// Where they are committed.
+/// Folder in the repository.
 const FOLDER: &str = "docs/reference";
 
-/// Builds the program and has it write the pages into the repository.
+/// Builds the program, which then writes the pages into the repository.
 pub(crate) fn write() -> Result<()> {
     let workspace = Workspace::find()?;
     let mut build = cargo();
@@ -23,9 +23,9 @@ pub(crate) fn write() -> Result<()> {
     generate(&workspace, &workspace.root.join(FOLDER))
 }
 
-/// Fails if a page in the repository is not the one that the code makes now.
+/// Fails if a page in the repository differs from the generated one.
 ///
-/// Asks the binary that the end-to-end tests have just built: another build would cost minutes.
+/// Uses the binary that the end-to-end tests have just built: another build would take minutes.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let fresh = tempfile::tempdir()?;
     generate(workspace, fresh.path())?;
@@ -51,7 +51,7 @@ fn generate(workspace: &Workspace, folder: &Path) -> Result<()> {
     rules::write(&workspace.root, folder)
 }
 
-/// Names of generated files that are missing or other in the repository; pages written by hand may stand beside them.
+/// Names of generated files that are missing or differ in the repository, which may have hand-written pages too.
 fn differences(fresh: &Path, committed: &Path) -> Result<Vec<String>> {
     let mut stale = Vec::new();
     let mut count = 0;
@@ -65,7 +65,7 @@ fn differences(fresh: &Path, committed: &Path) -> Result<Vec<String>> {
         }
     }
     if count == 0 {
-        bail!("the generator made no page");
+        bail!("the generator wrote no page");
     }
     stale.sort();
     Ok(stale)

@@ -1,4 +1,4 @@
-//! What is measured and tried: the release binaries.
+//! The release binaries that are measured and tested.
 
 use anyhow::Result;
 

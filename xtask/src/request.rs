@@ -1,4 +1,4 @@
-//! The small requests that a hub is sent beside its load.
+//! Small requests to a hub during its load.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// Longer than a hub that hands out 20,000 messages first takes to answer.
+/// Longer than a hub needs that delivers 20,000 messages before it responds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct HttpReply {
@@ -22,7 +22,7 @@ pub(crate) fn get(port: u16, path: &str) -> Result<HttpReply> {
     exchange(port, "GET", path, "")
 }
 
-/// Asks on a connection of its own.
+/// Sends a request on a new connection.
 fn exchange(port: u16, method: &str, path: &str, body: &str) -> Result<HttpReply> {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;

@@ -1,5 +1,5 @@
-//! The page of rules: which of the method's rules are built, and what each is tried on. Read from the code and its tests,
-//! so that it cannot say what is not so.
+//! The page of rules: the rules of the method that are implemented, and the tests of each. Generated from the code and its
+//! tests, so that it stays true.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Where the page goes, below the folder of reference pages.
+/// Path of the page, below the folder of reference pages.
 pub(crate) const PAGE: &str = "rules.md";
-/// Where rules are rows, and their tests over made-up or recorded series stand.
+/// Folder of the rules' table and their tests over synthetic or recorded series.
 const RULES: &str = "crates/plimsoll-analysis/src/findings";
-/// Tests on real programs: files, or folders with all that is in them.
+/// Tests on real programs: files, or folders with all their files.
 const REAL: [&str; 4] = [
     "crates/plimsoll-testkit/src/corpus",
     "crates/plimsoll/tests/e2e",

@@ -1,7 +1,7 @@
-//! `cargo xtask soak`: what takes hours. The load line against four known laws on real sockets, ten seeds each, and
-//! the memory of a long run, and every fuzz target.
+//! `cargo xtask soak`: tests that take hours. The load line against four known laws on real sockets, ten seeds each, the
+//! memory of a long run, and every fuzz target.
 //!
-//! Every result is appended to a file as it comes; what the file holds already is not run again.
+//! Every result is appended to a file; results that the file already contains are not repeated.
 
 mod fuzzed;
 mod truth;
@@ -32,13 +32,13 @@ pub(crate) struct SoakArguments {
     /// How long each search may take
     #[arg(long, value_enum, default_value_t = SearchEffort::Quick)]
     search: SearchEffort,
-    /// Minutes of the memory run; 0 leaves it out
+    /// Minutes of the memory run; 0 skips it
     #[arg(long, default_value_t = 20)]
     memory_minutes: u64,
-    /// Minutes of each fuzz target; 0 leaves them out
+    /// Minutes of each fuzz target; 0 skips them
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=1_440))]
     fuzz_minutes: u64,
-    /// Results, one JSON object a line; continued if it is there [default: soak.jsonl in the target folder]
+    /// Results, one JSON object per line; continued if the file exists [default: soak.jsonl in the target folder]
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
 }
@@ -50,12 +50,12 @@ enum SearchEffort {
     Thorough,
 }
 
-/// The objective of every search, which the truth is worked out for.
+/// The objective of every search, for which the true line is computed.
 const OBJECTIVE: &str = "p95 < 50ms, errors < 1%";
 const SHARE: f64 = 0.95;
 const BOUND_S: f64 = 0.05;
 
-/// The seed of the origin's service times must not be the one of the truth's simulation.
+/// The seed of the origin's service times must differ from that of the simulation.
 const SEED_BASE: u64 = 1_000;
 
 /// How far the printed median may be from the truth.
@@ -171,7 +171,7 @@ fn search(
     Ok(result)
 }
 
-/// Whether the printed interval holds the truth, and the median is near it.
+/// Whether the printed interval contains the true line, and the median is close to it.
 fn evaluate(law: &str, seed: u64, truth: f64, report: &Value) -> Value {
     let line = &report["load_line"];
     let number = |key: &str| line[key].as_f64();
@@ -246,7 +246,7 @@ fn summarise(results: &[Value]) -> bool {
             .iter()
             .filter(|result| !result["void"].is_null())
             .count();
-        // A void search found nothing: it counts as one that does not hold.
+        // A void search has no interval: it counts as a miss.
         println!(
             "{}: held in {held} of {} seeds, {void} void{}",
             law.name,

@@ -1,4 +1,4 @@
-//! One named step of a task: says its name, how long it took, and how it ended.
+//! One named step of a task: prints its name, duration and result.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::clock::Stopwatch;
 
-/// What became of the steps of a task.
+/// Results of the steps of a task.
 #[derive(Default)]
 pub(crate) struct Steps {
     failed: Vec<String>,
@@ -50,7 +50,7 @@ pub(crate) fn execute(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// A command as one would type it.
+/// A command line for messages.
 pub(crate) fn line(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let name = program.rsplit('/').next().unwrap_or(&program).to_owned();

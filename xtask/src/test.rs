@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 "clippy",
                 "--workspace",
                 "--all-targets",
-                // Those too that other commands run.
+                // Also tests that other commands run.
                 "--test",
                 "*",
                 "--locked",
@@ -100,19 +100,16 @@ fn last_line(failed_steps: &[String], counts: TestCounts) -> String {
     format!("{} passed, {failed} failed", counts.passed)
 }
 
-/// Runs the tests, passes their output on and adds up what libtest reports.
+/// Runs the tests, forwards their output and sums up libtest's counts.
 pub(crate) fn test(command: &mut Command, counts: &mut TestCounts) -> Result<()> {
     let line = line(command);
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run {line}"))?;
-    let output = child
-        .stdout
-        .take()
-        .expect("the output was asked for as a pipe");
+    let output = child.stdout.take().expect("stdout is piped");
     for text in BufReader::new(output).split(b'\n') {
-        let text = text.context("cannot read what the tests print")?;
+        let text = text.context("cannot read the output of the tests")?;
         let text = String::from_utf8_lossy(&text);
         println!("{text}");
         if let Some(more) = result_line(&text) {
@@ -192,7 +189,7 @@ mod tests {
         assert_eq!(line(&["format", "tests"], 2), "3 passed, 3 failed");
     }
 
-    /// The whole way, with a real child process in the place of cargo.
+    /// End to end, with a real child process instead of cargo.
     #[test]
     fn adds_up_several_results_and_fails_with_them() {
         let mut counts = TestCounts::default();

@@ -1,6 +1,6 @@
-//! `cargo xtask tidy`: the house rules that neither the compiler nor clippy keeps.
+//! `cargo xtask tidy`: the project's rules that neither the compiler nor clippy checks.
 //!
-//! A rule looks at a [`Tree`] in memory and returns faults, so each rule is tested on files made up for it.
+//! A rule is a function of a [`SourceTree`] in memory to violations, so each rule is tested on synthetic files.
 
 mod arrows;
 mod attacks;
@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// Every text file git would commit, and cargo's view of the crates.
+/// Every text file that git would commit, and cargo's metadata of the crates.
 pub(crate) struct SourceTree {
     files: Vec<File>,
-    /// All committed paths, texts or not, for links.
+    /// All committed paths, including binary files, for links.
     paths: Vec<String>,
     metadata: Value,
 }
@@ -39,7 +39,7 @@ struct File {
 #[derive(Debug, PartialEq, Eq)]
 struct Violation {
     path: String,
-    /// 0 if the fault is the whole file's.
+    /// 0 if the violation concerns the whole file.
     line: usize,
     what: String,
     /// A warning does not fail the build.
@@ -111,12 +111,12 @@ const RULES: [TidyRule; 14] = [
     },
 ];
 
-/// The task of its own.
+/// Runs the task on its own.
 pub(crate) fn run() -> Result<()> {
     check(&Workspace::find()?)
 }
 
-/// Prints every fault and fails if one is more than a warning.
+/// Prints every violation and fails if one is more than a warning.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let tree = SourceTree::read(workspace)?;
     let mut failed = 0;
@@ -127,7 +127,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         }
     }
     if failed > 0 {
-        bail!("{failed} house rules broken");
+        bail!("{failed} rules violated");
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ impl SourceTree {
         let mut files = Vec::new();
         let mut paths = Vec::new();
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
-            // Listed and gone: deleted but not committed yet.
+            // Listed but missing: deleted and not committed yet.
             let Ok(bytes) = std::fs::read(workspace.root.join(path)) else {
                 continue;
             };
@@ -237,7 +237,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Faults as `path:line`, for the rules' tests.
+/// Violations as `path:line`, for the rules' tests.
 #[cfg(test)]
 fn places(violations: &[Violation]) -> Vec<String> {
     violations

@@ -1,4 +1,4 @@
-//! Where things are, as cargo sees them.
+//! Paths of the workspace, from cargo.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,8 +16,8 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn find() -> Result<Self> {
-        // `cargo run` says where it found this program. What was compiled in may name another checkout, when both share
-        // a target folder.
+        // `cargo run` sets the path of this package. The compiled-in path may be that of another checkout if both share a
+        // target folder.
         let folder = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let manifest = folder.join("Cargo.toml");
@@ -58,8 +58,8 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs us, or the one in the path. It is told nothing of this package: build scripts (ring's) that look at
-/// these variables would run again, and all that depends on them, each time another one asks for a build.
+/// The cargo that runs this program, or the one in the path. Without the variables of this package: build scripts (ring's)
+/// that depend on them would run again, and all their dependents, whenever they change.
 pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -1,4 +1,4 @@
-//! What a person types, as types. Nothing is resolved here; the commands do that.
+//! The command line as types. Nothing is resolved here; the commands do that.
 
 mod edge;
 mod import;
@@ -32,12 +32,12 @@ pub(crate) use websocket::*;
 )]
 #[command(
     after_help = "Exit codes: 0 objective met, 1 internal error, 2 usage or file, 3 objective missed, \
-    4 undecided, 5 target unreachable, 6 measurement void, 130 interrupted (what was measured is kept)."
+    4 undecided, 5 target unreachable, 6 measurement void, 130 interrupted (results so far are kept)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to colour what is printed; NO_COLOR is honoured
+    /// When to colour the output; NO_COLOR is honoured
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub(crate) color: Colour,
 }
@@ -51,30 +51,30 @@ pub(crate) enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Send a load to a URL, or carry out a plan file, and measure the answers
+    /// Send load to a URL, or run a plan file, and measure the responses
     Run(Box<RunArguments>),
     /// Find the load line: the highest rate that meets the objective
     Limit(Box<LimitArguments>),
-    /// Look at a service and its machine without any load, and print what was read
+    /// Sample a service and its machine without load, and print the metrics
     Watch(WatchArguments),
-    /// Check a plan file; or list, without load, what on this host will bind first
+    /// Check a plan file; or list, without load, which limits of this host will bind first
     Check(CheckArguments),
-    /// Make the report of a run again
+    /// Render the report of a recorded run again
     Report(ReportArguments),
-    /// Write the tables of a run for notebooks, databases and spreadsheets
+    /// Export a run as tables for notebooks, databases and spreadsheets
     Export(ExportArguments),
-    /// Make a plan of a browser's recording or of a server's logs
+    /// Make a plan from a browser's recording or a server's logs
     Import(ImportArguments),
-    /// Make a plan of a visit: a browser whose requests become a journey
+    /// Record a visit in a browser as a journey of a plan
     Record(RecordArguments),
-    /// Stand in front of a service: balance, queue, and degrade before refusing
+    /// Run a reverse proxy in front of a service: balance, queue, cache, and degrade before refusing
     Edge(Box<EdgeArguments>),
     /// Find and raise the load line of a built-in sample site
     Demo(DemoArguments),
     /// Print shell completions, the man page or JSON schemas
     #[command(hide = true)]
     Generate(GenerateArguments),
-    /// Carry out a part of a load that standard input says
+    /// Run the share of a load that standard input describes
     #[command(hide = true, name = crate::load_worker::NAME)]
     LoadWorker,
 }
@@ -86,43 +86,43 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) transport: TransportArguments,
-    /// Arrivals per second that do not wait for answers: 1000/s, or a way from one rate to another: 50/s..1500/s
+    /// Open load in arrivals per second: 1000/s, or a ramp: 50/s..1500/s
     #[arg(long, value_name = "RATE", value_parser = rate_range, help_heading = "Load")]
     pub(crate) rate: Option<RateRange>,
-    /// Users of a plan's journeys that are there at once
+    /// Concurrent users of a plan's journeys
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = "Load")]
     pub(crate) users: Option<u32>,
-    /// Users that each wait for their answer before they ask again [default: 64, when no rate is given]; with --ws,
-    /// WebSockets
+    /// Closed load: users that each wait for the response before the next request [default: 64, when no rate is given];
+    /// with --ws, WebSockets
     #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Load")]
     pub(crate) connections: Option<u32>,
-    /// A part of the load, such as 0/s..300/s:30s; may be given several times
+    /// A phase of the load, such as 0/s..300/s:30s; repeatable
     #[arg(long, value_name = "RATE:TIME", value_parser = phase, help_heading = "Load")]
     pub(crate) phase: Vec<LoadPhase>,
-    /// Go from one rate to another in steps of this size instead of a ramp
+    /// Change the rate in steps of this size instead of a ramp
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero, requires = "rate", requires = "every", help_heading = "Load")]
     pub(crate) step: Option<f64>,
-    /// How long each step lasts; with --send, how often the text is sent
+    /// Length of each step; with --send, interval between messages
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, requires = "repeated", conflicts_with = "lasting", help_heading = "Load")]
     pub(crate) every: Option<Duration>,
-    /// How long [default: 10s]; a plan's load is cut short by it
+    /// Duration [default: 10s]; cuts a plan's load short
     #[arg(long = "for", short = 't', value_name = "TIME", value_parser = duration_above_zero, conflicts_with = "phase", help_heading = "Load")]
     pub(crate) lasting: Option<Duration>,
-    /// Pause of each user between an answer and the next request
+    /// Think time of each user between a response and the next request
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0", conflicts_with_all = ["rate", "users", "phase"], help_heading = "Load")]
     pub(crate) think: Duration,
     #[command(flatten)]
     pub(crate) websocket: WebSocketArguments,
-    /// How arrivals are spread [default: poisson]
+    /// Distribution of arrivals [default: poisson]
     #[arg(long, value_enum, help_heading = "Load")]
     pub(crate) spacing: Option<SpacingArgument>,
-    /// Leading time that is recorded and not judged [default: 0s]
+    /// Warm-up at the start that is recorded but not judged [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
     pub(crate) warmup: Option<Duration>,
-    /// What counts as good, such as 'p95 < 500ms, errors < 1%'; without it nothing is judged
+    /// Objective, such as 'p95 < 500ms, errors < 1%'; without one nothing is judged
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective, help_heading = "Judgement")]
     pub(crate) objective: Option<Objective>,
-    /// Write the HTML report too
+    /// Also write the HTML report
     #[arg(long, help_heading = "Output")]
     pub(crate) report: bool,
     #[command(flatten)]
@@ -131,18 +131,18 @@ pub(crate) struct RunArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SpacingArgument {
-    /// Independent arrivals, as of many people
+    /// Independent arrivals, as from many people
     Poisson,
     /// Equal gaps
     Even,
 }
 
-/// What the load line is asked for.
+/// The search for the load line.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArguments {
     #[command(flatten)]
     pub(crate) transport: TransportArguments,
-    /// What counts as good [default: p95 < 500ms, errors < 1%]
+    /// Objective [default: p95 < 500ms, errors < 1%]
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective, help_heading = "Search")]
     pub(crate) objective: Option<Objective>,
     /// At most 4 minutes, with a wider interval
@@ -157,10 +157,10 @@ pub(crate) struct LimitArguments {
     /// Users that the service must carry; judged against the line (needs --think)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), requires = "think", help_heading = "Search")]
     pub(crate) users: Option<u32>,
-    /// Pause of a user between an answer and the next request; shows the line in users too
+    /// Think time of a user between a response and the next request; also reports the line in users
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Search")]
     pub(crate) think: Option<Duration>,
-    /// Measure once more with an edge of this configuration in between, started for it, and tell both
+    /// Measure again through an edge with this configuration, started for the purpose, and report both
     #[arg(
         long,
         value_name = "FILE",
@@ -168,18 +168,18 @@ pub(crate) struct LimitArguments {
         help_heading = "Search"
     )]
     pub(crate) through: Option<PathBuf>,
-    /// How arrivals are spread [default: poisson]
+    /// Distribution of arrivals [default: poisson]
     #[arg(long, value_enum, help_heading = "Search")]
     pub(crate) spacing: Option<SpacingArgument>,
-    /// Relax the limit that is named (a setting of a watched part, over its own interface), try again the load that failed,
-    /// and put it back: the finding is confirmed or demoted
+    /// Raise the limit that the finding names (a setting of a watched component, changed over its own interface), repeat the
+    /// load that failed, and restore the setting: the finding is confirmed or demoted
     #[arg(
         long,
         conflicts_with_all = ["at_least", "through"],
         help_heading = "Confirmation"
     )]
     pub(crate) confirm: bool,
-    /// Relax the first limit by this command, a program with its arguments, without a shell
+    /// Raise the first limit with this command: a program with its arguments, run without a shell
     #[arg(
         long,
         value_name = "COMMAND",
@@ -189,7 +189,7 @@ pub(crate) struct LimitArguments {
         help_heading = "Confirmation"
     )]
     pub(crate) confirm_with: Option<CommandWords>,
-    /// Put it back by this command
+    /// Restore it with this command
     #[arg(
         long,
         value_name = "COMMAND",
@@ -201,7 +201,7 @@ pub(crate) struct LimitArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// Where results go.
+/// Output of results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
@@ -217,30 +217,30 @@ pub(crate) struct OutputArguments {
     /// Write a JUnit file for CI
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Bounds of the answer classes in the report: fast below the first, slow above the second [default: 800ms,1200ms]
+    /// Bounds of the response classes in the report: fast below the first, slow above the second [default: 800ms,1200ms]
     #[arg(long, value_name = "TIME,TIME", value_parser = classes)]
     pub(crate) classes: Option<Classes>,
-    /// No progress
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// Which machine to look at.
+/// The host and service to check.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The service; or a plan file (YAML), all problems of which are named: exit 0 or 2
+    /// URL of the service; or a plan file (YAML) to validate, with exit code 0 or 2
     #[arg(value_name = "URL|PLAN", required_unless_present = "users")]
     pub(crate) url: Option<String>,
-    /// Also what will bind for so many users in the parts of a service that are found on this machine: `3000-users`
+    /// Also list which limits bind for this many users in the components found on this machine: `3000-users`
     #[arg(long = "for", value_name = "USERS", value_parser = users)]
     pub(crate) users: Option<u64>,
-    /// Where the plan's requests go, in place of its `target:`
+    /// Target of the plan's requests, overrides its `target:`
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
-    /// Its process, when it cannot be found by the port it listens on
+    /// Process of the service, if it cannot be found by its listening port
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
-    /// Its process by name
+    /// Process of the service, by name
     #[arg(long, value_name = "NAME")]
     pub(crate) process: Vec<String>,
     /// Connect to this socket instead of an address
@@ -293,7 +293,7 @@ pub(crate) struct DemoArguments {
     /// Nodes rendered on the server per page
     #[arg(long, default_value_t = 670, requires = "serve", hide = true)]
     pub(crate) nodes: u32,
-    /// End when the process that started this one ends
+    /// Exit when the parent process exits
     #[arg(long, requires = "serve", hide = true)]
     pub(crate) end_with_parent: bool,
     /// Rendering threads

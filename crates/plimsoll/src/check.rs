@@ -1,4 +1,4 @@
-//! `plimsoll check`: whether a plan file is right, or what on this host will bind first; neither sends any load.
+//! `plimsoll check`: validates a plan file, or lists which limits of this host will bind first. Neither sends load.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, 
         if plan_file::is_plan(url) {
             if arguments.users.is_some() {
                 return Err(CliError::usage(
-                    "--for looks at this machine, not into a plan file".to_owned(),
+                    "--for checks this machine and cannot be combined with a plan file".to_owned(),
                 )
                 .remedy(
-                    "plimsoll check --for 3000-users, with or without the address of the service",
+                    "use plimsoll check --for 3000-users, with or without the URL of the service",
                 ));
             }
             return check_plan(arguments, url);
@@ -69,7 +69,7 @@ fn json(advice: &[Advice], users: Option<u64>) -> serde_json::Value {
     whole
 }
 
-/// Whether a plan file can be carried out: a line of what it holds, or its problems and exit code 2.
+/// Validates a plan file: prints a summary line, or its problems with exit code 2.
 fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, CliError> {
     let plan = plan_file::rehearse(file, arguments.target.as_deref())?;
     if !plan.variables_missing.is_empty() {
@@ -120,12 +120,12 @@ fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, CliError> 
     Ok(Exit::Met)
 }
 
-/// The limits in the order in which they will bind; those that may stay as they are in one line at the end.
+/// The limits in the order in which they will bind; the sufficient ones in one line at the end.
 fn table(advice: &[Advice], colour: bool) -> String {
     let (fine, binding): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|item| item.ok);
     let mut text = match binding.first() {
         Some(first) => format!("{} binds first.\n", first.name),
-        None => "Nothing on this host will bind early.\n".to_owned(),
+        None => "No limit of this host will bind early.\n".to_owned(),
     };
     if colour {
         text = format!("\x1b[1m{}\x1b[0m\n", text.trim_end());
@@ -151,7 +151,7 @@ fn table(advice: &[Advice], colour: bool) -> String {
             .iter()
             .map(|item| format!("{} {}", item.name, item.current))
             .collect();
-        text.push_str("\nfine as they are:\n");
+        text.push_str("\nsufficient:\n");
         for line in wrapped(&names.join(" · "), 76) {
             text.push_str("  ");
             text.push_str(&line);

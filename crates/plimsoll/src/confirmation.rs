@@ -1,4 +1,4 @@
-//! What `--confirm` may do, and what an earlier one left behind.
+//! What `--confirm` may change, and changes that a killed run left behind.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::explain::CliError;
 use crate::plan_file;
 use crate::screen::eprint;
 
-/// What may be changed, if that is asked for; where it is written down is said later.
+/// The permitted changes, if `--confirm` is given; the caller sets the path of the journal.
 pub(crate) fn from_arguments(arguments: &LimitArguments) -> Option<Confirm> {
     let commands = arguments.confirm_with.as_ref();
     let commands = commands.zip(arguments.undo_with.as_ref());
@@ -23,8 +23,8 @@ pub(crate) fn from_arguments(arguments: &LimitArguments) -> Option<Confirm> {
     })
 }
 
-/// Puts back what an earlier `limit --confirm` left changed, because it was killed: a service that is changed is not the
-/// one that is to be measured. `undo` is the command that was named now.
+/// Restores what an earlier `limit --confirm` left changed because it was killed: a changed service must not be measured.
+/// `undo` is the undo command of this invocation.
 pub(crate) fn put_back_leftovers(
     watch: &WatchPlan,
     output: &OutputArguments,
@@ -37,10 +37,10 @@ pub(crate) fn put_back_leftovers(
     for left in journal::put_back_leftovers(&output.out, &access, undo) {
         match left {
             Leftover::PutBack(what) => eprint(&format!(
-                "note: an earlier `limit --confirm` was killed while it had {what}; that is put back now"
+                "note: an earlier `limit --confirm` was killed while it had {what}; this is now restored"
             )),
             Leftover::NeverMade(path) => eprint(&format!(
-                "note: {} told of a change that was never made; it is deleted",
+                "note: {} records a change that was never made; the file is deleted",
                 path.display()
             )),
             Leftover::Stays {
@@ -50,19 +50,21 @@ pub(crate) fn put_back_leftovers(
                 manual_undo: by_hand,
             } => {
                 return Err(CliError::usage(format!(
-                    "an earlier `limit --confirm` was killed while it had {what}, and that is not put back: {why}"
+                    "an earlier `limit --confirm` was killed while it had {what}; restoring it failed: {why}"
                 ))
                 .remedy(format!(
-                    "put it back by {by_hand}, then delete {}",
+                    "restore it with {by_hand}, then delete {}",
                     path.display()
                 )));
             }
             Leftover::Unknown { path, why } => {
                 return Err(CliError::usage(format!(
-                    "{} tells what an earlier `limit --confirm` changed, and cannot be read: {why}",
+                    "{} records a change by an earlier `limit --confirm` and cannot be read: {why}",
                     path.display()
                 ))
-                .remedy("see what it says, put that back, and delete it"));
+                .remedy(
+                    "inspect the file, restore the setting that it names, and delete the file",
+                ));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `plimsoll demo`: the main job on the built-in sample site.
 //!
-//! The site runs as a separate process. Its load line is found, one thing that it offers is changed (fewer nodes
+//! The site runs as a separate process. Its load line is found, one setting of the site is changed (fewer nodes
 //! rendered on the server), and the line is found again.
 
 use std::io::{BufRead as _, BufReader};
@@ -31,7 +31,7 @@ use crate::signals;
 const NODES: [u32; 2] = [670, 362];
 /// Time for each of the two searches; together with start and report the demo stays under six minutes.
 const BUDGET: Duration = Duration::from_secs(168);
-/// What the demo asks of the site.
+/// Objective of both searches.
 const OBJECTIVE: &str = "p95 < 100ms, errors < 1%";
 
 /// Serves the sample site, or measures it.
@@ -83,7 +83,7 @@ fn measure(arguments: &DemoArguments) -> Result<Exit, CliError> {
     conclude(&finished, arguments)
 }
 
-/// Starts the site with so many nodes, finds its line, and stops it.
+/// Starts the site with `nodes` nodes per page, finds its load line, and stops it.
 fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Finished, CliError> {
     let site = DemoSite::start(&arguments.out, nodes)?;
     let url = format!("http://{}/", site.address);
@@ -116,7 +116,7 @@ fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Fini
     Ok(finished?)
 }
 
-/// The demo types what a person would type.
+/// The demo goes through the command line, as a user would.
 fn limit_arguments(words: &[&str]) -> Result<Box<LimitArguments>, CliError> {
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(CliCommand::Limit(arguments)) => Ok(arguments),
@@ -162,11 +162,11 @@ fn conclude(finished: &[(String, Finished)], arguments: &DemoArguments) -> Resul
 fn what_set_it(label: &str, run: &Run) -> String {
     match run.findings.first() {
         Some(finding) => format!("What set the line with {label}: {}", finding.sentence),
-        None => format!("What set the line with {label} is not known: no rule found its evidence."),
+        None => format!("What set the line with {label} is unknown: no rule found evidence."),
     }
 }
 
-/// The sample site as a process of its own; it ends with this value.
+/// The sample site as a separate process, stopped on drop.
 #[derive(Debug)]
 struct DemoSite {
     process: Child,
@@ -180,7 +180,7 @@ impl DemoSite {
         let site_error =
             |what: &str| CliError::new(Exit::Internal, format!("the sample site {what}"));
         std::fs::create_dir_all(&folder).map_err(|error| {
-            CliError::usage(format!("cannot make {}: {error}", folder.display()))
+            CliError::usage(format!("cannot create {}: {error}", folder.display()))
                 .remedy("choose another folder with --out DIR")
         })?;
         let program = std::env::current_exe()
@@ -190,7 +190,7 @@ impl DemoSite {
             .args(["--nodes", &nodes.to_string(), "--out"])
             .arg(&folder)
             .stdin(Stdio::null())
-            // Ctrl-C is for the measurement; the site stays until it is over.
+            // Ctrl-C must reach the measurement only; the site runs until it is over.
             .process_group(0)
             .stdout(Stdio::piped())
             .spawn()
@@ -210,13 +210,13 @@ impl DemoSite {
         }
         let _ = process.kill();
         let _ = process.wait();
-        Err(site_error("did not say its address"))
+        Err(site_error("did not print its address"))
     }
 }
 
 impl Drop for DemoSite {
     fn drop(&mut self) {
-        // Nothing of the site is worth waiting for: its articles are made anew at each start.
+        // No graceful stop: the site's articles are generated again at each start.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -1,4 +1,4 @@
-//! `plimsoll edge`: stands in front of a service until it is told to end.
+//! `plimsoll edge`: runs the reverse proxy until a signal stops it.
 
 mod flags;
 mod orders;
@@ -18,10 +18,10 @@ use crate::explain::{CliError, chain};
 use crate::screen::eprint;
 pub(crate) use orders::read;
 
-/// Descriptors that are neither a client's nor a server's.
+/// Descriptors beyond those of clients and servers.
 const OWN_DESCRIPTORS: u64 = 256;
 
-/// Runs an edge until a signal ends it, or gives an order to one that runs.
+/// Runs an edge until a signal stops it, or sends a command to a running one.
 pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
     match &arguments.command {
         Some(EdgeCommand::Check { file }) => return orders::check(file),
@@ -35,7 +35,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
     }
     let handed = service::handed()?;
     let edge = flags::configuration(&arguments)?;
-    // Before the loops start, so that no signal falls between.
+    // Registered before the loops start, so that no signal is missed.
     let mut signals = Signals::new([SIGHUP, SIGUSR1, SIGINT, SIGTERM])?;
     let arguments = Arc::new(arguments);
     let hooks = Hooks {
@@ -55,7 +55,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
         if !matches!(signal, SIGHUP | SIGUSR1) {
             break;
         }
-        // Whoever rotates logs sends either, as to other servers.
+        // Log rotation sends either signal, as for other servers.
         running.reopen_log();
         if signal == SIGUSR1 {
             continue;
@@ -64,11 +64,11 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
             eprint(&format!("the old configuration stays in use: {why}"));
         }
     }
-    eprint("ending: requests on their way are answered; once more ends at once");
+    eprint("stopping: draining requests in flight; a second signal stops immediately");
     end(running, &edge, signals)
 }
 
-/// Every client takes a descriptor, and so does the server that is asked for it.
+/// Each client takes a descriptor, and so does its upstream connection.
 fn prepare_descriptors(edge: &EdgeConfig) {
     descriptors::prepare(2 * u64::from(edge.limits.connections_max) + OWN_DESCRIPTORS);
 }
@@ -82,7 +82,7 @@ fn end(running: EdgeHandle, edge: &EdgeConfig, mut signals: Signals) -> Result<E
             running.drain(at_most);
             handle.close();
         })?;
-    // The signals end when the drain does; one before that is impatience.
+    // The iterator ends with the drain; a signal before that is a request to stop immediately.
     if signals
         .forever()
         .any(|signal| !matches!(signal, SIGHUP | SIGUSR1))
@@ -134,27 +134,27 @@ fn explain(error: &EdgeFault) -> CliError {
         EdgeFault::Listen { .. } => "choose a free address of this host with --listen",
         EdgeFault::Admin { .. } => "choose a free address of this host with --admin",
         EdgeFault::Handed { .. } => {
-            "give a listener this address, or take it out of the .socket unit"
+            "add a listener with this address, or remove the socket from the .socket unit"
         }
-        EdgeFault::AdminOpen(_) => "give it a token with --admin-token-file, or a loopback address",
-        EdgeFault::AccessLog { .. } => {
-            "choose a file in a folder that can be written, `-` or `off`"
-        }
+        EdgeFault::AdminOpen(_) => "set a token with --admin-token-file, or use a loopback address",
+        EdgeFault::AccessLog { .. } => "choose a file in a writable folder, `-` or `off`",
         EdgeFault::Tls(TlsError::Authorities { .. } | TlsError::NoRoots | TlsError::Name(_)) => {
-            "name who vouches for the servers: `tls: { ca: FILE, name: HOST }` of the pool, or --to-cacert"
+            "set the certificate authority of the servers: `tls: { ca: FILE, name: HOST }` of the pool, or --to-cacert"
         }
-        EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
-        EdgeFault::State { .. } => "give a folder that can be written with --state",
-        EdgeFault::User { .. } => "name a user of this host, and start as root",
-        EdgeFault::Countries(_) => {
-            "give a MaxMind file with countries, such as GeoLite2-Country.mmdb"
+        EdgeFault::Tls(_) => {
+            "use one PEM file with the certificate chain and one with its private key"
         }
-        EdgeFault::NoRandom => "start it where the system's random numbers can be had",
-        EdgeFault::Expression(_) => "see the syntax of regular expressions in the reference",
-        EdgeFault::HubLoops(_) => "give it at most 64 event loops with --cores",
-        EdgeFault::Loops(_) => "restart the edge; it lets requests end",
+        EdgeFault::State { .. } => "set a writable folder with --state",
+        EdgeFault::User { .. } => "use an existing user, and start as root",
+        EdgeFault::Countries(_) => "use a MaxMind country database, such as GeoLite2-Country.mmdb",
+        EdgeFault::NoRandom => {
+            "make the system's random number generator (getrandom) available to the process"
+        }
+        EdgeFault::Expression(_) => "see the regular expression syntax in docs/reference/edge.md",
+        EdgeFault::HubLoops(_) => "use at most 64 event loops: --cores 64",
+        EdgeFault::Loops(_) => "restart the edge; it drains requests in flight first",
         EdgeFault::Loop(_) | EdgeFault::LoopGone => {
-            "raise the limits of threads and descriptors (ulimit -u, -n)"
+            "raise the limits of threads and file descriptors (ulimit -u, -n)"
         }
     };
     CliError::usage(chain(error)).remedy(remedy)

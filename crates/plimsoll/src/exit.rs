@@ -2,14 +2,14 @@
 
 use plimsoll_model::verdict::Verdict;
 
-/// How the program ends.
+/// Exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Objective met, or nothing to judge.
     Met = 0,
-    /// A fault of this program.
+    /// Internal error.
     Internal = 1,
-    /// A fault in what was typed, or in a file.
+    /// Invalid arguments or files.
     Usage = 2,
     /// Objective missed.
     Missed = 3,
@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Unreachable = 5,
     /// The measurement is not valid.
     Void = 6,
-    /// Stopped by the user; what was measured is kept.
+    /// Stopped by the user; results so far are kept.
     Interrupted = 130,
 }
 

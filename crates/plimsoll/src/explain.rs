@@ -1,4 +1,4 @@
-//! What went wrong, in one shape: message, causes, remedy, exit code.
+//! Errors that end the program: message, causes, remedy, exit code.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use plimsoll_model::redact;
 
 use crate::exit::Exit;
 
-/// Something that ends the program.
+/// An error that ends the program.
 #[derive(Debug)]
 pub(crate) struct CliError {
     exit: Exit,
@@ -38,7 +38,7 @@ impl CliError {
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds the remedy.
     pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
@@ -49,7 +49,7 @@ impl CliError {
     }
 }
 
-/// Messages quote what was typed, URLs, and what drivers say: secrets in them are replaced here, where all pass.
+/// Messages quote arguments, URLs and errors of drivers; their secrets are redacted here, where all messages pass.
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.details {
@@ -63,7 +63,7 @@ impl fmt::Display for CliError {
     }
 }
 
-/// Longest problem that is shown, characters: a value that is quoted may be as long as its file.
+/// Longest problem that is shown, characters: a quoted value may be as long as its file.
 const SHOWN_MAX: usize = 2_000;
 
 fn cut(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! `plimsoll import`: recordings and logs become plans.
+//! `plimsoll import`: makes plans from recordings and logs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
@@ -21,12 +21,12 @@ use crate::target;
 
 /// Longest recording that is read, bytes.
 const HAR_LEN_MAX: u64 = 512 << 20;
-/// How long a pipe may be silent: what packs or filters a log may think for a while.
+/// Time-out for a silent pipe: a program that decompresses or filters a log may need a while.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Longest line that is kept of a log, bytes; a longer one is counted as unreadable.
 const LINE_LEN_MAX: u64 = 128 << 10;
 
-/// Prints the plan of what is named.
+/// Prints the imported plan.
 pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, CliError> {
     let imported = match &arguments.what {
         ImportCommand::Har(arguments) => of_har(arguments)?,
@@ -37,7 +37,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, CliError> {
     Ok(Exit::Met)
 }
 
-/// Says what the plan's comments say too.
+/// Prints the notes, which the plan also has as comments.
 pub(crate) fn show(imported: &Imported) {
     for note in &imported.notes {
         eprint(&format!("note: {note}"));
@@ -53,9 +53,8 @@ fn of_har(arguments: &HarArguments) -> Result<Imported, CliError> {
     read.map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
     if bytes.len() as u64 > HAR_LEN_MAX {
         let message = format!("{name} is longer than {} MiB", HAR_LEN_MAX >> 20);
-        return Err(
-            CliError::usage(message).remedy("save the recording without content, or a shorter one")
-        );
+        return Err(CliError::usage(message)
+            .remedy("save the recording without content, or record a shorter one"));
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| CliError::usage(format!("{name}: not UTF-8 ({error})")))?;
@@ -101,9 +100,9 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, CliError> {
     };
     if arguments.files.iter().any(|file| is_stdin(file)) {
         return Err(CliError::usage(
-            "a replay goes through the log twice, and standard input can be read once",
+            "--replay reads the log twice, and standard input can be read only once",
         )
-        .remedy("name the file of the log"));
+        .remedy("give the log as a file"));
     }
     let mut rows = ReplayRows::new(&tally, replay).map_err(log_error)?;
     let mut out = arguments.rows.as_deref().map(create).transpose()?;
@@ -126,12 +125,12 @@ fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
     Ok(out)
 }
 
-/// A site as a plan names it: without the login, which a plan must not hold.
+/// URL of a site for a plan, without credentials, which a plan must not contain.
 pub(crate) fn site(text: &str) -> Result<Url, CliError> {
     let mut url = target::parse(text)?;
     if !url.username().is_empty() || url.password().is_some() {
         eprint(
-            "note: the login of the URL is left out of the plan; give it as a header: `{{ env('NAME') }}`",
+            "note: the credentials in the URL are not written into the plan; add them as a header with `{{ env('NAME') }}`",
         );
         // Both fail only for URLs without a host, which were refused.
         let _ = url.set_username("");
@@ -157,7 +156,7 @@ fn names(arguments: &LogArguments) -> String {
     names.join(", ")
 }
 
-/// Hands on each line of all files, cut off where it is too long.
+/// Calls `take` for each line of all files; a long line is truncated.
 fn each_line(
     arguments: &LogArguments,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
@@ -189,7 +188,7 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A file, or standard input; unpacked where it is packed by gzip.
+/// Opens a file or standard input, decompressed if it is gzip.
 fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
     let read_error =
         |error: io::Error| CliError::usage(format!("cannot read {}: {error}", path.display()));

@@ -38,7 +38,7 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
     }
 }
 
-/// The search that a plan file asks `run` for.
+/// The search of `run` with a plan file that has `find`.
 pub(crate) fn search(
     planned: Planned,
     transport: &TransportArguments,

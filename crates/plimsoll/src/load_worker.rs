@@ -1,5 +1,4 @@
-//! `plimsoll load-part`: one of the further processes of a load that needs more descriptors than one may have. Nobody
-//! types it.
+//! `plimsoll load-part`: a worker process of a load that needs more descriptors than one process may have. Internal.
 
 use std::io::BufReader;
 
@@ -8,20 +7,20 @@ use plimsoll_load::WorkerProcesses;
 use crate::exit::Exit;
 use crate::explain::CliError;
 
-/// Its name among the commands.
+/// Name of the hidden command.
 pub(crate) const NAME: &str = "load-part";
 
-/// This program, also where its file was replaced meanwhile.
+/// This program, even if its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Carries out what standard input says.
+/// Runs the share of the load described on standard input.
 pub(crate) fn run() -> Result<Exit, CliError> {
     let orders = BufReader::new(std::io::stdin());
     plimsoll_load::run_worker(orders, std::io::stdout().lock())?;
     Ok(Exit::Met)
 }
 
-/// How such a process is started.
+/// Starts worker processes.
 pub(crate) fn worker_processes() -> WorkerProcesses {
     WorkerProcesses {
         program: OWN_PROGRAM.into(),

@@ -1,7 +1,7 @@
-//! The door: arguments, messages, exit codes.
+//! The command line: arguments, messages, exit codes.
 //!
-//! Data goes to stdout, everything else to stderr. Nothing here measures; the lab does, and the report crate turns
-//! its runs into what people read.
+//! Data goes to stdout, everything else to stderr. This crate measures nothing: the lab runs, and the report crate renders
+//! its runs.
 
 mod arguments;
 mod check;
@@ -39,7 +39,7 @@ use screen::{Screen, eprint};
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -71,11 +71,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with the arguments, or the help that was asked for.
+/// Prints an error of the arguments, or the requested help.
 fn refuse(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() && redact::text(&text) != text {
-        // What was typed is quoted, and holds a secret.
+        // The message quotes an argument that contains a secret.
         eprint(text.trim_end());
     } else {
         let _ = error.print();

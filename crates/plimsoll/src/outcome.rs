@@ -1,4 +1,4 @@
-//! What is made of a finished run: summary or JSON, HTML, JUnit, exit code.
+//! Output of a finished run: summary or JSON, HTML, JUnit, exit code.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::screen::{Screen, eprint, print};
 
-/// What a command is to write.
+/// Reports that a command writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestedReports {
     pub(crate) json: bool,
@@ -20,7 +20,7 @@ pub(crate) struct RequestedReports {
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// Writes what is wanted of a run that has just ended, and says how it went.
+/// Writes the requested reports of a run that has just ended, and returns its exit code.
 pub(crate) fn deliver(
     finished: &Finished,
     wanted: &RequestedReports,
@@ -30,7 +30,7 @@ pub(crate) fn deliver(
     let exit = present(&finished.run, &finished.log_path, wanted, screen)?;
     match &finished.not_written {
         Some(reason) if exit != Exit::Interrupted => Err(CliError::usage(format!(
-            "the run log {} is incomplete: {reason}; what was measured is shown above",
+            "the run log {} is incomplete: {reason}; the results are shown above",
             finished.log_path.display()
         ))
         .remedy("free some space or choose another disk with --out DIR")),
@@ -38,14 +38,14 @@ pub(crate) fn deliver(
     }
 }
 
-/// Says what the run went on without.
+/// Warns about what the run went on without.
 fn warn(finished: &Finished) {
     if let Some(text) = &finished.left_behind {
         eprint(&format!("warning: {text}"));
     }
 }
 
-/// Writes what is wanted of two searches of one target, alone and behind an edge, and says what the edge changed.
+/// Writes the requested reports of two searches of one target, alone and behind an edge, and compares them.
 pub(crate) fn deliver_pair(
     alone: (&Finished, &RequestedReports),
     behind: (&Finished, &RequestedReports),
@@ -93,7 +93,7 @@ pub(crate) fn deliver_pair(
     })
 }
 
-/// Writes what is wanted of a run.
+/// Writes the requested reports of a run.
 pub(crate) fn present(
     run: &Run,
     log_path: &Path,
@@ -116,7 +116,7 @@ pub(crate) fn present(
     }
     if run.ending.is_none() {
         eprint(&format!(
-            "note: {} was cut off; this is what it holds",
+            "note: {} is truncated; this is its readable content",
             log_path.display()
         ));
     }
@@ -126,7 +126,7 @@ pub(crate) fn present(
         .map_or(Exit::Interrupted, |ending| ending.verdict.into()))
 }
 
-/// Writes the files that are wanted: those that were, and the fault of one that was not.
+/// Writes the requested files: those written, and the first error.
 fn write_files(
     report: &Report<'_>,
     log_path: &Path,

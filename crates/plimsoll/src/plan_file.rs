@@ -1,4 +1,4 @@
-//! Plan files at the door: which argument is one, the files and the environment around it, and what is told of faults.
+//! Plan files on the command line: which argument is one, its surroundings (files, environment), and its problems.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::arguments::WatchArgument;
 use crate::explain::CliError;
 use crate::screen::eprint;
 
-/// How long a pipe may be silent.
+/// Time-out for a silent pipe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A plan file that was read, and the folder its paths start from.
@@ -29,7 +29,7 @@ pub(crate) struct LoadedPlan {
 pub(crate) fn is_plan(text: &str) -> bool {
     let path = Path::new(text);
     let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-    // A pipe or a device is no host either; that it is one is said when it is read.
+    // A pipe or a device is not a host either; reading it reports the error.
     let is_there = || std::fs::metadata(path).is_ok_and(|about| !about.is_dir());
     !text.contains("://") && (ending == "yaml" || ending == "yml" || is_there())
 }
@@ -43,8 +43,8 @@ pub(crate) fn read_if_plan(
         return read(text, target).map(Some);
     }
     match target {
-        Some(_) => Err(CliError::usage("--target stands beside a plan file only")
-            .remedy("give the URL alone, or a plan file and --target URL")),
+        Some(_) => Err(CliError::usage("--target is only valid with a plan file")
+            .remedy("use the URL alone, or a plan file with --target URL")),
         None => Ok(None),
     }
 }
@@ -54,7 +54,7 @@ fn read(file: &str, target: Option<&str>) -> Result<LoadedPlan, CliError> {
     read_for(file, target, false)
 }
 
-/// Reads a plan file that is not to be carried out now: secrets of the environment may be missing.
+/// Reads a plan file without running it: secrets of the environment may be missing.
 pub(crate) fn rehearse(file: &str, target: Option<&str>) -> Result<PlanFile, CliError> {
     read_for(file, target, true).map(|written| written.plan)
 }
@@ -88,7 +88,7 @@ fn read_for(
     }
 }
 
-/// Reads the configuration of an edge; `look_up` looks servers up. Every problem becomes a line.
+/// Reads the configuration of an edge; `resolve_server` resolves names. Every problem becomes a line.
 pub(crate) fn read_edge(
     path: &Path,
     resolve_server: &HostLookup<'_>,
@@ -98,7 +98,7 @@ pub(crate) fn read_edge(
             "cannot read the configuration {}: {error}",
             path.display()
         ))
-        .remedy("a YAML file of at most 4 MiB")
+        .remedy("valid: a YAML file of at most 4 MiB")
     })?;
     let text = text_of(path, bytes)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -108,7 +108,7 @@ pub(crate) fn read_edge(
         let problems = if count == 1 { "problem" } else { "problems" };
         CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
     })?;
-    // Files are named from where the configuration is.
+    // Paths are relative to the folder of the configuration.
     let obtained = edge.acme.iter().flat_map(|acme| &acme.certificates);
     let obtained: Vec<Certificate> = obtained.map(|issued| issued.files.clone()).collect();
     let written = edge
@@ -131,7 +131,7 @@ pub(crate) fn read_edge(
 fn plan_text(path: &Path) -> Result<String, CliError> {
     let bytes = bounded(path, PLAN_LEN_MAX).map_err(|error| {
         CliError::usage(format!("cannot read the plan {}: {error}", path.display()))
-            .remedy("a YAML file of at most 16 MiB; a URL begins with http:// or https://")
+            .remedy("valid: a YAML file of at most 16 MiB; a URL begins with http:// or https://")
     })?;
     text_of(path, bytes)
 }
@@ -140,7 +140,7 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let before = &error.as_bytes()[..at];
-        // What stands before it is text; its last line is the one at fault.
+        // The text before the invalid byte is UTF-8; its last line contains the byte.
         let before = String::from_utf8_lossy(before);
         let line = before.split('\n').count();
         let column = before
@@ -158,7 +158,7 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, CliError> {
     })
 }
 
-/// What a process finds in its environment, where it is set. All else could be a secret that it does not need.
+/// Variables passed to processes, if set. Any other could be a secret that they do not need.
 const ENVIRONMENT: [&str; 7] = [
     "PATH",
     "HOME",
@@ -169,10 +169,10 @@ const ENVIRONMENT: [&str; 7] = [
     "PYTHONPATH",
 ];
 
-/// The variables that processes of journeys are given.
+/// Environment of the processes of journeys.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
     let known = ENVIRONMENT.map(|name| (name, std::env::var(name)));
@@ -182,7 +182,7 @@ pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What is looked at: what a flag says, else the plan.
+/// Components to watch: the flag's, else the plan's.
 pub(crate) fn watched(
     flag: Option<&WatchArgument>,
     of_plan: WatchPlan,
@@ -200,11 +200,11 @@ pub(crate) fn watched(
     };
     let bytes = bounded(path, PLAN_LEN_MAX).map_err(|error| {
         CliError::usage(format!(
-            "cannot read what is to be watched, {}: {error}",
+            "cannot read the --watch file {}: {error}",
             path.display()
         ))
         .remedy(
-            "--watch auto, --watch none, or a YAML file of what stands behind `watch:` in a plan",
+            "valid: --watch auto, --watch none, or a YAML file with the syntax of `watch:` in a plan",
         )
     })?;
     let text = text_of(path, bytes)?;
@@ -217,13 +217,13 @@ pub(crate) fn watched(
     })
 }
 
-/// Says what the plan wants to be looked at and nothing looks at yet.
+/// Reports components in `watch:` that have no collector yet.
 pub(crate) fn report_unwatched(watch: &WatchPlan) {
     if !watch.later.is_empty() {
         eprint(&format!(
-            "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey, \
+            "note: watch: {} cannot be watched yet; supported: host, process, pid, edge, nginx, haproxy, redis, valkey, \
              memcached, postgres, mariadb, mysql, mongodb, pgbouncer, php-fpm, puma, gunicorn, uwsgi, jvm, go, apache, varnish, prometheus \
-             and node can",
+             and node",
             watch.later.join(", ")
         ));
     }
@@ -251,7 +251,7 @@ fn short(stem: &str) -> String {
     }
 }
 
-/// The content of a file, when it is not too long. What has no length of its own (a pipe) is read up to the limit.
+/// The content of a file, if it is not too long. A pipe, which has no length, is read up to the limit.
 pub(crate) fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileError> {
     let unreadable = |error: std::io::Error| FileError::Unreadable(error.to_string());
     let file = input::open(path, PATIENCE).map_err(unreadable)?;
@@ -280,7 +280,7 @@ impl Surroundings for Around<'_> {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "the door is where the environment is read"
+        reason = "only the command line reads the environment"
     )]
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()

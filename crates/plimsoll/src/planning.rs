@@ -1,4 +1,4 @@
-//! From what was typed, and a plan file if one was named, to a plan: everything resolved, nothing left open.
+//! Resolves arguments and an optional plan file into a plan without open options.
 
 mod load;
 mod websocket;
@@ -26,23 +26,23 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 const CONNECTIONS_MAX_DEFAULT: u32 = 10_000;
 const BODY_LEN_MAX_DEFAULT: u64 = 1 << 30;
 const CLASSES_MS_DEFAULT: [u64; 2] = [800, 1200];
-/// Objective of a search that does not say.
+/// Default objective of a search.
 const OBJECTIVE_DEFAULT: &str = "p95 < 500ms, errors < 1%";
 
-/// A plan with the data that stands outside it.
+/// A plan with its external data.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) inputs: Arc<Inputs>,
-    /// How much time the answer of a search is worth, when the plan file says it.
+    /// Time budget of a search, if the plan file sets it.
     pub(crate) effort: Effort,
-    /// What the plan file has the probes look at.
+    /// Components that the plan file watches.
     pub(crate) watch: WatchPlan,
-    /// Where the target listens, when what stands before it is asked instead.
+    /// Address of the target, when requests go to an edge in front of it.
     pub(crate) behind: Option<SocketAddr>,
 }
 
-/// What a command adds to the flags that all share.
+/// Options of a command beyond the shared flags.
 struct CommandOptions {
     load: Load,
     find: Option<Find>,
@@ -128,7 +128,7 @@ pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Planned, CliError
                 asked.effort = search.effort;
                 asked.objective = asked.objective.or_else(|| search.objective.clone());
             }
-            // Its users come as in the trials; how many is what is searched.
+            // Its users arrive as in the trials; their number is searched.
             Some(LoadPlan::Fixed(fixed)) if written.plan.scenario.is_some() => {
                 asked.load = fixed.clone();
             }
@@ -222,7 +222,7 @@ fn plan(
     })
 }
 
-/// The scenario of a plan file, the hosts that its steps name looked up.
+/// The scenario of a plan file, with the hosts of its steps resolved.
 fn scenario_of(
     written: LoadedPlan,
     transport: &TransportArguments,
@@ -239,8 +239,8 @@ fn scenario_of(
     ];
     if let Some((flag, _)) = flag.iter().find(|(_, is_given)| *is_given) {
         return Err(
-            CliError::usage(format!("{flag} says what is sent, and so does the plan"))
-                .remedy("change the plan's steps, or give a URL in place of the plan"),
+            CliError::usage(format!("{flag} conflicts with the steps of the plan"))
+                .remedy("change the plan's steps, or use a URL instead of the plan"),
         );
     }
     let targets: Result<Vec<Target>, CliError> = written
@@ -263,7 +263,7 @@ fn scenario_of(
     Ok((Some(scenario), inputs))
 }
 
-/// How connections are made: as flags say, then the plan, then by default.
+/// Transport settings: from flags, else the plan, else defaults.
 fn transport_of(transport: &TransportArguments, written: Option<&LoadedPlan>) -> Transport {
     let flags = &transport.connection;
     let plan = written
@@ -311,7 +311,7 @@ fn transport_of(transport: &TransportArguments, written: Option<&LoadedPlan>) ->
     }
 }
 
-/// Where HTTP/2 is spoken.
+/// Whether and how HTTP/2 is used.
 fn http2_of(transport: &TransportArguments, written: Option<&LoadedPlan>) -> Option<Http2> {
     let flags = &transport.connection;
     let plan = written.map(|written| &written.plan);
@@ -325,7 +325,7 @@ fn http2_of(transport: &TransportArguments, written: Option<&LoadedPlan>) -> Opt
         plan.and_then(|plan| plan.transport.http)
     };
     let has_steps = plan.is_some_and(|plan| plan.scenario.is_some());
-    // A user is a browser and asks for all a page needs at once; a plain load counts what is under way.
+    // A user is a browser that requests all resources of a page at once; a plain load counts requests in flight.
     let usual = if has_steps { STREAMS_MAX } else { 1 };
     let streams = flags
         .streams
@@ -340,14 +340,14 @@ fn http2_of(transport: &TransportArguments, written: Option<&LoadedPlan>) -> Opt
     }
 }
 
-/// HTTP/2 that can be spoken to nobody would be HTTP/1.1 under another name.
+/// Refuses HTTP/2 that no target could negotiate: the run would use HTTP/1.1 only.
 fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), CliError> {
     let Some(http2) = plan.transport.http2 else {
         return if streams.is_none() {
             Ok(())
         } else {
             Err(
-                CliError::usage("--streams share a connection of HTTP/2, and HTTP/1.1 is spoken")
+                CliError::usage("--streams requires HTTP/2, and the load uses HTTP/1.1")
                     .remedy("add --http2, or --http2-prior-knowledge for an http:// target"),
             )
         };
@@ -360,10 +360,10 @@ fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), CliError> {
     Err(needs_tls(&plan.target.url))
 }
 
-/// HTTP/2 is asked for, and could be spoken to nobody.
+/// HTTP/2 by ALPN is requested, and no target uses TLS.
 pub(crate) fn needs_tls(target: &str) -> CliError {
     CliError::usage(format!(
-        "HTTP/2 is chosen within TLS, and {target} is not https"
+        "HTTP/2 is negotiated in TLS (ALPN), and {target} is not https"
     ))
     .remedy(
         "use --http2-prior-knowledge (in a plan, `http: prior-knowledge`), or an https:// target",
@@ -387,7 +387,7 @@ fn file_name(host: &str) -> String {
         .to_owned()
 }
 
-/// What the probes look at.
+/// Processes and address for the probes.
 pub(crate) fn probe_plan(plan: &Plan, pids: &[u32], names: &[String]) -> ProbePlan {
     ProbePlan {
         target_address: plan.target.addresses.first().copied(),
@@ -398,7 +398,7 @@ pub(crate) fn probe_plan(plan: &Plan, pids: &[u32], names: &[String]) -> ProbePl
     }
 }
 
-/// The plan with where to keep its run.
+/// The plan with the path of its run log.
 pub(crate) fn assignment(
     planned: Planned,
     command: &'static str,

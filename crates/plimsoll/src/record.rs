@@ -1,7 +1,7 @@
-//! `plimsoll record`: a browser visits a site through a proxy of ours, and the visit becomes a plan.
+//! `plimsoll record`: a browser visits a site through a recording proxy, and the visit becomes a plan.
 //!
-//! Only what goes to the named host is looked into. What goes to hosts that the user lets pass goes through unread and is
-//! counted; what goes elsewhere is refused.
+//! Only requests to the given host are recorded. Traffic to hosts that the user permits is tunnelled and counted; other
+//! hosts are refused.
 
 mod browser;
 mod budget;
@@ -34,7 +34,7 @@ use log::ExchangeLog;
 use proxy::Proxy;
 use reach::RestrictedDialer;
 
-/// How often it is looked whether Ctrl-C was pressed.
+/// Interval of the check for Ctrl-C.
 const STOP_EVERY: Duration = Duration::from_millis(100);
 
 /// Records a visit and writes its plan.
@@ -42,7 +42,7 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, CliError> {
     let url = import::site(&arguments.url)?;
     let authority =
         Authority::new(&url).map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
-    // Found before anything starts: without a browser there is nothing to wait for.
+    // Found before anything starts: without a browser the recording cannot proceed.
     let browser = match arguments.proxy {
         Some(_) => None,
         None => Some(browser::find(
@@ -94,20 +94,20 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, CliError> {
     Ok(Exit::Met)
 }
 
-/// Listens on the address that was asked for, or on one that only this machine reaches.
+/// Listens on the given address, or on a loopback address.
 async fn listen(arguments: &RecordArguments) -> Result<TcpListener, CliError> {
     let wanted = arguments
         .proxy
         .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     if !wanted.ip().is_loopback() && arguments.pass.iter().any(|host| host == "*") {
         return Err(CliError::usage(format!(
-            "with --pass '*' a proxy on {wanted} would take anybody anywhere"
+            "with --pass '*' the proxy on {wanted} would be an open proxy"
         ))
-        .remedy("listen on a loopback address, such as --proxy 127.0.0.1:8899, or name the hosts with --pass HOST"));
+        .remedy("listen on a loopback address, such as --proxy 127.0.0.1:8899, or list the hosts with --pass HOST"));
     }
     TcpListener::bind(wanted).await.map_err(|error| {
         CliError::usage(format!("cannot listen on {wanted}: {error}"))
-            .remedy("give a free address, such as 127.0.0.1:0")
+            .remedy("use a free address, such as 127.0.0.1:0")
     })
 }
 
@@ -138,7 +138,7 @@ async fn visit(
             write(&arguments.certificate, &authority.pem())?;
             let name = arguments.certificate.display();
             eprint(&format!(
-                "let the browser trust {name}, for this recording only: its key is kept nowhere"
+                "let the browser trust {name} for this recording only: its private key is not stored"
             ));
         }
     } else {

@@ -1,4 +1,4 @@
-//! `plimsoll report`: the report of a run, made again from its file.
+//! `plimsoll report`: renders the report of a recorded run again.
 
 use plimsoll_lab::run_log;
 
@@ -8,7 +8,7 @@ use crate::explain::CliError;
 use crate::outcome::{self, RequestedReports};
 use crate::screen::{Screen, eprint};
 
-/// Reads a run and presents it. The exit code says whether the report could be made, not how the run went.
+/// Renders a run. The exit code reports whether rendering succeeded, not the verdict of the run.
 pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit, CliError> {
     let reading = run_log::read(&arguments.file)?;
     if let Some(reason) = &reading.cut {

@@ -1,4 +1,4 @@
-//! From flags to the request that is sent: method, paths, headers, body.
+//! The request from flags: method, paths, headers, body.
 
 use base64::Engine as _;
 use plimsoll_model::plan::{PathOrder, RequestPlan};
@@ -11,7 +11,7 @@ use crate::target::{self, Resolved};
 
 /// Longest file of URLs accepted, bytes.
 const URLS_LEN_MAX: u64 = 256 << 20;
-/// Faulty lines of a URL file shown at most.
+/// Maximum number of invalid lines of a URL file that are shown.
 const ERRORS_SHOWN_MAX: usize = 10;
 /// Longest request body accepted, bytes.
 const BODY_LEN_MAX: u64 = 64 << 20;
@@ -64,11 +64,11 @@ fn checked_method(method: &str) -> Result<String, CliError> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if method.is_empty() || method.len() > 32 || !method.bytes().all(token) {
         return Err(CliError::usage(format!("`{method}` is not a method"))
-            .remedy("use one such as GET, POST or PUT"));
+            .remedy("use a method such as GET, POST or PUT"));
     }
     if method.eq_ignore_ascii_case("CONNECT") {
         return Err(
-            CliError::usage("CONNECT asks for a tunnel, not for an answer")
+            CliError::usage("CONNECT opens a tunnel and has no response to measure")
                 .remedy("use another method"),
         );
     }
@@ -84,7 +84,7 @@ fn body(request: &RequestArguments) -> Result<Vec<u8>, CliError> {
     };
     bounded(std::path::Path::new(file), BODY_LEN_MAX).map_err(|error| {
         CliError::usage(format!("cannot read the body from {file}: {error}"))
-            .remedy("a file of at most 64 MiB")
+            .remedy("valid: a file of at most 64 MiB")
     })
 }
 
@@ -145,9 +145,9 @@ fn headers(
             .any(|byte| byte < 0x20 && byte != b'\t' || byte == 0x7f)
         {
             return Err(CliError::usage(format!(
-                "the value of header `{name}` holds a control character"
+                "the value of the header `{name}` contains a control character"
             ))
-            .remedy("a header is one line of visible characters"));
+            .remedy("valid: one line of visible characters"));
         }
     }
     Ok(headers)
@@ -175,7 +175,7 @@ fn header_line(line: &str) -> Result<(String, String), CliError> {
     let (name, value) = line.split_once(':').ok_or_else(|| wrong("has no colon"))?;
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
-        return Err(wrong("has no valid name"));
+        return Err(wrong("has an invalid name"));
     }
     if ["content-length", "transfer-encoding", "connection"]
         .contains(&name.to_ascii_lowercase().as_str())
@@ -185,14 +185,14 @@ fn header_line(line: &str) -> Result<(String, String), CliError> {
     Ok((name.to_owned(), value.trim().to_owned()))
 }
 
-/// Paths of a file of URLs; every faulty line is named.
+/// Paths from a file of URLs; every invalid line is reported.
 fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliError> {
     let bytes = bounded(file, URLS_LEN_MAX).map_err(|error| {
         CliError::usage(format!(
             "cannot read the URLs from {}: {error}",
             file.display()
         ))
-        .remedy("a file of at most 256 MiB")
+        .remedy("valid: a file of at most 256 MiB")
     })?;
     let text = String::from_utf8_lossy(&bytes);
     let base = target::parse_any(target)?;
@@ -217,15 +217,19 @@ fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliErro
             String::new()
         };
         return Err(CliError::usage(format!(
-            "{} has {count} faulty lines:\n{}{more}",
+            "{} has {count} invalid lines:\n{}{more}",
             file.display(),
             errors.join("\n")
         ))
-        .remedy("one URL a line, such as /articles/7 or a full URL on the target's host"));
+        .remedy(
+            "valid: one URL per line, such as /articles/7 or a full URL on the target's host",
+        ));
     }
     if paths.is_empty() {
-        return Err(CliError::usage(format!("{} holds no URL", file.display()))
-            .remedy("one URL a line, such as /articles/7"));
+        return Err(
+            CliError::usage(format!("{} contains no URL", file.display()))
+                .remedy("valid: one URL per line, such as /articles/7"),
+        );
     }
     Ok(paths)
 }
@@ -237,7 +241,7 @@ fn path_on_origin(base: &Url, line: &str) -> Result<String, String> {
         .any(|c| c.is_whitespace() || c.is_control() || c == '\u{fffd}')
     {
         return Err(format!(
-            "`{}` holds a space or a character that is not text",
+            "`{}` contains a space, a control character or invalid UTF-8",
             line.escape_debug()
         ));
     }
@@ -245,7 +249,7 @@ fn path_on_origin(base: &Url, line: &str) -> Result<String, String> {
         .join(line)
         .map_err(|error| format!("`{line}` is not a URL: {error}"))?;
     if url.origin() != base.origin() {
-        return Err(format!("`{line}` lies on another host than the target"));
+        return Err(format!("`{line}` is not on the target's host"));
     }
     Ok(url.query().map_or_else(
         || url.path().to_owned(),

@@ -12,7 +12,7 @@ use crate::arguments::Colour;
 /// Seconds between plain progress lines where there is no terminal.
 const PLAIN_EVERY_S: u32 = 5;
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     colour: Colour,
@@ -35,7 +35,7 @@ impl Screen {
     }
 }
 
-/// Writes data to stdout. A reader that went away is not a fault.
+/// Writes data to stdout. A closed pipe is not an error.
 pub(crate) fn print(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout
@@ -43,12 +43,12 @@ pub(crate) fn print(text: &str) {
         .and_then(|()| stdout.flush());
 }
 
-/// Writes a message to stderr, without the secrets that it may quote.
+/// Writes a message to stderr, with secrets redacted.
 pub(crate) fn eprint(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", redact::text(text));
 }
 
-/// Shows a run as it goes: a line that renews itself on a terminal, plain lines in a pipe.
+/// Progress of a run: a live line on a terminal, plain lines in a pipe.
 #[derive(Debug)]
 pub(crate) struct Live {
     quiet: bool,
@@ -67,7 +67,7 @@ impl Live {
         }
     }
 
-    /// Takes the live line away, so that what follows starts on an empty one.
+    /// Clears the live line.
     pub(crate) fn clear(&mut self) {
         if self.shown {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
@@ -119,7 +119,7 @@ impl Watcher for Live {
     }
 }
 
-/// Columns of the terminal; 80 when it does not say.
+/// Columns of the terminal; 80 if unknown.
 fn width() -> usize {
     rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col).max(20))
 }

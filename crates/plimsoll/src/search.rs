@@ -11,7 +11,7 @@ use crate::outcome::RequestedReports;
 use crate::planning::{self, Planned};
 use crate::screen::Live;
 
-/// One search to its end, and what is to be written of it.
+/// Runs one search; returns it with the requested reports.
 pub(crate) fn search_once(
     planned: Planned,
     mut order: LimitOrder,

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks the run to stop and keeps what was measured, the second ends the program at once.
+//! Ctrl-C: the first stops the run and keeps its results, the second exits immediately.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

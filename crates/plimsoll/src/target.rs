@@ -1,4 +1,4 @@
-//! From a URL to addresses: parsed, resolved, and checked for whose it is.
+//! From a URL to addresses: parsed, resolved, and checked for public addresses.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -10,7 +10,7 @@ use crate::arguments::TransportArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
 
-/// A target, and what its URL says beyond the address.
+/// A target, and the parts of its URL beyond the address.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) target: Target,
@@ -22,7 +22,7 @@ pub(crate) struct Resolved {
 
 /// Parses a URL and resolves its host.
 pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Resolved, CliError> {
-    // Whether a WebSocket is wanted was asked before; its handshake is HTTP.
+    // The caller has checked that WebSocket URLs are expected; their handshake is HTTP.
     let url = parse_any(text)?;
     let host = url
         .host_str()
@@ -56,7 +56,7 @@ pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Reso
     })
 }
 
-/// Another origin that a plan's steps name: flags about the target's address do not mean it.
+/// Another origin in a plan's steps: flags about the target's address do not apply to it.
 pub(crate) fn resolve_other(
     text: &str,
     arguments: &TransportArguments,
@@ -96,7 +96,7 @@ pub(crate) fn first_address(text: &str) -> Result<SocketAddr, CliError> {
     Ok(addresses[0])
 }
 
-/// Parses a URL as people type it: `http://` may be left out.
+/// Parses a URL; `http://` may be omitted.
 pub(crate) fn parse(text: &str) -> Result<Url, CliError> {
     let url = parse_any(text)?;
     if matches!(url.scheme(), "ws" | "wss") {
@@ -106,10 +106,10 @@ pub(crate) fn parse(text: &str) -> Result<Url, CliError> {
 }
 
 fn unsupported_scheme(url: &Url) -> CliError {
-    CliError::usage(format!("`{}` is not spoken here", url.scheme()))
+    CliError::usage(format!("unsupported URL scheme `{}`", url.scheme()))
 }
 
-/// The same, of a WebSocket too.
+/// The same, but also accepts WebSocket URLs.
 pub(crate) fn parse_any(text: &str) -> Result<Url, CliError> {
     let full = if text.contains("://") {
         text.to_owned()
@@ -124,7 +124,7 @@ pub(crate) fn parse_any(text: &str) -> Result<Url, CliError> {
         return Err(unsupported_scheme(&url).remedy("use http:// or https://"));
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(CliError::usage(format!("`{text}` names no host"))
+        return Err(CliError::usage(format!("`{text}` has no host"))
             .remedy("write it as http://host:port/path"));
     }
     Ok(url)
@@ -159,9 +159,9 @@ pub(crate) fn resolve_host(
     let found = (host, port).to_socket_addrs().map_err(|error| {
         CliError::new(
             Exit::Unreachable,
-            format!("cannot find the host `{host}`: {error}"),
+            format!("cannot resolve the host `{host}`: {error}"),
         )
-        .remedy("check the spelling, or give its address with --address IP:PORT")
+        .remedy("check the spelling, or set its address with --address IP:PORT")
     })?;
     let mut addresses: Vec<SocketAddr> = found
         .filter(|address| !(ipv4 && address.is_ipv6() || ipv6 && address.is_ipv4()))
@@ -179,7 +179,7 @@ pub(crate) fn resolve_host(
         Exit::Unreachable,
         format!("the host `{host}` has no {family} address"),
     )
-    .remedy("leave out -4 or -6"))
+    .remedy("remove -4 or -6"))
 }
 
 /// Whether the first address that accepts a connection is IPv6; `None` when none does or there is no choice.
@@ -195,7 +195,7 @@ fn reachable_family(addresses: &[SocketAddr]) -> Option<bool> {
     addresses.iter().find(reachable).map(SocketAddr::is_ipv6)
 }
 
-/// A load test never starts against a public address without a yes.
+/// A load test never starts against a public address without confirmation.
 fn confirm_ownership(target: &Target) -> Result<(), CliError> {
     let Some(address) = target
         .addresses
@@ -210,7 +210,7 @@ fn confirm_ownership(target: &Target) -> Result<(), CliError> {
             target.host,
             address.ip()
         ))
-        .remedy("load only what is yours; say so with --i-own-this")
+        .remedy("load only services that are yours; confirm it with --i-own-this")
     };
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
     if !(stdin.is_terminal() && stderr.is_terminal()) {

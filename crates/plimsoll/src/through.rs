@@ -1,6 +1,6 @@
-//! `plimsoll limit --through FILE`: the same search twice, of the target alone and with an edge before it.
+//! `plimsoll limit --through FILE`: the same search twice, of the target alone and behind an edge.
 //!
-//! The edge runs in a process of its own, so that its CPU is its own, and ends with the search.
+//! The edge runs in a separate process, so that its CPU is measured apart, and ends with the search.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::screen::{Screen, eprint};
 use crate::search::search_once;
 use crate::signals;
 
-/// Measures both and tells them as a pair.
+/// Measures both and reports them as a pair.
 pub(crate) fn pair(
     planned: Planned,
     order: LimitOrder,
@@ -29,14 +29,16 @@ pub(crate) fn pair(
     screen: Screen,
 ) -> Result<Exit, CliError> {
     if planned.plan.target.unix_socket.is_some() {
-        return Err(CliError::usage("an edge cannot stand before a unix socket")
-            .remedy("give the target as a URL with host and port"));
+        return Err(
+            CliError::usage("--through does not support targets on a Unix socket")
+                .remedy("give the target as a URL with host and port"),
+        );
     }
-    // Faults of its file are told before anything is measured.
+    // Problems of the file are reported before anything is measured.
     crate::edge::read(configuration)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    eprint("first the target alone");
+    eprint("measuring the target alone");
     let alone = search_once(
         planned.clone(),
         order.clone(),
@@ -49,7 +51,7 @@ pub(crate) fn pair(
     }
     let edge = EdgeChild::start(configuration)?;
     eprint(&format!(
-        "now behind the edge at {}, with {}",
+        "measuring behind the edge at {}, configured by {}",
         edge.address,
         configuration.display()
     ));
@@ -63,7 +65,7 @@ pub(crate) fn pair(
     let behind = search_once(behind, order, transport, output, stop)?;
     drop(edge);
     let mut wanted = behind.1;
-    // One file of that name is the target's own.
+    // The JUnit file is that of the target alone.
     wanted.junit = None;
     outcome::deliver_pair(
         (&alone.0, &alone.1),
@@ -99,10 +101,7 @@ impl EdgeChild {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()?;
-        let stderr = process
-            .stderr
-            .take()
-            .expect("its messages were asked for as a pipe");
+        let stderr = process.stderr.take().expect("stderr is piped");
         let mut lines = BufReader::new(stderr).lines();
         let mut output = Vec::new();
         let mut found = None;
@@ -112,7 +111,7 @@ impl EdgeChild {
             } else if let (Some((admin, _)), Some((address, is_secure))) =
                 (introduced(&line, "admin at "), found)
             {
-                // What else it says is read, or it would wait for a reader.
+                // Drain the rest of its output, or it would block on a full pipe.
                 std::thread::Builder::new()
                     .name("edge-messages".to_owned())
                     .spawn(move || lines.for_each(drop))?;
@@ -129,10 +128,10 @@ impl EdgeChild {
         let _ = process.wait();
         Err(CliError::usage(format!(
             "the edge did not start: {}",
-            output.last().map_or("it said nothing", String::as_str)
+            output.last().map_or("no output", String::as_str)
         ))
         .details(output)
-        .remedy("try the file with `plimsoll edge --config FILE`"))
+        .remedy("check the file with `plimsoll edge check FILE`"))
     }
 }
 
@@ -143,7 +142,7 @@ fn introduced(line: &str, words: &str) -> Option<(SocketAddr, bool)> {
     let address = address.strip_suffix(':').unwrap_or(address);
     let mut address: SocketAddr = address.parse().ok()?;
     if address.ip().is_unspecified() {
-        // It listens everywhere: it is asked where it is.
+        // An edge that listens on all addresses is contacted over loopback.
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
     Some((address, scheme == "https"))

@@ -1,4 +1,4 @@
-//! `plimsoll watch`: what the probes see, without any load.
+//! `plimsoll watch`: samples of the probes, without load.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::explain::CliError;
 use crate::screen::{eprint, print};
 use crate::{plan_file, signals, target};
 
-/// Series of the host that the table tells.
+/// Series of the host in the table.
 const HOST: [&str; 4] = [
     metric::CPU_BUSY,
     metric::RUN_QUEUE,
@@ -24,7 +24,7 @@ const HOST: [&str; 4] = [
     metric::LISTEN_OVERFLOWS,
 ];
 
-/// Reads the probes for a while and prints what they saw.
+/// Samples the probes for a while and prints the metrics.
 pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
     if arguments.node_module {
         print(plimsoll_probe::NODE_MODULE);
@@ -81,7 +81,7 @@ fn info_of(info: &SeriesInfo) -> Value {
     json!({ "kind": kind, "unit": info.unit })
 }
 
-/// Mean and highest value of what parts told, and of a few series of the host.
+/// Mean and highest value of components' metrics, and of a few series of the host.
 fn lines(table: &SeriesTable) -> String {
     let mut text = String::new();
     let own = [metric::PROBE_CPU_TIME, metric::PROBE_ANSWER_TIME];

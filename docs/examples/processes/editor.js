@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Users of an editor, said step by step: they log in once, then write and save until they have had enough.
+// Users of an editor, driven step by step: they log in once, then write and save until they are done.
 //
-// Steps cannot say this: a user reads for as long as its text is, and goes on while the server's answers make it.
+// Steps of a plan cannot express this: reading time depends on the text, and the next step on the response.
 // Run it with `plimsoll run editor-node.yaml`.
 'use strict';
 
@@ -9,10 +9,10 @@ const readline = require('node:readline');
 
 const WORDS = ['buoy', 'draught', 'freeboard', 'hull', 'keel', 'load', 'tide'];
 
-/** What ends an iteration, with its reason. */
+/** Ends an iteration, with a reason. */
 class Failed extends Error {}
 
-/** A request, asked after a pause; what comes back is its answer. */
+/** Sends a request after a think time; returns the response. */
 function* ask(path, { think_ms = 0, ...rest } = {}) {
   const answer = yield { think_ms, request: { path, ...rest } };
   if (answer.outcome !== 'ok') throw new Failed(`${path}: ${answer.reason ?? answer.outcome}`);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Users of an editor, said step by step: they log in once, then write and save until they have had enough.
+"""Users of an editor, driven step by step: they log in once, then write and save until they are done.
 
-Steps cannot say this: a user reads for as long as its text is, and goes on while the server's answers make it.
+Steps of a plan cannot express this: reading time depends on the text, and the next step on the response.
 Run it with `plimsoll run editor-python.yaml`.
 """
 
@@ -15,11 +15,11 @@ WORDS = ["buoy", "draught", "freeboard", "hull", "keel", "load", "tide"]
 
 
 class Failed(Exception):
-    """What ends an iteration, with its reason."""
+    """Ends an iteration, with a reason."""
 
 
 def ask(path, think_ms=0, **rest):
-    """A request, asked after a pause; what comes back is its answer."""
+    """Sends a request after a think time; returns the response."""
     answer = yield {"think_ms": think_ms, "request": {"path": path, **rest}}
     if answer["outcome"] != "ok":
         raise Failed(f"{path}: {answer.get('reason', answer['outcome'])}")

@@ -1,5 +1,5 @@
-//! `cargo xtask bench cache`: our cache beside those of nginx, HAProxy and Varnish: what a page from it costs in time of
-//! the processor and in memory, and what becomes of the origin when pages expire, are purged, or cannot be fetched.
+//! `cargo xtask bench cache`: our cache beside those of nginx, HAProxy and Varnish: CPU time and memory per page, and the
+//! load on the origin when pages expire, are purged, or cannot be fetched.
 
 mod caches;
 mod hit;
@@ -23,7 +23,7 @@ use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
-/// The project's own page.
+/// The committed page.
 const PAGE: &str = "docs/benchmarks/cache.md";
 
 #[derive(Args)]
@@ -31,38 +31,38 @@ pub(crate) struct CacheArguments {
     /// Alternating rounds
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
-    /// Seconds of each run
+    /// Seconds per run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=600))]
     seconds: u32,
-    /// Objects that our cache is filled with
+    /// Number of objects in our cache
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10_000..=4_000_000))]
     objects: u32,
-    /// Measure the release binaries that are there
+    /// Use the existing release binaries
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    /// Measure only this; repeatable. The page is then written to --out only
     #[arg(long, value_enum)]
     only: Vec<CacheChapter>,
-    /// Where the page goes; a whole one to docs/benchmarks/cache.md
+    /// Path of the page [default, if complete: docs/benchmarks/cache.md]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// What can be measured by itself.
+/// Chapters that can be measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CacheChapter {
-    /// CPU per page from the cache
+    /// CPU per cached page
     Hit,
-    /// Memory of an object, and pauses while the cache grows
+    /// Memory per object, and pauses while the cache grows
     Memory,
-    /// One page that expires each second
+    /// A page that expires every second
     Stampede,
-    /// The origin killed
+    /// The origin is killed
     Outage,
-    /// Everything purged
+    /// Everything is purged
     Purge,
 }
 

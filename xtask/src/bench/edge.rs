@@ -1,4 +1,4 @@
-//! `cargo xtask bench edge`: our edge beside nginx and HAProxy, and what becomes of requests when there are too many.
+//! `cargo xtask bench edge`: our edge beside nginx and HAProxy, and its behaviour under overload.
 
 pub(super) mod client;
 mod cost;
@@ -20,7 +20,7 @@ use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
-/// The project's own page.
+/// The committed page.
 const PAGE: &str = "docs/benchmarks/edge.md";
 
 #[derive(Args)]
@@ -28,24 +28,24 @@ pub(crate) struct EdgeArguments {
     /// Alternating rounds
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
-    /// Seconds of each run
+    /// Seconds per run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=600))]
     seconds: u32,
-    /// Measure the release binaries that are there
+    /// Use the existing release binaries
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    /// Measure only this; repeatable. The page is then written to --out only
     #[arg(long, value_enum)]
     only: Vec<EdgeChapter>,
-    /// Where the page goes; a whole one to docs/benchmarks/edge.md
+    /// Path of the page [default, if complete: docs/benchmarks/edge.md]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// What can be measured by itself.
+/// Chapters that can be measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum EdgeChapter {
     /// CPU per request passed through, plain
@@ -58,7 +58,7 @@ enum EdgeChapter {
     Idle,
     /// Latency added at half load
     Latency,
-    /// Ten and fifty times what the origin carries
+    /// Ten and fifty times the origin's capacity
     Overload,
     /// Twenty reloads under load, with a thousand WebSockets
     Reload,

@@ -1,4 +1,4 @@
-//! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and under what its clients do to it.
+//! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and with slow clients, reloads and a killed edge.
 
 mod accepts;
 mod fan;
@@ -25,7 +25,7 @@ use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
-/// The project's own page.
+/// The committed page.
 const PAGE: &str = "docs/benchmarks/hub.md";
 /// Publications a second with conflation and without.
 const OFTEN: u32 = 20;
@@ -38,24 +38,24 @@ pub(crate) struct HubArguments {
     /// Seconds of publishing in each run
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=600))]
     seconds: u32,
-    /// Measure the release binaries that are there
+    /// Use the existing release binaries
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    /// Measure only this; repeatable. The page is then written to --out only
     #[arg(long, value_enum)]
     only: Vec<HubChapter>,
-    /// Where the page goes; a whole one to docs/benchmarks/hub.md
+    /// Path of the page [default, if complete: docs/benchmarks/hub.md]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// What can be measured by itself.
+/// Chapters that can be measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HubChapter {
-    /// A message a second to 10,000 subscribers
+    /// A message per second to 10,000 subscribers
     Fan,
     /// The same to 19,500
     FanFull,

@@ -28,16 +28,16 @@ pub(crate) struct JourneysArguments {
     /// Alternating rounds
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
-    /// Seconds of each run
+    /// Seconds per run
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(4..=600))]
     seconds: u32,
-    /// Measure the release binaries that are there
+    /// Use the existing release binaries
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Measure with the clients that are there; the page names those that are not
+    /// Use the installed clients; the page lists the missing ones
     #[arg(long)]
     no_install: bool,
     /// Where the page goes, valid or not; without it, only a valid one is written, to docs/benchmarks/journeys.md

@@ -1,5 +1,5 @@
-//! What every page of a benchmark has: on which machine and how it was measured, what is asked and met, what failed,
-//! and the commands.
+//! The common parts of benchmark pages: machine and method, requirements and whether they are met, failures, and the
+//! commands.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -10,10 +10,10 @@ use jiff::Zoned;
 use super::BenchContext;
 use crate::machine::{BUSY_MAX, busy_share, facts};
 
-/// The page under way.
+/// A page being written.
 pub(super) struct BenchmarkPage {
     text: String,
-    /// Rows of the table of what is asked of us.
+    /// Rows of the table of requirements.
     requirements: Vec<String>,
     commands: Vec<String>,
     failures: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct BenchmarkPage {
     is_quiet: bool,
 }
 
-/// What a page says before its tables.
+/// Introduction of a page.
 pub(super) struct Head<'a> {
     pub(super) title: &'a str,
     /// The task that writes it, after `cargo xtask bench`.
@@ -32,7 +32,7 @@ pub(super) struct Head<'a> {
 }
 
 impl BenchmarkPage {
-    /// Looks at the machine, which must be quiet unless that was waived.
+    /// Checks the machine, which must be idle unless that is waived.
     pub(super) fn new(ground: &BenchContext, head: &Head<'_>) -> Result<Self> {
         let machine = facts()?;
         let mut text = format!("# {}\n\n", head.title);
@@ -152,7 +152,7 @@ impl BenchmarkPage {
     }
 }
 
-/// The first line with a digit of what a program says about itself.
+/// The first line with a digit of a program's version output.
 pub(crate) fn version(program: &str, flag: &str) -> Option<String> {
     let output = Command::new(program).arg(flag).output().ok()?;
     let text = [output.stdout, output.stderr].concat();

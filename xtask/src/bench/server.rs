@@ -1,4 +1,4 @@
-//! The servers of a measurement, each from a private folder: nginx above all.
+//! Servers of a measurement, each in a private folder: mainly nginx.
 
 use std::fmt::Write as _;
 use std::fs::File;

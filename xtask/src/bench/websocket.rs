@@ -1,4 +1,4 @@
-//! `cargo xtask bench websocket`: WebSockets that stay, receive and ask, by our load side and by others, against Bun.
+//! `cargo xtask bench websocket`: WebSockets that idle, receive and send, by our load generator and by others, against Bun.
 
 mod client;
 mod forty;
@@ -20,7 +20,7 @@ use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
-/// The project's own page.
+/// The committed page.
 const PAGE: &str = "docs/benchmarks/websocket.md";
 
 #[derive(Args)]
@@ -28,40 +28,40 @@ pub(crate) struct WebsocketArguments {
     /// Alternating rounds
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
-    /// Seconds that each client is looked at
+    /// Seconds of sampling per client
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=600))]
     seconds: u32,
-    /// Measure the release binaries that are there
+    /// Use the existing release binaries
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Measure with the clients that are there; the page names those that are not
+    /// Use the installed clients; the page lists the missing ones
     #[arg(long)]
     no_install: bool,
-    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    /// Measure only this; repeatable. The page is then written to --out only
     #[arg(long, value_enum)]
     only: Vec<WebSocketChapter>,
-    /// Where the page goes; a whole one to docs/benchmarks/websocket.md
+    /// Path of the page [default, if complete: docs/benchmarks/websocket.md]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// What can be measured by itself.
+/// Chapters that can be measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum WebSocketChapter {
-    /// Handshakes, and memory of WebSockets that wait
+    /// Handshakes, and memory of idle WebSockets
     Open,
-    /// Messages that are received
+    /// Received messages
     Receive,
-    /// Messages that are sent and answered
+    /// Messages with responses
     Answer,
-    /// As many as two processes hold
+    /// As many as two processes can hold
     Forty,
 }
 
-/// All turns of one client, or why there are none.
+/// All runs of one client, or why there are none.
 struct WebSocketOutcome {
     client: WebSocketClient,
     runs: Vec<WebSocketRun>,

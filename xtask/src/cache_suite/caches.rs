@@ -1,4 +1,4 @@
-//! The caches that are asked, each set up as the suite's own containers set it up; ours with nothing but its defaults.
+//! The tested caches, each configured as in the suite's own containers; ours with its defaults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl SuiteCache {
         }
     }
 
-    /// Its version as it tells it.
+    /// Its version as it prints it.
     pub(super) fn version(self, plimsoll: &Path) -> String {
         let text = match self {
             Self::Edge => version(&plimsoll.display().to_string(), "--version"),
@@ -65,7 +65,7 @@ impl SuiteCache {
         text.unwrap_or_else(|| self.name().to_owned())
     }
 
-    /// Starts it before the origin.
+    /// Starts it in front of the origin.
     pub(super) fn start(self, place: &StartContext<'_>) -> Result<ChildServer> {
         let (program, arguments) = match self {
             Self::Edge => (place.plimsoll.to_owned(), edge(place)),

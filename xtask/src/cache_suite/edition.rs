@@ -1,6 +1,6 @@
 //! An edition of the suite: the tests it has, its origin server, and its client.
 //!
-//! The editions differ in where their programs stand; `package.json` names them.
+//! Editions differ in the paths of their programs, which `package.json` lists.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ const PACKAGED: &str = "node_modules/http-cache-tests";
 const START: Duration = Duration::from_secs(20);
 /// The slowest subject is through in two minutes. An edition may wait for ever for an answer that never ends.
 const CLIENT_S: u32 = 600;
-/// What `timeout` says when it had to end the program.
+/// Exit code of `timeout` when it killed the program.
 const TIMED_OUT: i32 = 124;
 
 pub(super) struct Edition {
@@ -34,7 +34,7 @@ pub(super) struct Edition {
 }
 
 impl Edition {
-    /// The packaged edition, installed as its lock file says, or a checkout whose packages are there.
+    /// The packaged edition, installed from its lock file, or a checkout with installed packages.
     pub(super) fn find(workspace: &Workspace, checkout: Option<&Path>) -> Result<Self> {
         let folder = workspace.root.join(FOLDER);
         let root = if let Some(root) = checkout {
@@ -145,7 +145,7 @@ fn script<'a>(package: &'a Value, name: &str) -> Result<&'a Path> {
     program.with_context(|| format!("the edition's package.json names no program for `{name}`"))
 }
 
-/// The version; that of a checkout says too little, so its commit is named where git knows it.
+/// The version; for a checkout, its commit too if git knows it.
 fn title(package: &Value, root: &Path, is_checkout: bool) -> String {
     let version = package["version"].as_str().unwrap_or("of no version");
     if !is_checkout {

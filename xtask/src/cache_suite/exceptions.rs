@@ -1,7 +1,7 @@
-//! Required tests that our edge need not pass, each with its reason: `docs/cache-exceptions.md`.
+//! Required tests that the edge need not pass, each with its reason: `docs/cache-exceptions.md`.
 //!
-//! Those of the packaged edition that a newer one asks otherwise stand under a heading of their own, and count for the
-//! packaged edition alone: asked of a checkout, they must be passed, or no longer be required.
+//! Tests of the packaged edition that a newer one changed are under a separate heading, and are exceptions for the packaged
+//! edition only: with a checkout, they must pass, or not be required any more.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 pub(super) const PAGE: &str = "docs/cache-exceptions.md";
 
-/// More are no exceptions.
+/// Maximum number of exceptions.
 const COUNT_MAX: usize = 5;
-/// Below this stands what a newer edition asks otherwise.
+/// Heading of tests that a newer edition changed.
 const OTHERWISE: &str = "## Asked otherwise by the newest edition";
 
 /// Tests by their ids, with the reasons.
@@ -49,7 +49,7 @@ impl Exceptions {
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("- `") {
                 let Some((id, reason)) = rest.split_once("`: ") else {
-                    bail!("{PAGE}: `{line}` is no exception: write - `test-id`: reason");
+                    bail!("{PAGE}: `{line}` is not an exception; write - `test-id`: reason");
                 };
                 all.push((id.to_owned(), reason.trim().to_owned()));
             } else if let (Some(more), Some((_, reason))) =

@@ -1,8 +1,8 @@
-//! What the suite's results mean: as it judges them itself, with the dependencies of its tests.
+//! Verdicts of the suite: as it judges its tests itself, with their dependencies.
 //!
-//! A test is judged twice. By itself, it is passed when the client saw all it expects. But many tests show something
-//! only of a cache that does what another test asks for: one that never stores passes "must not reuse". The suite
-//! calls such a test failed in its dependency; the published counts of passed tests leave that out.
+//! A test is judged twice. On its own, it passes if the client observed everything it expects. But many tests are only
+//! meaningful for a cache that passes another test: one that never stores passes "must not reuse". The suite marks such a
+//! test as failed in its dependency; the published counts of passed tests ignore that.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) enum TestKind {
     Check,
 }
 
-/// What is asked.
+/// A test of the suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Test {
     pub(super) id: String,
@@ -31,7 +31,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    /// Reads what our script tells of an edition.
+    /// Parses our script's list of an edition's tests.
     pub(super) fn list(text: &str) -> Result<Vec<Self>> {
         let tests: Value = serde_json::from_str(text).context("the list of tests is not JSON")?;
         let tests = tests.as_array().context("the list of tests is no list")?;
@@ -75,7 +75,7 @@ pub(super) enum TestVerdict {
     Setup {
         why: String,
     },
-    /// The cache asked the origin twice, so nobody can tell.
+    /// The cache sent two requests to the origin, so the result is unknown.
     Retried,
     /// The client gave up waiting.
     Harness {
@@ -98,7 +98,7 @@ impl TestVerdict {
         }
     }
 
-    /// For a reader who wants to mend it.
+    /// Detailed form, for fixing it.
     pub(super) fn why(&self) -> String {
         match self {
             Self::Passed => "passed".to_owned(),

@@ -33,25 +33,25 @@ use crate::release::build;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct ArticlesArguments {
-    /// Few rates, each for some seconds: at most six minutes
+    /// Few rates, each for a few seconds: at most six minutes
     #[arg(long)]
     quick: bool,
-    /// Only start the magazine and the edge before it, print their addresses, and end them on Ctrl-C
+    /// Only start the magazine and the edge in front of it, print their addresses, and stop them on Ctrl-C
     #[arg(long, conflicts_with_all = ["quick", "smoke"])]
     serve: bool,
     /// Only start everything, ask for pages alone and behind the edge, and stop
     #[arg(long, conflicts_with = "quick")]
     smoke: bool,
-    /// Connections to the database that the magazine keeps
+    /// Database connections of the magazine
     #[arg(long, default_value_t = 75, value_parser = clap::value_parser!(u8).range(1..=90))]
     pool: u8,
-    /// Measure the release binary that is there
+    /// Use the existing release binary
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Where the tables go; the drawings go beside them
+    /// Path of the tables; the charts are written beside them
     #[arg(
         long,
         value_name = "FILE",
@@ -70,7 +70,7 @@ const TOOLS: [Tool; 7] = [
     Tool::new("setpriv", "util-linux"),
 ];
 
-/// One core for those who ask, the other for all that answers.
+/// One core for the load, the other for all servers.
 #[derive(Clone, Copy)]
 struct Cores {
     load: usize,
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &ArticlesArguments) -> Result<()> {
     measure(arguments, &ground, &meter, &mut stack)
 }
 
-/// Runs until somebody asks for the end.
+/// Runs until a signal requests the end.
 fn serve(arguments: &ArticlesArguments, ground: &CaseContext, cores: Cores) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let mut stack = ArticlesStack::start(ground, cores.servers, arguments.pool)?;
@@ -198,7 +198,7 @@ fn sweep(
     Ok(samples)
 }
 
-/// A new application with nobody in line, warm, and the edge before it where there is one.
+/// A new, warm application without a backlog, and the edge in front of it, if any.
 fn renewed(
     stack: &mut ArticlesStack,
     meter: &ArticlesMeter<'_>,

@@ -31,28 +31,28 @@ use crate::release::build;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct ConsultArguments {
-    /// Three numbers of users, each for some seconds: at most six minutes
+    /// Three numbers of users, each for a few seconds: at most six minutes
     #[arg(long)]
     quick: bool,
-    /// Only start the platform and the edges before it, print their addresses, and end them on Ctrl-C
+    /// Only start the platform and the edges in front of it, print their addresses, and stop them on Ctrl-C
     #[arg(long, conflicts_with_all = ["quick", "smoke"])]
     serve: bool,
     /// Only start everything, walk through it alone and behind each edge, and stop
     #[arg(long, conflicts_with = "quick")]
     smoke: bool,
-    /// Leave out the edge that puts pages together
+    /// Skip the edge that assembles fragments
     #[arg(long)]
     no_fragments: bool,
-    /// Threads that answer
+    /// Worker threads of the application
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
-    /// Measure the release binary that is there
+    /// Use the existing release binary
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Where the table goes
+    /// Path of the table
     #[arg(
         long,
         value_name = "FILE",
@@ -61,7 +61,7 @@ pub(crate) struct ConsultArguments {
     out: PathBuf,
 }
 
-// The records come in a package of their own, without a program and without a library whose name has no version.
+// Active Record is in a separate package, without a program and without an unversioned library.
 const TOOLS: [Tool; 7] = [
     Tool::new("ruby", "ruby"),
     Tool::new("puma", "puma"),
@@ -113,7 +113,7 @@ impl ConsultArguments {
     }
 }
 
-/// Runs until somebody asks for the end.
+/// Runs until a signal requests the end.
 fn serve(arguments: &ConsultArguments, ground: &CaseContext, core: usize) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let stack = ConsultStack::start(ground, core, arguments.threads)?;

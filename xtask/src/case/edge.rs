@@ -1,4 +1,4 @@
-//! The edge before a case: our own release with a configuration of the case, on free ports.
+//! The edge in front of a case: our release binary with the configuration of the case, on free ports.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One request and its answer, for looking at a server without load.
+//! One request and its response, to check a server without load.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -27,7 +27,7 @@ impl CaseResponse {
     }
 }
 
-/// Asks on a connection of its own; a form makes it a POST.
+/// Sends a request on a new connection; a form makes it a POST.
 pub(super) fn exchange(
     port: u16,
     path: &str,

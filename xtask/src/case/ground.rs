@@ -1,4 +1,4 @@
-//! What every case begins with: its folders, a wish to stop, and a machine that is ours.
+//! Common setup of the cases: folders, stop flag, and the check for an idle machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use signal_hook::consts::TERM_SIGNALS;
 use crate::machine::{BUSY_MAX, busy_share, raise_descriptor_limit};
 use crate::workspace::Workspace;
 
-/// Where a case is, and where it keeps things between runs.
+/// Folders of a case, and of its data between runs.
 pub(super) struct CaseContext {
     pub(super) workspace: Workspace,
     pub(super) case: PathBuf,
@@ -32,7 +32,7 @@ impl CaseContext {
         Ok(ground)
     }
 
-    /// Our own program, as a release.
+    /// The release binary of `plimsoll`.
     pub(super) fn plimsoll(&self) -> PathBuf {
         self.workspace.release("plimsoll")
     }
@@ -46,7 +46,7 @@ impl CaseContext {
     }
 }
 
-/// True once somebody asks for the end: a signal must not end us before the servers' folders are gone.
+/// Set by signals: the process must remove the servers' folders before it exits.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
     let is_stopped = Arc::new(AtomicBool::new(false));
     for signal in TERM_SIGNALS {
@@ -55,7 +55,7 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
     Ok(is_stopped)
 }
 
-/// Fails on a machine that others use, unless that was waived: then it is the remark that marks the page.
+/// Fails on a busy machine, unless that is waived: then returns the remark for the page.
 pub(super) fn busy_remark(anyway: bool) -> Result<Option<String>> {
     let busy = busy_share()?;
     if busy <= BUSY_MAX {

@@ -1,5 +1,5 @@
-//! The market: live predictions over WebSockets in three topologies, with stores that block and that do not, told at
-//! once, by a feed, and by the hub.
+//! The market: live predictions over WebSockets in three topologies, with blocking and asynchronous stores, and odds
+//! broadcast immediately, by a feed, and by the hub.
 
 mod measure;
 mod region;
@@ -31,19 +31,19 @@ use crate::workspace::cargo;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct MarketArguments {
-    /// Shorter runs
+    /// Use shorter runs
     #[arg(long, conflicts_with = "smoke")]
     quick: bool,
-    /// Only start everything, use each part once, and stop
+    /// Only start everything, use each component once, and stop
     #[arg(long)]
     smoke: bool,
-    /// Measure the release binaries that are there
+    /// Use the existing release binaries
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Where the table goes
+    /// Path of the table
     #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/market.md")]
     out: PathBuf,
 }
@@ -72,7 +72,7 @@ fn ground() -> Result<CaseContext> {
     Ok(ground)
 }
 
-/// Installs what the market needs.
+/// Installs the packages of the market.
 pub(crate) fn prepare() -> Result<()> {
     ground().map(drop)
 }

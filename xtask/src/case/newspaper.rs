@@ -38,25 +38,25 @@ pub(crate) struct NewspaperArguments {
     /// Only one of the two tables
     #[arg(long, value_name = "TABLE")]
     only: Option<NewspaperTable>,
-    /// Only start the newspaper and the edge before it, print their addresses, and end them on Ctrl-C
+    /// Only start the newspaper and the edge in front of it, print their addresses, and stop them on Ctrl-C
     #[arg(long, conflicts_with_all = ["quick", "smoke", "only"])]
     serve: bool,
-    /// Only start everything, ask for pages below and beyond what it carries, and stop
+    /// Only start everything, request pages below and beyond its load line, and stop
     #[arg(long, conflicts_with_all = ["quick", "only"])]
     smoke: bool,
-    /// Processes that render, of the site in the table and with --serve
+    /// Rendering processes of the site, in the table and with --serve
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     workers: u8,
-    /// Elements of a page that the server renders
+    /// Elements per page rendered by the server
     #[arg(long, default_value_t = 670, value_parser = clap::value_parser!(u16).range(50..=5000))]
     nodes: u16,
-    /// Measure the release binary that is there
+    /// Use the existing release binary
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Where the table of overload goes; the ledger goes beside it, as NAME-cycles.md
+    /// Path of the overload table; the table of cycles is written beside it, as NAME-cycles.md
     #[arg(
         long,
         value_name = "FILE",
@@ -68,9 +68,9 @@ pub(crate) struct NewspaperArguments {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NewspaperTable {
-    /// Multiples of what the site carries, behind the edge
+    /// Multiples of the site's load line, behind the edge
     Overload,
-    /// What each of the study's changes gains
+    /// Gains of the study's changes
     Cycles,
 }
 
@@ -120,7 +120,7 @@ impl NewspaperArguments {
     }
 }
 
-/// Runs until somebody asks for the end.
+/// Runs until a signal requests the end.
 fn serve(arguments: &NewspaperArguments, ground: &CaseContext) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let stack = NewspaperStack::start(arguments.settings(), &ground.case)?;

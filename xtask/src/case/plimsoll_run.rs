@@ -1,4 +1,4 @@
-//! What our own program says about a load: one command to its end, its JSON object read.
+//! Runs one `plimsoll` command to its end and parses its JSON object.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -36,10 +36,7 @@ pub(super) fn run_plimsoll(
         .stdout(Stdio::piped());
     let text = line(&command);
     let mut child = command.spawn().context("cannot run setpriv")?;
-    let stdout = child
-        .stdout
-        .take()
-        .expect("the output was asked for as a pipe");
+    let stdout = child.stdout.take().expect("stdout is piped");
     let reader = std::thread::spawn(move || std::io::read_to_string(stdout));
     let status = match end(&mut child, is_stopped) {
         Ok(status) => status,
@@ -92,7 +89,7 @@ impl LoadLineResult {
         let its_unit = line["unit"].as_str().unwrap_or_default();
         ensure!(
             its_unit == unit,
-            "the search told its line in `{its_unit}`, and {unit} was asked for"
+            "the search reported its line in `{its_unit}` instead of {unit}"
         );
         let number = |key: &str| {
             line[key]

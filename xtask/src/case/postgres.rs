@@ -1,7 +1,7 @@
-//! PostgreSQL in a folder of its own, with the same rows each time.
+//! PostgreSQL in a private folder, with the same rows each time.
 //!
-//! The rows are made once and kept beside the build; every start takes a copy, so that no measurement sees what the
-//! one before it has written.
+//! The rows are generated once and stored beside the build; every start uses a copy, so that measurements do not affect each
+//! other.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -68,7 +68,7 @@ impl PostgresServer {
             format!("port={port}"),
             "listen_addresses=127.0.0.1".to_owned(),
             "unix_socket_directories=".to_owned(),
-            // A pool of 75, and who looks.
+            // A pool of 75, and administrative sessions.
             "max_connections=100".to_owned(),
             "shared_buffers=256MB".to_owned(),
             // The disk of the machine is not what is measured, nor is tidying up.
@@ -100,14 +100,14 @@ impl PostgresServer {
     }
 }
 
-/// Installs the server where it is missing and may be, or says in one line what is to be done.
+/// Installs the server if it is missing and this is permitted, or fails with the remedy in one line.
 pub(super) fn see_to() -> Result<()> {
     if programs().is_some() {
         return Ok(());
     }
     if !(packages::is_installed("apt-get") && is_root()) {
         bail!(
-            "missing: PostgreSQL's server; install it, on Debian by `apt-get install postgresql` as root"
+            "PostgreSQL's server is missing; install it, on Debian with `apt-get install postgresql` as root"
         );
     }
     packages::install(&["postgresql"])
@@ -124,7 +124,7 @@ fn programs() -> Option<PathBuf> {
     Some(Path::new(VERSIONS).join(newest.to_string()).join("bin"))
 }
 
-/// The client, whose first failure ends it.
+/// `psql`, which stops at the first error.
 fn psql(programs: &Path, port: u16, user: &str, database: &str) -> Command {
     let mut command = Command::new(programs.join("psql"));
     command

@@ -1,4 +1,4 @@
-//! A server as a child that cannot outlive us: it is told to die with its parent, and is killed when dropped.
+//! A server as a child process: it is killed when dropped, and by the kernel when its parent dies.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::{Stopwatch, pause};
 
-/// How often a server is asked whether it is ready.
+/// Interval of readiness checks.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Lines of a server's own output that are shown when it fails.
+/// Lines of a server's output that are shown when it fails.
 const TAIL_LINES: usize = 5;
 
 /// What to start.
@@ -71,7 +71,7 @@ impl ChildServer {
         })
     }
 
-    /// Waits until `is_ready` says so; fails at the deadline, or at once when the server ends.
+    /// Waits until `is_ready` returns true; fails at the deadline, or immediately if the server exits.
     pub(crate) fn wait(&mut self, deadline: Duration, is_ready: impl Fn() -> bool) -> Result<()> {
         let stopwatch = Stopwatch::start();
         loop {
@@ -98,7 +98,7 @@ impl ChildServer {
         self.child.id()
     }
 
-    /// Asks it to end in its own way, and waits for it.
+    /// Requests a graceful shutdown, and waits for it.
     pub(crate) fn finish(&mut self, deadline: Duration) -> Result<()> {
         rustix::process::kill_process(pid(&self.child)?, Signal::TERM)?;
         let stopwatch = Stopwatch::start();
@@ -117,7 +117,7 @@ impl ChildServer {
         let lines: Vec<&str> = text.lines().collect();
         let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
         if last.is_empty() {
-            return "it said nothing".to_owned();
+            return "no output".to_owned();
         }
         last.join(" | ")
     }
@@ -159,7 +159,7 @@ pub(crate) fn path_with_servers() -> std::ffi::OsString {
     path
 }
 
-/// Whether somebody listens on this port of the loopback address.
+/// Whether a listener exists on this loopback port.
 pub(crate) fn is_listening(port: u16) -> bool {
     TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).is_ok()
 }
@@ -198,7 +198,7 @@ mod tests {
         let stat = PathBuf::from(format!("/proc/{child}/stat"));
         assert!(stat.exists());
         drop(server);
-        // Killed, though perhaps nobody has taken note of its end yet.
+        // Killed, though it may still be a zombie.
         let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         let stopwatch = Stopwatch::start();
         while !is_gone() {
@@ -221,7 +221,7 @@ mod tests {
         let error = server.wait(Duration::ZERO, || false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "shell was not ready within 0 s: it said nothing"
+            "shell was not ready within 0 s: no output"
         );
     }
 }

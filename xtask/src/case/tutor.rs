@@ -1,4 +1,4 @@
-//! The tutor: a programming course's site on the day of its exam, with the faults that its study found as switches.
+//! The tutor: the site of a programming course on exam day, with the faults that its study found as switches.
 
 mod database;
 mod injected_fault;
@@ -32,31 +32,31 @@ use crate::release::build;
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct TutorArguments {
-    /// Only this fault beside the healthy stack; with --serve or --smoke, the stack has it
+    /// Measure only this fault beside the healthy stack; with --serve or --smoke, inject it
     #[arg(long, value_enum)]
     fault: Option<InjectedFault>,
     /// Quick searches, with wider intervals
     #[arg(long)]
     quick: bool,
-    /// Only start the tutor, print its address, and end it on Ctrl-C
+    /// Only start the tutor, print its address, and stop it on Ctrl-C
     #[arg(long, conflicts_with_all = ["quick", "smoke"])]
     serve: bool,
-    /// Only start everything, use each part once through HAProxy, and stop
+    /// Only start everything, use each component once through HAProxy, and stop
     #[arg(long, conflicts_with = "quick")]
     smoke: bool,
     /// Port of HAProxy with --serve [default: a free one]
     #[arg(long, requires = "serve")]
     port: Option<u16>,
-    /// Node processes of the web part
+    /// Number of web processes
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     web_processes: u8,
-    /// Measure the release binary that is there
+    /// Use the existing release binary
     #[arg(long)]
     no_build: bool,
-    /// Measure on a busy machine too; the page says so
+    /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     anyway: bool,
-    /// Where the table goes
+    /// Path of the table
     #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/tutor.md")]
     out: PathBuf,
 }
@@ -93,12 +93,12 @@ fn ground() -> Result<CaseContext> {
     Ok(ground)
 }
 
-/// Installs what the tutor needs.
+/// Installs the packages of the tutor.
 pub(crate) fn prepare() -> Result<()> {
     ground().map(drop)
 }
 
-/// Starts the healthy tutor, uses each part once through HAProxy, and stops it.
+/// Starts the healthy tutor, uses each component once through HAProxy, and stops it.
 pub(crate) fn smoke() -> Result<()> {
     let settings = TutorSettings {
         fault: None,
@@ -122,7 +122,7 @@ impl TutorArguments {
     }
 }
 
-/// Runs until somebody asks for the end.
+/// Runs until a signal requests the end.
 fn serve(arguments: &TutorArguments, ground: &CaseContext) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let stack = start(ground, &arguments.settings(arguments.fault))?;

@@ -1,19 +1,19 @@
-//! What libFuzzer says at the end of its work.
+//! Parses the final statistics of libFuzzer.
 
 /// The table's first lines.
 pub(crate) const HEADING: &str =
     "| target | inputs tried | a second | edges reached | MiB | |\n|---|---|---|---|---|---|";
 
-/// One target's work.
+/// Results of one target.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FuzzReport {
     pub(crate) tried: u64,
     a_second: u64,
     pub(crate) edges: u64,
     pub(crate) peak_mib: u64,
-    /// What went wrong, from where libFuzzer begins to tell it.
+    /// libFuzzer's report of the failure.
     pub(crate) finding: Option<String>,
-    /// The file that holds the input it went wrong with.
+    /// The file with the failing input.
     pub(crate) input: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl FuzzReport {
     }
 }
 
-/// The panic's own words and libFuzzer's, without the table of edges before them.
+/// The panic's message and libFuzzer's, without the preceding table of edges.
 fn finding(text: &str) -> String {
     let begins = |line: &str| line.contains("panicked at") || line.starts_with("==");
     let lines: Vec<&str> = text.lines().skip_while(|line| !begins(line)).collect();

@@ -1,4 +1,4 @@
-//! Every fuzz target for some minutes; what is found fails the soak.
+//! Every fuzz target for some minutes; a finding fails the soak.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::fuzz::FuzzWorkspace;
 use crate::fuzz::report::{FuzzReport, HEADING};
 use crate::workspace::Workspace;
 
-/// Tries each target that has not been tried for as long yet; `keep` is handed each result as it comes.
+/// Runs each target that has not run for as long yet; `keep` receives each result.
 pub(super) fn run(
     workspace: &Workspace,
     minutes: u64,
@@ -41,7 +41,7 @@ fn result(name: &str, minutes: u64, report: &FuzzReport) -> Value {
     } })
 }
 
-/// Whether a target was tried for as long, and nothing was found: a finding is tried again, for it may be mended.
+/// Whether a target ran for as long without a finding: a target with a finding runs again, since it may be fixed.
 fn is_done(results: &[Value], name: &str, minutes: u64) -> bool {
     last(results, name).is_some_and(|fuzz| {
         fuzz["finding"].is_null() && fuzz["minutes"].as_u64().is_some_and(|had| had >= minutes)
@@ -54,7 +54,7 @@ fn last<'a>(results: &'a [Value], name: &str) -> Option<&'a Value> {
     fuzzed.into_iter().find(|fuzz| fuzz["target"] == name)
 }
 
-/// Prints a line for each target; true if the latest try of each found nothing.
+/// Prints a line for each target; true if the latest run of each has no finding.
 pub(super) fn summarise(results: &[Value]) -> bool {
     let mut names: Vec<&str> = results
         .iter()

@@ -1,8 +1,8 @@
-//! The load line by the law: the highest Poisson rate at which a quantile of the response time is below a bound.
+//! The true load line: the highest Poisson rate at which a quantile of the response time is below a bound.
 //!
-//! Worked out by a simulation of the queue in virtual time (Kiefer and Wolfowitz 1955: an arrival takes the server
-//! that is free first), long enough that its own error is far below the 5 % it judges. M/M/1 has a closed form, which
-//! its test holds it against.
+//! Computed by a simulation of the queue in virtual time (Kiefer and Wolfowitz 1955: an arrival takes the server
+//! that becomes free first), long enough that its own error is far below the tolerated 5 %. M/M/1 has a closed form, used
+//! by its test.
 
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,10 +1,10 @@
-//! Which crate may know which: the table of ARCHITECTURE.md, held against cargo's own metadata.
+//! Dependencies between crates: the table of ARCHITECTURE.md, checked against cargo's metadata.
 
 use serde_json::Value;
 
 use super::{SourceTree, Violation};
 
-/// What each crate may depend on; its tests may use the test kit besides.
+/// Permitted dependencies of a crate; its tests may also use the test kit.
 struct CrateRule {
     name: &'static str,
     may_know: &'static [&'static str],
@@ -106,7 +106,7 @@ const CRATE_RULES: [CrateRule; 16] = [
     },
 ];
 
-/// Faults of all packages of the workspace.
+/// Violations of all packages of the workspace.
 pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
     let Some(packages) = tree.metadata["packages"].as_array() else {
         return vec![at(
@@ -128,7 +128,7 @@ fn of_package(package: &Value, ours: &[&str]) -> Vec<Violation> {
     let name = package["name"].as_str().unwrap_or_default();
     let Some(rule) = CRATE_RULES.iter().find(|rule| rule.name == name) else {
         let what = format!(
-            "crate {name} has no place in the table; say what it may know in xtask/src/tidy/arrows.rs"
+            "crate {name} is not in the table; add its permitted dependencies to xtask/src/tidy/arrows.rs"
         );
         return vec![at(name, what)];
     };
@@ -146,7 +146,7 @@ fn of_package(package: &Value, ours: &[&str]) -> Vec<Violation> {
             };
             violations.push(at(
                 name,
-                format!("crate {name} must not know {other}; it may know {known}"),
+                format!("crate {name} must not depend on {other}; permitted: {known}"),
             ));
         }
     }

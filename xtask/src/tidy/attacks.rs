@@ -1,4 +1,4 @@
-//! The list of attacks holds: every row of `docs/security.md` names the test that carries the attack out.
+//! Every row of `docs/security.md` names a test that carries out the attack.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
         return vec![Violation {
             path: LIST.to_owned(),
             line: 0,
-            what: "missing: the list of attacks and the bounds that held".to_owned(),
+            what: "missing: the list of tested attacks".to_owned(),
             is_warning: false,
         }];
     };
@@ -24,7 +24,7 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
             is_body = false;
             continue;
         }
-        // The rule below a table's heading.
+        // The separator below a table's heading.
         if line.starts_with("|-") || line.starts_with("| -") {
             is_body = true;
             continue;
@@ -34,8 +34,7 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
         }
         let named: Vec<_> = named(line).collect();
         if named.is_empty() {
-            violations
-                .push(list.violation(number, "name the test of this attack, as in `room::test`"));
+            violations.push(list.violation(number, "no test is named; add it as `module::test`"));
         }
         for name in named.iter().filter(|name| !tests.contains(**name)) {
             violations.push(list.violation(number, format!("there is no test `{name}`")));

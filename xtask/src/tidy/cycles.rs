@@ -1,7 +1,7 @@
-//! No cycle between the top-level modules of a crate: what two rooms both need stands in a room below them.
+//! No cycles between the top-level modules of a crate: code that two modules need belongs in a module below both.
 //!
-//! The root (`lib.rs`, `main.rs`) wires the rooms together and may know all of them; a name that it re-exports counts as
-//! the room's where it stands.
+//! The root (`lib.rs`, `main.rs`) wires the modules together and may import all of them; a name that it re-exports counts
+//! as one of the module that defines it.
 
 mod imports;
 
@@ -13,7 +13,7 @@ use proc_macro2::TokenStream;
 use self::imports::Imports;
 use super::{File, SourceTree, Violation};
 
-/// Which module names which, and where it does so first.
+/// Imports between modules, each with the first place.
 type Arrows<'a> = BTreeMap<String, BTreeMap<String, (&'a File, usize)>>;
 
 pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
@@ -34,7 +34,7 @@ fn violations_of(tree: &SourceTree, folder: &str, root: &File) -> Vec<Violation>
         let shortest = shortest(&arrows, members);
         let (file, line) = arrows[&shortest[0]][&shortest[1]];
         let what = format!(
-            "a cycle of {} modules, at least {}; move what both need into a module below them (all: {})",
+            "a cycle of {} modules, at least {}; move the shared code into a module below them (all: {})",
             members.len(),
             shortest.join(" → "),
             members.iter().cloned().collect::<Vec<_>>().join(", ")
@@ -44,7 +44,7 @@ fn violations_of(tree: &SourceTree, folder: &str, root: &File) -> Vec<Violation>
     violations
 }
 
-/// The arrows between the top-level modules of the crate, and sources that cannot be read.
+/// The imports between the top-level modules of the crate, and unparsable sources.
 fn arrows<'a>(tree: &'a SourceTree, folder: &str, root: &'a File) -> (Arrows<'a>, Vec<Violation>) {
     let mut sources = Vec::new();
     let mut violations = Vec::new();
@@ -56,7 +56,7 @@ fn arrows<'a>(tree: &'a SourceTree, folder: &str, root: &'a File) -> (Arrows<'a>
             Ok(tokens) => sources.push((file, imports::read(tokens, &at), at)),
             Err(error) => violations.push(file.violation(
                 error.span().start().line,
-                format!("no tokens of Rust: {error}"),
+                format!("cannot parse as Rust: {error}"),
             )),
         }
     }
@@ -146,7 +146,7 @@ fn cycles(arrows: &Arrows<'_>) -> BTreeSet<BTreeSet<String>> {
     all.filter(|members| !members.is_empty()).collect()
 }
 
-/// The shortest way from a module back to itself among these.
+/// The shortest cycle from a module back to itself among these.
 fn shortest(arrows: &Arrows<'_>, members: &BTreeSet<String>) -> Vec<String> {
     let ways = members
         .iter()
@@ -176,7 +176,7 @@ fn way_back(arrows: &Arrows<'_>, members: &BTreeSet<String>, start: &str) -> Opt
 mod tests {
     use super::*;
 
-    /// The faults of a crate of these sources.
+    /// The violations of a crate with these sources.
     fn check(files: &[(&str, &str)]) -> Vec<String> {
         let paths: Vec<_> = files
             .iter()

@@ -1,10 +1,10 @@
-//! Papers that hold: crate docs exist, claims name rules that exist, links inside the repository lead somewhere.
+//! Documentation: crate docs exist, claims name rules that exist, links inside the repository resolve.
 
 use std::collections::BTreeSet;
 
 use super::{File, RULES, SourceTree, Violation};
 
-/// Every crate's root says first what the crate is for.
+/// Every crate's root begins with the purpose of the crate.
 pub(super) fn crate_docs(tree: &SourceTree) -> Vec<Violation> {
     let roots = tree.rust().filter(|file| {
         ["src/lib.rs", "src/main.rs"]
@@ -14,18 +14,23 @@ pub(super) fn crate_docs(tree: &SourceTree) -> Vec<Violation> {
     });
     roots
         .filter(|file| !file.text.starts_with("//!"))
-        .map(|file| file.violation(1, "begin with `//!`: what it is for, what it does not do"))
+        .map(|file| {
+            file.violation(
+                1,
+                "crate docs are missing; begin with `//!`: purpose and scope of the crate",
+            )
+        })
         .collect()
 }
 
-/// In ARCHITECTURE.md `(tidy: NAME)` marks a claim that the rule NAME keeps; in capitals it explains the mark.
+/// In ARCHITECTURE.md `(tidy: NAME)` marks a claim that the rule NAME enforces; the literal NAME explains the mark.
 pub(super) fn claims(tree: &SourceTree) -> Vec<Violation> {
     let Some(file) = tree
         .files
         .iter()
         .find(|file| file.path == "ARCHITECTURE.md")
     else {
-        let what = "missing: the map of the house".to_owned();
+        let what = "missing: the description of the crates".to_owned();
         return vec![Violation {
             path: "ARCHITECTURE.md".to_owned(),
             line: 0,
@@ -49,16 +54,13 @@ pub(super) fn claims(tree: &SourceTree) -> Vec<Violation> {
                 let known: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
                 violations.push(file.violation(
                     number,
-                    format!("no tidy rule `{name}`; there are {}", known.join(", ")),
+                    format!("unknown tidy rule `{name}`; valid: {}", known.join(", ")),
                 ));
             }
         }
     }
     if marks == 0 {
-        violations.push(file.violation(
-            0,
-            "no claim names the rule that keeps it, as in `(tidy: arrows)`",
-        ));
+        violations.push(file.violation(0, "no claim names its rule, as in `(tidy: arrows)`"));
     }
     violations
 }
@@ -92,7 +94,7 @@ fn links_of(file: &File, known: &BTreeSet<String>) -> Vec<Violation> {
             .skip(1)
             .filter_map(|rest| rest.split(')').next())
         {
-            // A title may follow the path; an anchor is the browser's business.
+            // A title may follow the path; anchors are not checked.
             let path = target.split([' ', '#']).next().unwrap_or_default();
             let is_outside = path.contains("://") || path.starts_with("mailto:");
             if path.is_empty() || is_outside {
@@ -109,7 +111,7 @@ fn links_of(file: &File, known: &BTreeSet<String>) -> Vec<Violation> {
     violations
 }
 
-/// The path from the root that a link in `from` means; `None` if it leaves the repository.
+/// The path from the root of a link in `from`; `None` if it leaves the repository.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut segments: Vec<&str> = if link.starts_with('/') {
         Vec::new()

@@ -1,18 +1,18 @@
-//! The probe runs as root and looks at processes of anybody: files that these name are opened in one place, which resolves
-//! names in their root and opens nothing but files.
+//! The probe runs as root and reads processes of any user: files that these name are opened in one module, which resolves
+//! paths in their root and opens only regular files.
 
 use super::{SourceTree, Violation};
 
-/// Where the rule holds.
+/// Scope of the rule.
 const PROBE_SOURCE: &str = "crates/plimsoll-probe/src/";
-/// What opens: names of processes below `/proc`, names that processes give, and four settings of the kernel.
+/// Modules that may open files: paths below `/proc`, paths from processes, and four kernel settings.
 const FILE_OPENERS: [&str; 4] = [
     "files.rs",
     "kernel_files.rs",
     "untrusted",
     "collectors/tunables/kernel.rs",
 ];
-/// Calls that follow names.
+/// Calls that resolve paths.
 const CALLS: [&str; 14] = [
     "File::open",
     "File::options",

@@ -1,8 +1,8 @@
-//! What is not meant to be committed: reminders, switched-off tests, tests that sleep.
+//! Leftovers that must not be committed: reminders, disabled tests, tests that sleep.
 
 use super::{File, SourceTree, Violation};
 
-// Put together here, so that this file does not find itself.
+// Concatenated, so that this file does not match itself.
 const LEFTOVERS: [&str; 6] = [
     concat!("FIX", "ME"),
     concat!("XX", "X"),
@@ -22,7 +22,7 @@ const SLEEPS: [&str; 4] = [
     concat!("sleep", "_ms("),
 ];
 
-/// Sources, scripts and papers alike.
+/// Sources, scripts and documents.
 const EXTENSIONS: [&str; 9] = ["rs", "ts", "js", "css", "py", "sh", "toml", "yml", "md"];
 
 pub(super) fn leftovers(tree: &SourceTree) -> Vec<Violation> {
@@ -31,14 +31,14 @@ pub(super) fn leftovers(tree: &SourceTree) -> Vec<Violation> {
             .iter()
             .any(|extension| file.has_extension(extension))
     });
-    find(files, &LEFTOVERS, "finish it or open an issue for it")
+    find(files, &LEFTOVERS, "unfinished; finish it or open an issue")
 }
 
 pub(super) fn ignored_tests(tree: &SourceTree) -> Vec<Violation> {
     find(
         tree.rust(),
         &IGNORED,
-        "a test that does not run proves nothing: repair or delete it",
+        "a disabled test proves nothing; repair or delete it",
     )
 }
 
@@ -46,7 +46,7 @@ pub(super) fn sleeping_tests(tree: &SourceTree) -> Vec<Violation> {
     let mut violations = find(
         tree.rust(),
         &SLEEPS,
-        "a test waits on an event or a deadline, never for a time",
+        "a test must not sleep; wait for an event or a deadline",
     );
     violations.retain(|violation| {
         let file = tree
@@ -58,7 +58,7 @@ pub(super) fn sleeping_tests(tree: &SourceTree) -> Vec<Violation> {
     violations
 }
 
-/// Whether a line belongs to tests: by its file's place, or by standing below `#[cfg(test)]`.
+/// Whether a line belongs to tests: by the path of its file, or below `#[cfg(test)]`.
 fn is_test(file: &File, line: usize) -> bool {
     let by_place = file.path.contains("/tests/") || file.path.ends_with("/tests.rs");
     by_place
@@ -84,7 +84,7 @@ fn find<'a>(
     violations
 }
 
-/// The pattern, not as a part of a longer word.
+/// Whether the pattern occurs as a whole word.
 fn contains_word(line: &str, pattern: &str) -> bool {
     line.match_indices(pattern).any(|(start, _)| {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';

@@ -1,4 +1,4 @@
-//! Names that say nothing are banned for folders and modules.
+//! Meaningless names of folders and modules are refused.
 
 use super::{SourceTree, Violation};
 
@@ -18,7 +18,7 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
                 .skip(1)
                 .find(|segment| *segment == "lib");
             let what = if let Some(name) = banned.or(folder) {
-                format!("`{name}` says nothing: name it for what it holds")
+                format!("`{name}` is meaningless; name it after its contents")
             } else if segments.clone().next_back() == Some("mod") {
                 "a module is `x.rs` beside its folder `x`".to_owned()
             } else {

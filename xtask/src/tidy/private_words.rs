@@ -1,6 +1,6 @@
-//! Names are the field's words: those that only this project understood were replaced, and do not come back.
+//! Identifiers use the field's terms: terms private to this project were replaced, and must not come back.
 //!
-//! Every identifier of every source is looked at, also inside macros; comments and strings are not. Names of tests are
+//! Checks every identifier of every source, also inside macros; comments and strings are not checked. Names of tests are
 //! sentences, and free.
 
 use std::str::FromStr as _;
@@ -9,7 +9,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 
 use super::{File, SourceTree, Violation};
 
-/// Refused wherever they are one of a name's words: the word, and what the field says.
+/// Refused as a word of any name: the word, and the field's term.
 const REFUSED: [(&str, &str); 39] = [
     ("asker", "client, request"),
     ("askers", "clients, requests"),
@@ -52,24 +52,23 @@ const REFUSED: [(&str, &str); 39] = [
     ("visitor", "subscriber"),
 ];
 
-/// Refused as the whole name of a type: each stood for many different things. As variants they are told apart by
-/// their type.
+/// Refused as the whole name of a type: each had many meanings. As variants they are distinguished by their type.
 const REFUSED_TYPES: [(&str, &str); 11] = [
-    ("Asked", "say what of"),
+    ("Asked", "a name with what was requested"),
     ("Fault", "error, diagnostic, violation"),
-    ("Found", "say what was found"),
-    ("Held", "say what holds what"),
+    ("Found", "a name with what was found"),
+    ("Held", "a name with the owner"),
     ("Kept", "stored, keep-alive"),
     ("Look", "scrape, sample"),
-    ("Page", "say which"),
+    ("Page", "a name with the kind of page"),
     ("Part", "component, segment"),
     ("Scene", "scope, fixture"),
-    ("Turn", "say which"),
-    ("Way", "say of what"),
+    ("Turn", "a name with the kind of turn"),
+    ("Way", "a name with the kind of way"),
 ];
 
-/// Names that stay, and where: a copy's place on disk is a hash of how `FragmentPages` prints itself, so that a new name
-/// would orphan every copy.
+/// Names that stay, and where: the path of a stored response on disk is a hash of the `Debug` output of `FragmentPages`, so
+/// a new name would orphan every stored response.
 const STAYING: (&str, [&str; 3]) = (
     "Said",
     ["/fragments.rs", "/answer_tests.rs", "/fragments/tests.rs"],
@@ -81,15 +80,14 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
 
 fn violations_of(file: &File) -> Vec<Violation> {
     let mut violations = Vec::new();
-    // What is no Rust is reported by the rule on cycles.
+    // Sources that do not parse are reported by the rule on cycles.
     if let Ok(tokens) = TokenStream::from_str(&file.text) {
         walk(tokens, &mut |name, is_type| {
             let text = name.to_string();
             let stays = text == STAYING.0 && STAYING.1.iter().any(|end| file.path.ends_with(end));
             let refusal = refusal(&text, is_type).filter(|_| !stays);
             if let Some((word, instead)) = refusal {
-                let what =
-                    format!("`{text}`: `{word}` is a private word; the field says: {instead}");
+                let what = format!("`{text}`: `{word}` is a private word; use: {instead}");
                 violations.push(file.violation(name.span().start().line, what));
             }
         });
@@ -97,7 +95,7 @@ fn violations_of(file: &File) -> Vec<Violation> {
     violations
 }
 
-/// Calls back with every identifier but the names of tests, and whether it is a type that is defined there.
+/// Calls `check` with every identifier except names of tests, and whether it defines a type.
 fn walk(stream: TokenStream, check: &mut impl FnMut(&Ident, bool)) {
     let mut is_test = false;
     let mut before = None;
@@ -129,7 +127,7 @@ fn walk(stream: TokenStream, check: &mut impl FnMut(&Ident, bool)) {
     }
 }
 
-/// The refused word of a name, with what to say instead.
+/// The refused word of a name, with its replacement.
 fn refusal(name: &str, is_type: bool) -> Option<(&'static str, &'static str)> {
     let alone = REFUSED_TYPES.iter().find(|(word, _)| *word == name);
     if let Some(refused) = alone.filter(|_| is_type) {
@@ -144,7 +142,7 @@ fn refusal(name: &str, is_type: bool) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The words of a name in either spelling, in small letters.
+/// The words of a name in snake or camel case, in lower case.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut is_after_small = false;

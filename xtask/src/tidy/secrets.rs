@@ -1,4 +1,4 @@
-//! Strings that look like keys and tokens: what is committed once stays readable for ever.
+//! Strings that look like keys and tokens: a committed secret stays readable in the history.
 
 use super::{SourceTree, Violation};
 
@@ -8,7 +8,7 @@ struct TokenKind {
     length: usize,
 }
 
-// Put together here, so that this file does not find itself.
+// Concatenated, so that this file does not match itself.
 const KINDS: [TokenKind; 7] = [
     TokenKind {
         prefix: concat!("AK", "IA"),
@@ -48,7 +48,7 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
             if resembles_secret(line) {
                 violations.push(file.violation(
                     number,
-                    "looks like a secret: revoke it, then take it out of the history",
+                    "looks like a secret; revoke it, then remove it from the history",
                 ));
             }
         }

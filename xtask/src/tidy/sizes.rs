@@ -1,4 +1,4 @@
-//! A file holds one idea: over 500 lines with several types is a warning, over 1,000 a fault.
+//! File sizes: more than 500 lines with several types is a warning, more than 1,000 an error.
 
 use std::str::FromStr as _;
 
@@ -27,7 +27,7 @@ fn violation(file: &File) -> Option<Violation> {
     if count <= WARN_OVER || (is_warning && holds_single_type(file)) {
         return None;
     }
-    let what = format!("{count} lines; split it by what its parts are for (at most {FAIL_OVER})");
+    let what = format!("{count} lines; split it by purpose (at most {FAIL_OVER})");
     Some(Violation {
         is_warning,
         ..file.violation(0, what)

@@ -1,4 +1,4 @@
-//! What is typed to make plans of recordings and logs.
+//! Arguments of `import` and `record`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_import::log::LogFileFormat;
 
-/// From what a plan is made.
+/// The source of an imported plan.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// A recording that a browser saved (HAR 1.2)
+    /// Import a browser recording (HAR 1.2)
     Har(HarArguments),
-    /// Access logs of a server, in the order of their time; `.gz` is read too
+    /// Import access logs of a server, in chronological order; `.gz` is supported
     Log(LogArguments),
 }
 
@@ -25,10 +25,10 @@ pub(crate) struct ImportArguments {
 pub(crate) struct HarArguments {
     /// The recording; `-` reads standard input
     pub(crate) file: PathBuf,
-    /// The site [default: that of the first page that was shown]
+    /// URL of the site [default: the site of the first page visited]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
-    /// Keep requests to this host too, as NAME or NAME:PORT; may be given several times
+    /// Also keep requests to this host, as NAME or NAME:PORT; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
 }
@@ -38,37 +38,37 @@ pub(crate) struct LogArguments {
     /// The logs; `-` reads standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How they are written [default: found out]
+    /// Log format [default: detected]
     #[arg(long, value_enum)]
     pub(crate) format: Option<LogFormat>,
-    /// The site [default: the host that the log names]
+    /// URL of the site [default: the host named in the log]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
-    /// Take in requests that change things too (POST, PUT, PATCH, DELETE), without their bodies
+    /// Also import unsafe requests (POST, PUT, PATCH, DELETE), without their bodies
     #[arg(long)]
     pub(crate) with_unsafe: bool,
-    /// Which part sets the load
+    /// Part of the log that sets the load
     #[arg(long, value_enum, default_value_t = LogWindow::All)]
     pub(crate) window: LogWindow,
-    /// Send the same requests again with their gaps kept: 1x, 3x as fast, or busiest-hour
+    /// Replay the requests with their gaps: at the speed 1x, at 3x, or busiest-hour
     #[arg(long, value_name = "SPEED", value_parser = replay, num_args = 0..=1, default_missing_value = "1x")]
     pub(crate) replay: Option<ReplayArgument>,
-    /// Write the replayed requests to this file instead of into the plan
+    /// Write the requests of the replay to this file instead of the plan
     #[arg(long, value_name = "FILE.csv", requires = "replay")]
     pub(crate) rows: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// combined, with further fields behind it or without
+    /// `combined`, optionally with more fields after it
     Nginx,
     /// `common`, `combined`, `vhost_combined`
     Apache,
-    /// option httplog
+    /// `option httplog`
     Haproxy,
-    /// and other logs with a line #Fields
+    /// W3C extended log format, with a `#Fields` line
     Cloudfront,
-    /// one object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -88,11 +88,11 @@ impl From<LogFormat> for LogFileFormat {
 pub(crate) enum LogWindow {
     /// The whole log
     All,
-    /// The hour with most pages
+    /// The hour with the most pages
     BusiestHour,
 }
 
-/// How a log is repeated.
+/// How a log is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ReplayArgument {
     Speed(f64),
@@ -109,7 +109,7 @@ fn replay(text: &str) -> Result<ReplayArgument, String> {
         .map(ReplayArgument::Speed)
         .ok_or_else(|| {
             format!(
-                "`{text}` is no speed; valid: 0.01x to 1000x, such as 1x or 3x, or busiest-hour"
+                "`{text}` is not a speed; valid: 0.01x to 1000x, such as 1x or 3x, or busiest-hour"
             )
         })
 }
@@ -119,16 +119,16 @@ pub(crate) struct RecordArguments {
     /// The site to visit
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// Write the plan here [default: standard output]
+    /// File for the plan [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Start this browser (Chromium or one of its kin) [default: the one that is found]
+    /// Start this Chromium-based browser [default: the first one found]
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "proxy")]
     pub(crate) browser: Option<PathBuf>,
-    /// Start no browser; be a proxy on this address for one that is set to use it, until Ctrl-C
+    /// Start no browser; listen as a proxy on this address until Ctrl-C
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) proxy: Option<SocketAddr>,
-    /// Write the certificate that the browser must trust here, for https with --proxy
+    /// File for the CA certificate that the browser must trust, for https with --proxy
     #[arg(
         long,
         value_name = "FILE",
@@ -136,14 +136,14 @@ pub(crate) struct RecordArguments {
         default_value = "plimsoll-record.pem"
     )]
     pub(crate) certificate: PathBuf,
-    /// Keep requests to this host too; may be given several times
+    /// Also keep requests to this host; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
-    /// Let the browser through to this host too, unread, as NAME or NAME:PORT, or `*` for all public ones; may be given
-    /// several times. Other hosts are refused
+    /// Tunnel the browser to this host too, without recording, as NAME or NAME:PORT, or `*` for all public hosts;
+    /// repeatable. Other hosts are refused
     #[arg(long, value_name = "HOST")]
     pub(crate) pass: Vec<String>,
-    /// Certificates to trust instead of the system's when the site is asked, a PEM file
+    /// PEM file with certificate authorities for the site, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
 }

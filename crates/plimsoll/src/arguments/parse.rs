@@ -1,4 +1,4 @@
-//! Readers of single values; each fault names place, valid range and remedy.
+//! Parsers of single values; each error names place, valid range and remedy.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
 use plimsoll_model::schedule::LoadPhase;
 
-/// Bounds of the answer classes, ms.
+/// Bounds of the response classes, ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes(pub(crate) [u64; 2]);
 
@@ -46,14 +46,7 @@ pub(crate) fn size(text: &str) -> Result<u64, Problem> {
 
 pub(crate) fn classes(text: &str) -> Result<Classes, Problem> {
     const VALID: &str = "two ascending durations, such as 800ms,1200ms";
-    let whole = || {
-        Problem::new(
-            text,
-            0..text.len(),
-            "these are not two ascending durations",
-            VALID,
-        )
-    };
+    let whole = || Problem::new(text, 0..text.len(), "not two ascending durations", VALID);
     let (fast, slow) = text.split_once(',').ok_or_else(whole)?;
     let millis = |bound: &str| -> Result<u64, Problem> {
         let lasting = units::duration_above_zero(bound.trim()).map_err(|_| whole())?;
@@ -76,13 +69,13 @@ pub(crate) fn short_name(text: &str) -> Result<String, Problem> {
         _ if text.is_empty() || text.len() > 64 || text.starts_with('.') => Err(Problem::new(
             text,
             0..text.len(),
-            "this is not a short name",
-            "1 to 64 letters, digits, `-`, `_` and `.`, not beginning with `.`",
+            "not a short name",
+            "1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.`",
         )),
         Some((at, c)) => Err(Problem::new(
             text,
             at..at + c.len_utf8(),
-            "this character cannot stand in a file name",
+            "this character is not allowed in a file name",
             "letters, digits, `-`, `_` and `.`",
         )),
         None => Ok(text.to_owned()),
@@ -93,7 +86,7 @@ pub(crate) fn short_name(text: &str) -> Result<String, Problem> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandWords(pub(crate) Vec<String>);
 
-/// Words of a command as they are separated by spaces; quotes keep spaces together. There is no shell.
+/// Splits a command at spaces, except inside quotes. There is no shell.
 pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
     const VALID: &str = "a program and its arguments, such as 'redis-cli CONFIG SET maxclients 500'; spaces within '…' or \"…\" belong to \
          one argument, and \\ takes the next character as it is";
@@ -107,7 +100,7 @@ pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
             (c, Some(open)) if c == open => quote = None,
             ('\\', None | Some('"')) => match characters.next() {
                 Some(next) => word.get_or_insert_default().push(next),
-                None => return problem("a `\\` stands before nothing"),
+                None => return problem("`\\` at the end escapes nothing"),
             },
             ('\'' | '"', None) => {
                 quote = Some(c);
@@ -118,11 +111,11 @@ pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
         }
     }
     if quote.is_some() {
-        return problem("a quote is opened and not closed");
+        return problem("unclosed quote");
     }
     words.extend(word);
     if words.first().is_none_or(String::is_empty) {
-        return problem("no program is named");
+        return problem("program is missing");
     }
     Ok(CommandWords(words))
 }
@@ -138,7 +131,7 @@ pub(crate) fn users(text: &str) -> Result<u64, Problem> {
     let count = number.parse::<u64>().ok();
     count
         .filter(|count| (1..=1_000_000_000).contains(count))
-        .ok_or_else(|| Problem::new(text, 0..text.len(), "this is no number of users", VALID))
+        .ok_or_else(|| Problem::new(text, 0..text.len(), "not a number of users", VALID))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is looked at, and the flags of `watch`.
+//! Components to watch, and the flags of `watch`.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use clap::Args;
 
 use super::duration_above_zero;
 
-/// What else is looked at.
+/// Components to watch besides the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WatchArgument {
-    /// What the plan names, and what is found on this machine.
+    /// Those that the plan names, and those found on this machine.
     Auto,
-    /// Nothing, whatever the plan says.
+    /// None, regardless of the plan.
     None,
-    /// What a file says, as it would stand behind `watch:` in a plan.
+    /// Those in a file, with the syntax of `watch:` in a plan.
     File(PathBuf),
 }
 
@@ -32,32 +32,32 @@ impl FromStr for WatchArgument {
     }
 }
 
-/// What is looked at, and for how long.
+/// The service to watch, and for how long.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArguments {
-    /// The service; or a plan file (YAML), whose `target:` and `watch:` are looked at
+    /// URL of the service; or a plan file (YAML), of which `target:` and `watch:` are used
     #[arg(value_name = "URL|PLAN")]
     pub(crate) url: Option<String>,
-    /// How long
+    /// Duration
     #[arg(long = "for", short = 't', value_name = "TIME", value_parser = duration_above_zero, default_value = "10s")]
     pub(crate) lasting: Duration,
-    /// Look for nginx, HAProxy, Redis and more on this machine (auto), look at the target alone (none), or at what a file
-    /// names [default: the plan's `watch:`, or auto]
+    /// Watch nginx, HAProxy, Redis and other components found on this machine (auto), only the target (none), or the
+    /// components listed in a file [default: the plan's `watch:`, or auto]
     #[arg(long, value_name = "auto|none|FILE")]
     pub(crate) watch: Option<WatchArgument>,
-    /// Its process, when it cannot be found by the port it listens on
+    /// Process of the service, if it cannot be found by its listening port
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
-    /// Its process by name
+    /// Process of the service, by name
     #[arg(long, value_name = "NAME")]
     pub(crate) process: Vec<String>,
-    /// The socket on which it listens
+    /// Unix socket on which the service listens
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
-    /// Print the module that lets Node be watched, and do nothing else: `node --require ./FILE app.js`
+    /// Print the module that exposes metrics of Node.js, and exit: `node --require ./FILE app.js`
     #[arg(long)]
     pub(crate) node_module: bool,
-    /// Print the readings as one JSON object
+    /// Print the metrics as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

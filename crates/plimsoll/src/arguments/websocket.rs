@@ -1,4 +1,4 @@
-//! Flags that open WebSockets in place of sending requests.
+//! Flags that open WebSockets or streams of Server-Sent Events instead of sending requests.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{duration, rate_above_zero};
 
-/// WebSockets that are opened, held and listened to.
+/// WebSocket sessions: opened, held, and their messages measured.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of its own, and any of them may be given"
@@ -14,41 +14,41 @@ use super::{duration, rate_above_zero};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "WebSocket")]
 pub(crate) struct WebSocketArguments {
-    /// Open as many WebSockets as --connections says at the URL (ws://, wss://, http:// or https://), and hold them
+    /// Open --connections WebSockets to the URL (ws://, wss://, http:// or https://) and hold them
     #[arg(long, group = "talks", conflicts_with_all = [
         "rate", "users", "phase", "step", "lasting", "think", "spacing", "target", "request", "head", "data",
         "compressed", "location", "good", "no_keepalive", "requests_per_connection", "max_connections", "http2",
         "http2_prior_knowledge", "streams",
     ])]
     pub(crate) ws: bool,
-    /// Ask for as many streams of Server-Sent Events as --connections says, hold them, and hear them as with --ws
+    /// Open --connections streams of Server-Sent Events, hold them, and measure events as with --ws
     #[arg(long, group = "talks", conflicts_with_all = [
         "rate", "users", "phase", "step", "lasting", "think", "spacing", "target", "request", "head", "data",
         "compressed", "location", "good", "no_keepalive", "requests_per_connection", "max_connections", "http2",
         "http2_prior_knowledge", "streams",
     ])]
     pub(crate) sse: bool,
-    /// Handshakes due per second, evenly spaced, until all are due [default: 1000/s]
+    /// Handshakes per second, evenly spaced [default: 1000/s]
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero, requires = "talks")]
     pub(crate) connect_rate: Option<f64>,
-    /// How long all are held once the last handshake was due [default: 10s]
+    /// How long all are held after the last handshake was due [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "talks")]
     pub(crate) hold: Option<Duration>,
-    /// Offer permessage-deflate on each
+    /// Offer permessage-deflate
     #[arg(long, requires = "talks", conflicts_with = "sse")]
     pub(crate) ws_compress: bool,
-    /// Open those again that the target or the network ends: after 500 ms on average, doubling up to 30 s, 10 times
+    /// Reconnect sessions that the target or the network closes: after 500 ms on average, doubling up to 30 s, 10 times
     #[arg(long, requires = "talks")]
     pub(crate) ws_reconnect: bool,
-    /// A text to send on each: with --every again and again, each answered by the next message that is no broadcast;
-    /// without it once, when the WebSocket is open, such as a subscription
+    /// Message to send on each: with --every repeatedly, where the next message that is not a broadcast counts as the
+    /// response; without --every once after the handshake, such as a subscription
     #[arg(long, value_name = "TEXT", requires = "talks", conflicts_with = "sse")]
     pub(crate) send: Option<String>,
-    /// Where in a broadcast the moment stands at which it was published, in s, ms, µs or ns since 1970: $.time
+    /// JSON path of the publication time in a broadcast, in s, ms, µs or ns since 1970: $.time
     #[arg(long, value_name = "JSONPATH", requires = "talks")]
     pub(crate) broadcast_stamp: Option<String>,
-    /// Where in a broadcast its sequence number stands: $.seq. A message with neither is no broadcast; without both flags
-    /// all are that answer nothing
+    /// JSON path of the sequence number in a broadcast: $.seq. A message with neither field is not a broadcast; without
+    /// both flags every message that is not a response is a broadcast
     #[arg(long, value_name = "JSONPATH", requires = "talks")]
     pub(crate) broadcast_seq: Option<String>,
 }

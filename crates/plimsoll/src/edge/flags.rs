@@ -1,4 +1,4 @@
-//! From flags, or a file and flags, to the configuration of an edge.
+//! Configuration of an edge from flags, or from a file and flags.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ const FALLBACK_LEN_MAX: u64 = 16 << 20;
 const AUTHORITIES_LEN_MAX: u64 = 4 << 20;
 /// Longest token file, bytes.
 const TOKEN_LEN_MAX: u64 = 4096;
-/// Where the edge is asked when nothing else is said and the port is free.
+/// Default admin address, used if the port is free.
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9191);
-/// Where it listens when nothing else is said.
+/// Default listening address.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// The configuration that the arguments describe.
@@ -72,15 +72,15 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<EdgeConfig, Cli
     }
     if edge.cache.is_none() && edge.cache_disk.is_some() {
         return Err(
-            CliError::usage("copies are to be kept on disk, and the cache is off")
-                .remedy("give it memory with --cache 64MiB, or leave the disk out"),
+            CliError::usage("the disk cache requires the memory cache, which is off")
+                .remedy("enable it with --cache 64MiB, or remove --cache-disk"),
         );
     }
     follow_hub(arguments, &mut edge)?;
     Ok(edge)
 }
 
-/// What the flags say of the hub, beside what the file does.
+/// Applies the hub's flags to the configuration.
 fn follow_hub(arguments: &EdgeArguments, edge: &mut EdgeConfig) -> Result<(), CliError> {
     if let Some(configured) = &arguments.hub {
         let hub = edge.hub.get_or_insert_with(|| configured.clone());
@@ -90,16 +90,14 @@ fn follow_hub(arguments: &EdgeArguments, edge: &mut EdgeConfig) -> Result<(), Cl
         return Ok(());
     };
     let Some(hub) = &mut edge.hub else {
-        return Err(
-            CliError::usage("there is a token for publishing, and no hub")
-                .remedy("say where clients open the hub, with --hub /live"),
-        );
+        return Err(CliError::usage("--hub-publish-token-file requires a hub")
+            .remedy("set the hub's path: --hub /live"));
     };
     hub.publish_token = Some(token(file)?);
     Ok(())
 }
 
-/// What the flags say of copies, with all else as usual.
+/// Caching of the single route: the flags, else the defaults.
 fn caching(arguments: &EdgeArguments) -> Caching {
     let defaults = Caching::default();
     Caching {
@@ -133,12 +131,12 @@ fn single_pool(arguments: &EdgeArguments) -> Result<EdgeConfig, CliError> {
     Ok(edge)
 }
 
-/// The servers that requests go to.
+/// The pool of upstream servers.
 fn pool(arguments: &EdgeArguments) -> Result<PoolConfig, CliError> {
     if arguments.to.is_empty() {
-        return Err(CliError::usage("it is not said where requests go")
+        return Err(CliError::usage("no upstream server is given")
             .remedy(
-                "plimsoll edge --to http://127.0.0.1:3000, --config edge.yaml, or --hub /live for a hub alone",
+                "use --to http://127.0.0.1:3000, --config edge.yaml, or --hub /live for a hub without servers",
             ));
     }
     let servers = arguments.to.iter().map(|url| server(url));
@@ -155,23 +153,23 @@ fn pool(arguments: &EdgeArguments) -> Result<PoolConfig, CliError> {
     Ok(pool)
 }
 
-/// A server as a URL names it, looked up.
+/// An upstream server from its URL, with its name resolved.
 fn server(text: &str) -> Result<ServerConfig, CliError> {
     let mut server = ServerConfig::parse(text)
         .map_err(|error| CliError::usage(error.message).remedy(error.valid))?;
     if server.is_named() {
         server.addresses = plimsoll_edge::resolve_server(&server, &[]).map_err(|why| {
             CliError::new(Exit::Unreachable, why)
-                .remedy("check the spelling, or give its address: http://127.0.0.1:3000")
+                .remedy("check the spelling, or use an address: http://127.0.0.1:3000")
         })?;
     }
     Ok(server)
 }
 
-/// Where certificates and the account are kept: said, or where the service manager or the user keeps such things.
+/// Folder for certificates and the ACME account: configured, or the state folder of the service manager or the user.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 pub(super) fn state_folder(configured: Option<&Path>) -> Result<PathBuf, CliError> {
     let variable = |name: &str| {
@@ -183,7 +181,7 @@ pub(super) fn state_folder(configured: Option<&Path>) -> Result<PathBuf, CliErro
         |name: &str, rest: &str| variable(name).map(|folder| PathBuf::from(folder).join(rest));
     configured
         .map(Path::to_owned)
-        // Several are separated by colons; the first is ours.
+        // systemd separates several folders by colons; the first one is used.
         .or_else(|| {
             variable("STATE_DIRECTORY")?
                 .split(':')
@@ -193,8 +191,8 @@ pub(super) fn state_folder(configured: Option<&Path>) -> Result<PathBuf, CliErro
         .or_else(|| below("XDG_STATE_HOME", "plimsoll"))
         .or_else(|| below("HOME", ".local/state/plimsoll"))
         .ok_or_else(|| {
-            CliError::usage("it is not said where certificates are kept")
-                .remedy("give a folder that outlives restarts with --state")
+            CliError::usage("the folder for certificates is missing")
+                .remedy("set a folder that outlives restarts: --state FOLDER")
         })
 }
 
@@ -224,15 +222,15 @@ fn fallback(path: &Path) -> Result<Fallback, CliError> {
     Ok(Fallback::new(&name, content))
 }
 
-/// The token in a file, without the line end that editors leave.
+/// The token in a file, without a trailing newline.
 pub(super) fn token(path: &Path) -> Result<String, CliError> {
     let content = bounded(path, "token", TOKEN_LEN_MAX)?;
     let token = String::from_utf8_lossy(&content).trim().to_owned();
     let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
     if token.len() < 8 || !is_plain {
         return Err(
-            CliError::usage(format!("{} holds no token", path.display()))
-                .remedy("write at least 8 visible ASCII characters into it"),
+            CliError::usage(format!("{} contains no valid token", path.display()))
+                .remedy("write at least 8 visible ASCII characters into the file"),
         );
     }
     Ok(token)
@@ -244,6 +242,6 @@ fn bounded(path: &Path, what: &str, len_max: u64) -> Result<Vec<u8>, CliError> {
             "cannot read the {what} {}: {error}",
             path.display()
         ))
-        .remedy(format!("a file of at most {} KiB", len_max >> 10))
+        .remedy(format!("valid: a file of at most {} KiB", len_max >> 10))
     })
 }

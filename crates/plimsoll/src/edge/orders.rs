@@ -1,4 +1,4 @@
-//! What is asked about a configuration file, or of an edge that runs.
+//! Commands about a configuration file, or to a running edge over its admin address.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -17,9 +17,9 @@ use crate::explain::CliError;
 use crate::plan_file;
 use crate::screen::{eprint, print};
 
-/// Time for a running edge to answer.
+/// Time-out for a response of the admin address.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest answer taken.
+/// Longest response that is read, bytes.
 const ANSWER_LEN_MAX: u64 = 1 << 20;
 
 /// Reads a configuration file; every problem becomes a line.
@@ -107,7 +107,7 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, CliError> {
     }
     line(&mut text, "verdict", &reply["verdict"]);
     for copy in reply["copies"].as_array().into_iter().flatten() {
-        line(&mut text, "copy of", &copy["key"]);
+        line(&mut text, "stored response", &copy["key"]);
         for word in [
             "state",
             "status",
@@ -129,7 +129,7 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, CliError> {
         }
     }
     for refused in reply["refused"].as_array().into_iter().flatten() {
-        line(&mut text, "not kept", &refused["key"]);
+        line(&mut text, "not stored", &refused["key"]);
         line(&mut text, "  rule", &refused["rule"]);
         line(&mut text, "  header", &refused["header"]);
         line(&mut text, "  seconds ago", &refused["seconds_ago"]);
@@ -169,7 +169,7 @@ pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, CliError> {
         line(&mut text, "  misses", &route["misses"]);
     }
     for copy in reply["most_asked"].as_array().into_iter().flatten() {
-        line(&mut text, "most asked", &copy["key"]);
+        line(&mut text, "most requested", &copy["key"]);
         for word in ["hits", "state", "age", "ttl", "bytes"] {
             line(&mut text, &format!("  {word}"), &copy[word]);
         }
@@ -178,7 +178,7 @@ pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, CliError> {
     Ok(Exit::Met)
 }
 
-/// One thing that is told; nothing when there is nothing.
+/// Appends a line `name value`; nothing for an absent or empty value.
 fn line(text: &mut String, name: &str, value: &Value) {
     let value = match value {
         Value::Null => return,
@@ -186,11 +186,11 @@ fn line(text: &mut String, name: &str, value: &Value) {
         Value::String(value) => value.clone(),
         value => value.to_string(),
     };
-    // Text takes all that is written.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "{name:<24} {value}");
 }
 
-/// Asks an edge that runs; what it says, or why it does not.
+/// Sends a request to the admin address: its JSON body, or the reason for a refusal.
 fn send_request(
     admin: &AdminArguments,
     method: &str,
@@ -206,9 +206,9 @@ fn send_request(
     let unreachable = |error: std::io::Error| {
         CliError::new(
             Exit::Unreachable,
-            format!("no edge answers at {address}: {error}"),
+            format!("no edge responds at {address}: {error}"),
         )
-        .remedy("give its admin address with --admin")
+        .remedy("set its admin address with --admin")
     };
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(unreachable)?;
     stream

@@ -1,4 +1,4 @@
-//! What a service manager hands over and is told, by the protocols of systemd. Without one nothing happens.
+//! systemd protocols: socket activation and readiness notification. Without a service manager they do nothing.
 
 use listenfd::ListenFd;
 use plimsoll_edge::{EdgePhase, Handed};
@@ -7,23 +7,26 @@ use sd_notify::NotifyState;
 use crate::explain::CliError;
 use crate::screen::eprint;
 
-/// Most sockets that are taken over.
+/// Maximum number of sockets that are taken over.
 const SOCKETS_MAX: usize = 64;
 
-/// The sockets that were handed over (`LISTEN_FDS`, `LISTEN_PID`, `LISTEN_FDNAMES`). Before any thread starts: what is
-/// taken is taken out of the environment.
+/// The sockets that systemd passed (`LISTEN_FDS`, `LISTEN_PID`, `LISTEN_FDNAMES`). Call it before any thread starts: the
+/// variables are removed from the environment.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 pub(super) fn handed() -> Result<Vec<Handed>, CliError> {
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
     let mut sockets = ListenFd::from_env();
     let count = sockets.len();
-    let remedy = "let the unit have `ListenStream=` with a port or an address, at most 64";
+    let remedy = "use at most 64 `ListenStream=` with a port or an address in the .socket unit";
     if count > SOCKETS_MAX {
-        return Err(CliError::usage(format!("{count} sockets were handed over")).remedy(remedy));
+        return Err(CliError::usage(format!(
+            "the service manager passed {count} sockets; valid: at most {SOCKETS_MAX}"
+        ))
+        .remedy(remedy));
     }
     let mut handed = Vec::new();
     for place in 0..count {
@@ -34,7 +37,7 @@ pub(super) fn handed() -> Result<Vec<Handed>, CliError> {
             Ok(None) => {}
             Err(error) => {
                 let what =
-                    format!("the socket `{name}` that was handed over cannot be used: {error}");
+                    format!("the socket `{name}` from the service manager cannot be used: {error}");
                 return Err(CliError::usage(what).remedy(remedy));
             }
         }
@@ -42,7 +45,7 @@ pub(super) fn handed() -> Result<Vec<Handed>, CliError> {
     Ok(handed)
 }
 
-/// Tells how far the edge is (`NOTIFY_SOCKET`).
+/// Notifies the service manager of the edge's phase (`NOTIFY_SOCKET`).
 pub(super) fn notify(phase: EdgePhase) {
     let result = match phase {
         EdgePhase::Ready => sd_notify::notify(&[NotifyState::Ready]),
@@ -51,6 +54,6 @@ pub(super) fn notify(phase: EdgePhase) {
         EdgePhase::Stopping => sd_notify::notify(&[NotifyState::Stopping]),
     };
     if let Err(error) = result {
-        eprint(&format!("the service manager cannot be told: {error}"));
+        eprint(&format!("cannot notify the service manager: {error}"));
     }
 }

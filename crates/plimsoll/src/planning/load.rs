@@ -1,4 +1,4 @@
-//! How much load: as flags say, or a plan file that flags override.
+//! The load: from flags, or a plan file that flags override.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 use crate::arguments::{RunArguments, SpacingArgument};
 use crate::explain::CliError;
 
-/// Length of a run that does not say.
+/// Default duration of a run.
 const LASTING_DEFAULT: Duration = Duration::from_secs(10);
-/// Users of a closed loop that does not say.
+/// Default users of a closed load.
 pub(super) const CONNECTIONS_DEFAULT: u32 = 64;
 
 fn spacing(argument: Option<SpacingArgument>) -> Spacing {
@@ -23,7 +23,7 @@ fn spacing(argument: Option<SpacingArgument>) -> Spacing {
     }
 }
 
-/// The load of a search's trials; how much is what is searched.
+/// The load of a search's trials; its rate is searched.
 pub(super) fn of_trials(argument: Option<SpacingArgument>) -> Load {
     Load::Open {
         phases: Vec::new(),
@@ -31,7 +31,7 @@ pub(super) fn of_trials(argument: Option<SpacingArgument>) -> Load {
     }
 }
 
-/// Spreads arrivals as the flag says, if it is given.
+/// Sets the distribution of arrivals from the flag, if given.
 pub(super) fn spread(load: &mut Load, argument: Option<SpacingArgument>) {
     if let (Load::Open { spacing: of, .. } | Load::Sessions { spacing: of, .. }, Some(_)) =
         (load, argument)
@@ -40,7 +40,7 @@ pub(super) fn spread(load: &mut Load, argument: Option<SpacingArgument>) {
     }
 }
 
-/// Whether flags say how much load.
+/// Whether flags set the load.
 pub(super) fn is_given(arguments: &RunArguments) -> bool {
     arguments.rate.is_some()
         || arguments.users.is_some()
@@ -51,10 +51,10 @@ pub(super) fn is_given(arguments: &RunArguments) -> bool {
 /// The load of a URL.
 pub(super) fn of_flags(arguments: &RunArguments) -> Result<Load, CliError> {
     if arguments.users.is_some() {
-        return Err(CliError::usage(
-            "--users go through the journeys of a plan file, and this is a URL",
-        )
-        .remedy("use --connections N, or name a plan file"));
+        return Err(
+            CliError::usage("--users requires a plan file with journeys, not a URL")
+                .remedy("use --connections N, or a plan file"),
+        );
     }
     let lasting = arguments.lasting.unwrap_or(LASTING_DEFAULT);
     match phases(arguments, lasting)? {
@@ -105,9 +105,8 @@ pub(super) fn of_file(arguments: &RunArguments, plan: &PlanFile) -> Result<Load,
     }
     let Some(mut load) = own else {
         return Err(
-            CliError::usage(format!("the plan {} says no load", plan.name)).remedy(
-                "add `load: { users: 10, hold: 1m }`, or give --users or --rate, and --for",
-            ),
+            CliError::usage(format!("the plan {} has no load", plan.name))
+                .remedy("add `load: { users: 10, hold: 1m }`, or use --users or --rate, and --for"),
         );
     };
     spread(&mut load, arguments.spacing);
@@ -122,7 +121,7 @@ fn given(arguments: &RunArguments, plan: &PlanFile, lasting: Duration) -> Result
     if let Some(users) = arguments.users.map(f64::from) {
         if !has_steps {
             return Err(
-                CliError::usage("--users go through steps, and this plan has none")
+                CliError::usage("--users requires journeys, and this plan has none")
                     .remedy("use --connections N, or add journeys to the plan"),
             );
         }
@@ -144,7 +143,7 @@ fn given(arguments: &RunArguments, plan: &PlanFile, lasting: Duration) -> Result
             mixes: Vec::new(),
         }),
         None if has_steps => Err(CliError::usage(
-            "--connections ask for one URL, and the plan has journeys",
+            "--connections requires a single URL, and the plan has journeys",
         )
         .remedy("use --users N or --rate R")),
         _ => of_flags(arguments),
@@ -226,6 +225,6 @@ mod tests {
         assert_eq!(phases[1], LoadPhase::ramp(0.0, 5.0, second));
         assert_eq!(load.lasting(), 2 * second);
         cut(&mut load, 60 * second);
-        assert_eq!(load.lasting(), 2 * second, "it is never prolonged");
+        assert_eq!(load.lasting(), 2 * second, "a load is never extended");
     }
 }

@@ -1,4 +1,4 @@
-//! What `--ws` makes of a plan.
+//! `--ws` and `--sse`: the load of WebSockets or streams of Server-Sent Events.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -14,24 +14,24 @@ use super::load::CONNECTIONS_DEFAULT;
 use crate::arguments::RunArguments;
 use crate::explain::CliError;
 
-/// Handshakes per second of a load that does not say.
+/// Default handshakes per second.
 const RATE_DEFAULT: f64 = 1000.0;
-/// How long WebSockets are held that are not told.
+/// Default hold time of WebSockets.
 const HOLD_DEFAULT: Duration = Duration::from_secs(10);
-/// Handshakes per second that are tried at most, and at least.
+/// Valid handshakes per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
-/// Longest message that is taken unless `--max-body` says otherwise, bytes.
+/// Default of `--max-body` for messages, bytes.
 const MESSAGE_LEN_MAX_DEFAULT: u64 = 1 << 20;
-/// Connections open at most where users hold WebSockets and nothing else is said: descriptors and ports bind first.
+/// Default of `--max-connections` where users hold WebSockets: descriptors and ports bind first.
 pub(super) const CONNECTIONS_MAX_DEFAULT: u32 = 1_000_000;
 /// Longest text that is sent, bytes.
 const TEXT_LEN_MAX: usize = 1 << 20;
-/// Where the system says from which ports it chooses, and how many these usually are.
+/// The system's range of ephemeral ports, and its usual size.
 const PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 const PORTS_DEFAULT: u64 = 28_232;
-/// Loopback addresses that are taken at most.
+/// Maximum number of loopback addresses used as sources.
 const LOOPBACKS_MAX: u8 = 250;
-/// Headers of the handshake that are not the user's.
+/// Headers of the handshake that users must not set.
 const OWN_HEADERS: [&str; 5] = [
     "upgrade",
     "connection",
@@ -40,7 +40,7 @@ const OWN_HEADERS: [&str; 5] = [
     "sec-websocket-extensions",
 ];
 
-/// The WebSockets that flags ask for, if they do.
+/// The load of WebSockets, if flags request one.
 pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, CliError> {
     let flags = &arguments.websocket;
     let is_ws_url = ["ws://", "wss://"]
@@ -49,7 +49,7 @@ pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, CliErro
     if !flags.ws && !flags.sse {
         return if is_ws_url {
             Err(
-                CliError::usage(format!("{} is a WebSocket's URL", arguments.transport.url))
+                CliError::usage(format!("{} is a WebSocket URL", arguments.transport.url))
                     .remedy("add --ws, or use http:// or https://"),
             )
         } else {
@@ -58,8 +58,10 @@ pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, CliErro
     }
     let rate = flags.connect_rate.unwrap_or(RATE_DEFAULT);
     if !RATES.contains(&rate) {
-        return Err(CliError::usage(format!("--connect-rate is {rate}/s"))
-            .remedy("give one from 0.001/s to 1000000/s"));
+        return Err(
+            CliError::usage(format!("--connect-rate {rate}/s is out of range"))
+                .remedy("valid: 0.001/s to 1000000/s"),
+        );
     }
     let message = match &flags.send {
         None => None,
@@ -105,19 +107,19 @@ fn check_path(flag: &str, path: Option<&str>) -> Result<(), CliError> {
         return Ok(());
     };
     Err(CliError::usage(format!(
-        "{flag} {} is no JSON path (RFC 9535): {error}",
+        "{flag} {} is not a JSONPath (RFC 9535): {error}",
         path.unwrap_or_default()
     ))
-    .remedy("write it from the root, such as $.time or $.data.seq"))
+    .remedy("start at the root, such as $.time or $.data.seq"))
 }
 
-/// A plan file says what is done, and so do the flags.
+/// `--ws` or `--sse` with a plan file.
 pub(super) fn needs_url() -> CliError {
-    CliError::usage("--ws opens WebSockets at a URL, and this is a plan file")
-        .remedy("name the URL, such as ws://host:port/live")
+    CliError::usage("--ws requires a URL, not a plan file")
+        .remedy("give the URL, such as ws://host:port/live")
 }
 
-/// What else follows for the plan.
+/// Adapts the rest of the plan to WebSockets.
 pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), CliError> {
     fit_users(plan)?;
     if plan.load.websockets().is_none() {
@@ -126,8 +128,8 @@ pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), CliEr
     let is_own = |name: &str| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
     if let Some((name, _)) = plan.request.headers.iter().find(|(name, _)| is_own(name)) {
         return Err(
-            CliError::usage(format!("the header `{name}` belongs to the handshake"))
-                .remedy("leave it out; Sec-WebSocket-Protocol, Origin and Cookie may be given"),
+            CliError::usage(format!("the header `{name}` is set by the handshake"))
+                .remedy("remove it; Sec-WebSocket-Protocol, Origin and Cookie are allowed"),
         );
     }
     let ports = std::fs::read_to_string(PORTS).ok();
@@ -139,18 +141,17 @@ pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), CliEr
     Ok(())
 }
 
-/// The same for a plan whose steps open WebSockets: one for each user, beside the connection that its requests go on.
+/// The same for a plan whose steps open WebSockets: one per user, beside the connection of its requests.
 pub(super) fn fit_users(plan: &mut Plan) -> Result<(), CliError> {
     let bounds_broadcasts = plan
         .objective
         .as_ref()
         .is_some_and(Objective::has_broadcast_bounds);
     if bounds_broadcasts && !plan.opens_websockets() {
-        return Err(
-            CliError::usage("broadcasts are bounded, and nothing opens a WebSocket").remedy(
-                "add a step `ws: URL` to the plan or use --ws, or bound requests: p95 < 500ms",
-            ),
-        );
+        return Err(CliError::usage(
+            "the objective bounds broadcasts, and no step opens a WebSocket",
+        )
+        .remedy("add a step `ws: URL` to the plan or use --ws, or bound requests: p95 < 500ms"));
     }
     if !plan.scenario.as_ref().is_some_and(Scenario::has_sockets) {
         return Ok(());
@@ -158,18 +159,18 @@ pub(super) fn fit_users(plan: &mut Plan) -> Result<(), CliError> {
     let users = most_users(plan);
     if users.is_some_and(|users| users > plan.transport.connections_max) {
         return Err(CliError::usage(format!(
-            "{} users hold a WebSocket each, and at most {} connections may be open",
+            "{} users hold one WebSocket each, more than the maximum of {} open connections",
             users.unwrap_or_default(),
             plan.transport.connections_max
         ))
-        .remedy("raise max_connections (--max-connections), or give fewer users"));
+        .remedy("raise max_connections (--max-connections), or reduce the users"));
     }
     let ports = std::fs::read_to_string(PORTS).ok();
     let ports = ports.as_deref().and_then(ports_of).unwrap_or(PORTS_DEFAULT);
     spread_sources(plan, users.unwrap_or(0), ports)
 }
 
-/// The most users that are there at once, where that is known.
+/// The maximum of concurrent users, if known.
 fn most_users(plan: &Plan) -> Option<u32> {
     let most = match (&plan.load, plan.find) {
         (_, Some(find)) if find.unit == LoadUnit::Users => find.to?,
@@ -187,22 +188,22 @@ fn most_users(plan: &Plan) -> Option<u32> {
     Some(most)
 }
 
-/// First and last of the ports that the system chooses from.
+/// Number of ports in a range.
 fn ports_of(text: &str) -> Option<u64> {
     let mut ends = text.split_whitespace().map(|end| end.parse::<u64>().ok());
     let (first, last) = (ends.next()??, ends.next()??);
     (last + 1).checked_sub(first)
 }
 
-/// More connections than one address has ports come from several of this machine's own.
+/// Spreads connections over several source addresses if one has too few ports.
 fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), CliError> {
     let addresses = &plan.target.addresses;
     if plan.target.unix_socket.is_some() || !plan.transport.sources.is_empty() {
         return Ok(());
     }
-    // Connecting, Linux tries every second port first: once half are taken, it passes by thousands for each
-    // connection, a millisecond of CPU. Addresses of this machine cost nothing, so they are taken early. Elsewhere a
-    // tenth is left: others use ports too, and closed connections hold theirs for a while.
+    // On connect, Linux tries every second port first: once half are taken, it skips thousands for each connection, a
+    // millisecond of CPU. Loopback addresses cost nothing, so more of them are used early. Elsewhere a tenth is left:
+    // other programs use ports too, and closed connections hold theirs for a while.
     let tenths = if are_here(addresses) { 4 } else { 9 };
     let usable = ports * tenths / 10 * addresses.len() as u64;
     let needed = u64::from(connections).div_ceil(usable.max(1));
@@ -222,18 +223,18 @@ fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), C
         own.len()
     ))
     .remedy(
-        "add addresses to the interface (ip address add), name others with --source, or widen \
+        "add addresses to the interface (ip address add), give others with --source, or widen \
          net.ipv4.ip_local_port_range with sysctl",
     ))
 }
 
-/// Whether a target is this machine itself, to which each address of 127.0.0.0/8 leads.
+/// Whether a target is on loopback, where each address of 127.0.0.0/8 is local.
 fn are_here(addresses: &[SocketAddr]) -> bool {
     let is_here = |address: &SocketAddr| address.ip().is_loopback() && address.is_ipv4();
     addresses.iter().all(is_here)
 }
 
-/// Addresses of this machine from which all of a target's can be reached, the system's choice first.
+/// Local addresses from which all addresses of the target can be reached, the system's choice first.
 fn sources_of(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     if are_here(addresses) {
         let hosts = (1..=LOOPBACKS_MAX).map(|host| Ipv4Addr::new(127, 0, 0, host).into());

@@ -1,4 +1,4 @@
-//! Chromium and its kin, with a profile that ends with the recording.
+//! A Chromium-based browser, with a profile that is deleted after the recording.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::explain::CliError;
 
-/// Names under which Chromium and its kin are installed.
+/// Program names of Chromium-based browsers.
 const NAMES: [&str; 6] = [
     "chromium",
     "chromium-browser",
@@ -26,10 +26,10 @@ pub(super) struct BrowserProcess {
     _profile: TempDir,
 }
 
-/// The browser that is named, or found.
+/// The given browser, or the first one found.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door is where the environment is read"
+    reason = "only the command line reads the environment"
 )]
 pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, CliError> {
     if let Some(named) = named {
@@ -40,8 +40,8 @@ pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, CliError> {
         .flat_map(|folder| NAMES.map(|name| folder.join(name)))
         .find(|program| program.is_file())
         .ok_or_else(|| {
-            CliError::usage("no Chromium is found on this machine")
-                .remedy("name one with --browser=PROGRAM, or use your own browser through --proxy 127.0.0.1:8899")
+            CliError::usage("no Chromium-based browser found")
+                .remedy("give one with --browser=PROGRAM, or set your browser to a proxy with --proxy 127.0.0.1:8899")
         })
 }
 
@@ -57,7 +57,7 @@ impl BrowserProcess {
         command
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--proxy-server=http://{proxy}"))
-            // By itself a browser asks this machine without a proxy.
+            // By default a browser bypasses the proxy for this machine.
             .arg("--proxy-bypass-list=<-loopback>")
             .arg(format!(
                 "--ignore-certificate-errors-spki-list={fingerprint}"
@@ -86,7 +86,7 @@ impl BrowserProcess {
             .spawn()
             .map_err(|error| {
                 CliError::usage(format!("cannot start {}: {error}", program.display()))
-                    .remedy("name a Chromium with --browser=PROGRAM")
+                    .remedy("give a Chromium-based browser with --browser=PROGRAM")
             })?;
         Ok(Self {
             child,
@@ -94,7 +94,7 @@ impl BrowserProcess {
         })
     }
 
-    /// Ends when the browser does; never without one.
+    /// Completes when the browser exits; never without one.
     pub(super) async fn ended(browser: &mut Option<Self>) {
         match browser {
             Some(browser) => {
@@ -104,7 +104,7 @@ impl BrowserProcess {
         }
     }
 
-    /// Ends it.
+    /// Kills the browser.
     pub(super) async fn stop(mut self) {
         let _ = self.child.kill().await;
     }

@@ -1,4 +1,4 @@
-//! Bodies that are held at once: of all connections together, no more than a share of a machine's memory.
+//! Memory budget for buffered bodies of all connections together.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Longest body that passes through, bytes.
+/// Longest body that is forwarded, bytes.
 const BODY_LEN_MAX: usize = 256 << 20;
-/// Bodies of all requests and answers that are on their way, MiB.
+/// Bodies of all requests and responses in flight, MiB.
 const HELD_MIB_MAX: usize = 512;
 const MIB: usize = 1 << 20;
 
-/// Why a body does not pass.
+/// Why a body is not forwarded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
     #[error("its body is longer than {} MiB", BODY_LEN_MAX / MIB)]
     TooLong,
-    #[error("bodies of more than {HELD_MIB_MAX} MiB are on their way")]
+    #[error("bodies in flight exceed {HELD_MIB_MAX} MiB")]
     TooMuch,
     #[error(transparent)]
     Broken(#[from] hyper::Error),
 }
 
-/// What may be held.
+/// The budget.
 #[derive(Clone)]
 pub(super) struct BodyBudget(Arc<Semaphore>);
 
-/// Bytes handed on at once: what a slow reader has not taken is still held, and counts.
+/// Bytes per chunk: bytes that a slow reader has not read still count.
 const FRAME_LEN_MAX: usize = 64 << 10;
 
-/// A whole body, and its share of the budget until it is handed on.
+/// A whole body, and its share of the budget until it is forwarded.
 pub(super) struct BufferedBody {
     pub(super) bytes: Bytes,
     _share: Option<OwnedSemaphorePermit>,

@@ -1,4 +1,4 @@
-//! A certificate for the named site, made for one recording; its key is never written anywhere.
+//! A certificate for the site, generated per recording; its private key is never written to disk.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-/// What signs the site's certificate, and the certificate.
+/// The certificate authority and the site's certificate.
 pub(super) struct Authority {
     pem: String,
     fingerprint: String,
@@ -22,7 +22,7 @@ pub(super) struct Authority {
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CertificateError {
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Made(#[from] rcgen::Error),
     #[error("cannot use the certificate: {0}")]
     Used(#[from] rustls::Error),
@@ -68,17 +68,17 @@ impl Authority {
         })
     }
 
-    /// What a browser must trust.
+    /// The CA certificate that the browser must trust.
     pub(super) fn pem(&self) -> String {
         self.pem.clone()
     }
 
-    /// SHA-256 of the public key of the site's certificate, in base64, as Chromium takes it.
+    /// SHA-256 of the public key of the site's certificate, in base64, as Chromium expects it.
     pub(super) fn fingerprint(&self) -> String {
         self.fingerprint.clone()
     }
 
-    /// How the site is spoken for.
+    /// TLS configuration that presents the site's certificate.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }

@@ -1,4 +1,4 @@
-//! One request on to the site, its answer back, and a note of both.
+//! Forwards one request to the site and its response back, and records both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,23 +21,23 @@ use url::Url;
 use super::proxy::{Proxy, ResponseBody, plain, whole};
 use super::reach::DialError;
 
-/// Time for the site to answer a request.
+/// Time-out for a response of the site.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
-/// Longest body that is kept, bytes.
+/// Longest body that is recorded, bytes.
 const RECORDED_LEN_MAX: usize = 8 << 20;
 
-/// Where a request goes.
+/// Destination of a request.
 pub(super) struct ForwardTarget {
     /// Host and port.
     pub(super) authority: String,
     pub(super) is_tls: bool,
-    /// Whether it is noted.
+    /// Whether the request is recorded.
     pub(super) is_recorded: bool,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Asks the site; a failure is an answer too, for the browser to show.
+/// Sends a request to the site; a failure becomes a response that the browser shows.
 pub(super) async fn forward(
     proxy: &Proxy,
     request: Request<Incoming>,
@@ -47,11 +47,11 @@ pub(super) async fn forward(
         Ok(answer) => answer,
         Err(error) if error.downcast_ref::<DialError>().is_some_and(is_refused) => plain(
             StatusCode::FORBIDDEN,
-            &format!("{} is not asked: {error}\n", site.authority),
+            &format!("{} is refused: {error}\n", site.authority),
         ),
         Err(error) => plain(
             StatusCode::BAD_GATEWAY,
-            &format!("{} cannot be asked: {error}\n", site.authority),
+            &format!("{} cannot be reached: {error}\n", site.authority),
         ),
     }
 }
@@ -78,9 +78,9 @@ async fn exchange(
     let (mut parts, body) = request.into_parts();
     parts.uri = path.parse::<Uri>()?;
     drop_hop_headers(&mut parts.headers, is_upgrade);
-    // What is kept must be legible.
+    // Recorded bodies must not be compressed.
     parts.headers.remove(header::ACCEPT_ENCODING);
-    // What the URL names is asked for, whatever else the client says (RFC 9112, 3.2.2).
+    // The URL takes precedence over Host (RFC 9112, 3.2.2).
     parts.headers.insert(header::HOST, host_of(&url)?);
     let held = proxy.budget.collect(body).await?;
     let sent = held.bytes.clone();
@@ -89,7 +89,7 @@ async fn exchange(
     let request = Request::from_parts(parts, Full::new(sent));
     let mut answer = timeout(ANSWER_TIMEOUT, sender.send_request(request))
         .await
-        .map_err(|_| format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()))??;
+        .map_err(|_| format!("no response within {} s", ANSWER_TIMEOUT.as_secs()))??;
     drop(held);
     put_answer(&mut exchange, &answer);
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -114,7 +114,7 @@ async fn exchange(
     Ok(Response::from_parts(parts, held.boxed()))
 }
 
-/// What was asked, before it is answered.
+/// A recorded request, before its response.
 fn begin_exchange(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> RecordedExchange {
     RecordedExchange {
         started_ms: Some(started_ms),
@@ -133,7 +133,7 @@ fn begin_exchange(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> Rec
     }
 }
 
-/// What was answered, but for its body.
+/// A recorded response without its body.
 fn put_answer(exchange: &mut RecordedExchange, answer: &Response<Incoming>) {
     exchange.status = answer.status().as_u16();
     exchange.answer_headers = pairs(answer.headers());
@@ -167,7 +167,7 @@ fn note(proxy: &Proxy, site: &ForwardTarget, exchange: RecordedExchange) {
     }
 }
 
-/// A new connection for each request: a person's visit needs no more.
+/// A new connection for each request: sufficient for one person's visit.
 async fn connect(proxy: &Proxy, site: &ForwardTarget) -> Result<SendRequest<Full<Bytes>>, Error> {
     let stream = proxy.reach.dial(&site.authority).await?;
     if !site.is_tls {
@@ -189,13 +189,13 @@ async fn handshake(
         .handshake(TokioIo::new(stream))
         .await?;
     tokio::spawn(async move {
-        // How it ends shows in the request.
+        // Errors of the connection surface in the request.
         let _ = connection.with_upgrades().await;
     });
     Ok(sender)
 }
 
-/// Passes on what both sides say after an upgrade.
+/// Forwards bytes both ways after an upgrade.
 fn join(
     from_browser: hyper::upgrade::OnUpgrade,
     from_site: hyper::upgrade::OnUpgrade,
@@ -209,7 +209,7 @@ fn join(
     });
 }
 
-/// Takes out what is said between neighbours only (RFC 9110, 7.6.1).
+/// Removes hop-by-hop headers (RFC 9110, 7.6.1).
 fn drop_hop_headers(headers: &mut HeaderMap, keeps_upgrade: bool) {
     headers.remove(HeaderName::from_static("proxy-connection"));
     headers.remove(header::PROXY_AUTHORIZATION);

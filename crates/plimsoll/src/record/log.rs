@@ -1,4 +1,4 @@
-//! What was seen so far.
+//! The recording so far.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,16 +7,16 @@ use plimsoll_import::recording::{RecordedExchange, Recording};
 
 use super::clock::RecordingClock;
 
-/// Most requests that are kept of a visit.
+/// Maximum number of requests kept per visit.
 const EXCHANGES_MAX: usize = 20_000;
-/// Most bytes of bodies that are kept of a visit.
+/// Maximum bytes of bodies kept per visit.
 const BODIES_LEN_MAX: usize = 512 << 20;
-/// Most refused hosts that are named.
+/// Maximum number of refused hosts that are listed.
 const REFUSED_NAMED_MAX: usize = 50;
-/// Most foreign hosts that are counted.
+/// Maximum number of other hosts that are counted.
 const HOSTS_MAX: usize = 5_000;
 
-/// Requests and answers, and when they were.
+/// Requests and responses with their times.
 #[derive(Debug)]
 pub(super) struct ExchangeLog {
     clock: RecordingClock,
@@ -28,7 +28,7 @@ struct LogState {
     recording: Recording,
     bodies_len: usize,
     beyond: usize,
-    /// Hosts that were not asked.
+    /// Refused hosts.
     refused: BTreeSet<String>,
 }
 
@@ -58,7 +58,7 @@ impl ExchangeLog {
         state.recording.exchanges.push(exchange);
     }
 
-    /// Counts a connection or request that was not looked into.
+    /// Counts a connection or request that was not recorded.
     pub(super) fn pass(&self, host: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.recording.unrecorded_hosts.len() < HOSTS_MAX {
@@ -66,7 +66,7 @@ impl ExchangeLog {
         }
     }
 
-    /// Counts what was refused; whether its host is one that was not refused before.
+    /// Counts a refusal; returns whether it is the first for this host.
     pub(super) fn refuse(&self, host: &str) -> bool {
         self.pass(host);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

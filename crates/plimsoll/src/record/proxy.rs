@@ -1,4 +1,4 @@
-//! A forward proxy (RFC 9110, 7.3 and 9.3.6): tunnels are passed on unread, save those to the named site.
+//! A forward proxy (RFC 9110, 7.3 and 9.3.6): it terminates tunnels to the site and forwards all others unread.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -39,23 +39,23 @@ const HEAD_LEN_MAX: usize = 64 << 10;
 /// Characters of a host that messages show.
 const SHOWN_MAX: usize = 100;
 
-/// Body of an answer to the browser.
+/// Body of a response to the browser.
 pub(super) type ResponseBody = BoxBody<Bytes, hyper::Error>;
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Clone)]
 pub(super) struct Proxy {
     /// Host and port of the site.
     authority: Arc<str>,
     is_tls: bool,
-    /// Hosts whose plain requests are kept beside the site's.
+    /// Further hosts whose plain requests are recorded.
     hosts: Arc<[String]>,
     acceptor: TlsAcceptor,
     pub(super) connector: TlsConnector,
     pub(super) log: Arc<ExchangeLog>,
     pub(super) reach: Arc<RestrictedDialer>,
     pub(super) budget: BodyBudget,
-    /// Places for what both sides say after an upgrade.
+    /// Permits for tunnels and upgraded connections.
     pub(super) upgrades: Arc<Semaphore>,
 }
 
@@ -90,13 +90,13 @@ impl Proxy {
                 Ok((stream, _)) => {
                     tokio::spawn(self.clone().connection(stream, Arc::new(place)));
                 }
-                // Too many open files, for instance: other connections end, and then it goes on.
+                // Too many open files, for instance: continue when other connections have ended.
                 Err(_) => tokio::task::yield_now().await,
             }
         }
     }
 
-    /// `place` is given back with the last of what the connection began: a tunnel outlives the request for it.
+    /// `place` is released with the last task of the connection: a tunnel outlives its request.
     async fn connection(self, stream: TcpStream, place: Arc<OwnedSemaphorePermit>) {
         let service = service_fn(move |request| {
             let (proxy, place) = (self.clone(), Arc::clone(&place));
@@ -116,7 +116,7 @@ impl Proxy {
                 .authority()
                 .map(|authority| authority.as_str().to_owned())
             else {
-                return plain(StatusCode::BAD_REQUEST, "CONNECT names no host");
+                return plain(StatusCode::BAD_REQUEST, "CONNECT without a host");
             };
             if let Err(refusal) = self.reach.allows(&authority) {
                 return self.refused(&authority, refusal);
@@ -129,11 +129,11 @@ impl Proxy {
             return plain(StatusCode::OK, "");
         }
         let Ok(url) = Url::parse(&request.uri().to_string()) else {
-            let text = "This is a proxy that records a visit: set it as the browser's proxy.\n";
+            let text = "This is Plimsoll's recording proxy: set it as the browser's proxy.\n";
             return plain(StatusCode::BAD_REQUEST, text);
         };
         if url.scheme() != "http" {
-            let text = "Other schemes than http:// pass by CONNECT.\n";
+            let text = "Use CONNECT for schemes other than http://.\n";
             return plain(StatusCode::BAD_REQUEST, text);
         }
         let authority = host_and_port(&url);
@@ -152,18 +152,18 @@ impl Proxy {
         forward::forward(&self, request, &site).await
     }
 
-    /// Says why a host is not asked: to whoever asked, and, once for each host, to the user.
+    /// Refuses a host: responds with the reason, and prints it once per host.
     fn refused(&self, authority: &str, refusal: DialRefusal) -> Response<ResponseBody> {
         let host = authority
             .rsplit_once(':')
             .map_or(authority, |(host, _)| host);
         if self.log.refuse(host) {
             eprint(&format!(
-                "note: {} was not asked: {refusal}",
+                "note: {} was refused: {refusal}",
                 shown(authority)
             ));
         }
-        let text = format!("{} is not asked: {refusal}\n", shown(authority));
+        let text = format!("{} is refused: {refusal}\n", shown(authority));
         plain(StatusCode::FORBIDDEN, &text)
     }
 
@@ -173,7 +173,7 @@ impl Proxy {
             .any(|host| url.host_str() == Some(host) || *host == host_and_port(url))
     }
 
-    /// A tunnel to the site ends here; any other is passed on unread.
+    /// Terminates a tunnel to the site; forwards any other unread.
     async fn tunnel(self, authority: String, upgrade: OnUpgrade) {
         let Ok(upgraded) = upgrade.await else {
             return;
@@ -189,7 +189,7 @@ impl Proxy {
             }
             return;
         }
-        // A browser that does not trust the certificate ends here, and says so itself.
+        // A browser that does not trust the certificate closes here, and shows its own error.
         let accepting = timeout(HEAD_TIMEOUT, self.acceptor.clone().accept(stream));
         let Ok(Ok(secure)) = accepting.await else {
             return;
@@ -217,7 +217,7 @@ where
         > + Send,
     F: Future<Output = Result<Response<ResponseBody>, Infallible>> + Send,
 {
-    // A connection that breaks is the browser's affair.
+    // The browser handles broken connections.
     let _ = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .timer(TokioTimer::new())
@@ -228,7 +228,7 @@ where
         .await;
 }
 
-/// An answer of the proxy itself.
+/// A response generated by the proxy.
 pub(super) fn plain(status: StatusCode, text: &str) -> Response<ResponseBody> {
     let mut answer = Response::new(whole(Bytes::copy_from_slice(text.as_bytes())));
     *answer.status_mut() = status;
@@ -239,7 +239,7 @@ pub(super) fn whole(bytes: Bytes) -> ResponseBody {
     Full::new(bytes).map_err(|never| match never {}).boxed()
 }
 
-/// A host as messages show it: one line of what can be read.
+/// A host for messages: one line of printable characters.
 fn shown(authority: &str) -> String {
     let plain = authority.chars().filter(char::is_ascii_graphic);
     plain.take(SHOWN_MAX).collect()

@@ -1,8 +1,8 @@
-//! Where the recorder goes: to hosts that the user named, at the addresses they had when first asked for.
+//! Access control of the recorder: it connects to hosts that the user listed, at the addresses of their first lookup.
 //!
-//! A proxy that goes anywhere is one that others use: to hide behind, or to reach what only this machine reaches. So a
-//! host is named or refused, a name keeps its addresses for the whole recording (a name that changes to 127.0.0.1 in
-//! between is DNS rebinding), and the recorder never asks itself.
+//! Others would abuse an open proxy: to hide, or to reach services that only this machine reaches. So a host is listed or
+//! refused, a name keeps its addresses for the whole recording (a name that changes to 127.0.0.1 in between is DNS
+//! rebinding), and the recorder never connects to itself.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,27 +15,25 @@ use tokio::time::timeout;
 
 use crate::target::is_public;
 
-/// Time for a name to be looked up and for a connection to be made.
+/// Time-out for the lookup of a name and for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Ports that a host without one is named for, besides the site's.
+/// Ports permitted for a host listed without one, besides the site's.
 const WEB_PORTS: [u16; 2] = [80, 443];
-/// Hosts whose addresses are kept.
+/// Maximum number of hosts whose addresses are kept.
 const HOSTS_MAX: usize = 5_000;
 /// Every host.
 const EVERY: &str = "*";
 
-/// Why a host is not asked.
+/// Why a host is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DialRefusal {
-    #[error("it is not named; valid: the site, and hosts given with --host or --pass")]
+    #[error("the host is not listed; valid: the site, and hosts given with --host or --pass")]
     NotNamed,
-    #[error("it is named for other ports; name it with this one, as in --pass HOST:PORT")]
+    #[error("the host is listed for other ports; add this one with --pass HOST:PORT")]
     OtherPort,
-    #[error("that is this proxy itself")]
+    #[error("the address is that of this proxy")]
     Itself,
-    #[error(
-        "it has an address of this network and is not named by its name; name it with --pass HOST"
-    )]
+    #[error("the host has a private address and is not listed by name; add it with --pass HOST")]
     Inside,
 }
 
@@ -46,11 +44,11 @@ pub(super) enum DialError {
     Refused(#[from] DialRefusal),
     #[error("{0}")]
     Failed(#[from] io::Error),
-    #[error("it did not answer within {} s", CONNECT_TIMEOUT.as_secs())]
+    #[error("no response within {} s", CONNECT_TIMEOUT.as_secs())]
     Late,
 }
 
-/// How a host is known.
+/// How a host is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostMatch {
     ByName,
@@ -82,7 +80,7 @@ impl RestrictedDialer {
         }
     }
 
-    /// Whether a host and port may be asked.
+    /// Whether connections to a host and port are permitted.
     pub(super) fn allows(&self, authority: &str) -> Result<(), DialRefusal> {
         self.named(authority).map(|_| ())
     }
@@ -110,7 +108,7 @@ impl RestrictedDialer {
         })
     }
 
-    /// Connects to a host that may be asked.
+    /// Connects to a permitted host.
     pub(super) async fn dial(&self, authority: &str) -> Result<TcpStream, DialError> {
         let named = self.named(authority)?;
         let addresses = self.addresses(authority).await?;
@@ -135,7 +133,7 @@ impl RestrictedDialer {
         Err(last_error)
     }
 
-    /// The addresses that a name had when it was first asked for.
+    /// The addresses from the first lookup of a name.
     async fn addresses(&self, authority: &str) -> Result<Vec<SocketAddr>, DialError> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(authority) {
@@ -247,7 +245,7 @@ mod tests {
                     "{refused}"
                 );
             }
-            // A name that nobody gave, at an address of this machine.
+            // A name that is not listed, at an address of this machine.
             let rebound = "rebound.example:80".to_owned();
             reach.known.lock().unwrap().insert(rebound.clone(), kept);
             let refused = reach.dial(&rebound).await.unwrap_err();

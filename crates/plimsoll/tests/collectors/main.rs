@@ -1,5 +1,4 @@
-//! Further parts of services at their limits, beyond those that every run of the tests tries: `cargo xtask bottlenecks`
-//! runs these.
+//! Further components at their limits, beyond those that every test run covers: `cargo xtask bottlenecks` runs these.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 

@@ -1,4 +1,4 @@
-//! Pools that real programs hold, slow scripts and slow servers: what is named.
+//! Findings about connection pools of real programs, slow scripts and slow servers.
 
 use std::path::PathBuf;
 
@@ -123,7 +123,7 @@ fn nginx_waits_for_a_slow_server() {
     );
 }
 
-/// Behind dozens of such commands Redis answers nobody for a while, its eye no more than others.
+/// Behind dozens of such commands Redis does not respond for a while, not even to its collector.
 #[test]
 fn keys_hold_redis_one_thread() {
     let _alone = alone();
@@ -141,7 +141,7 @@ fn keys_hold_redis_one_thread() {
     assert_field_contains(&best, "remedy", &["use SCAN instead"]);
 }
 
-/// Each request computes in one function, on the one thread that serves. No more come than its queue holds.
+/// Each request computes in one function, on the only serving thread. Arrivals never exceed its queue.
 #[test]
 fn python_is_in_one_call() {
     let _alone = alone();
@@ -176,7 +176,7 @@ server.serve_forever()
     assert_field_contains(&best, "sentence", &["Python was in rank", "(script:"]);
 }
 
-/// The one pool of connections is nobody's to see, and what is behind it is slow under load: a lock that all take.
+/// The connection pool has no metrics, and the component behind it is slow under load: a lock that all requests take.
 #[test]
 fn threads_wait_for_a_server_that_nobody_watches() {
     let _alone = alone();

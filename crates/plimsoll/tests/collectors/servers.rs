@@ -1,4 +1,4 @@
-//! What runs applications, and what pools their sessions, at its limit: what is named first.
+//! Application servers and session poolers at their limits: the first finding.
 
 use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::runtimes::Puma;

@@ -1,7 +1,7 @@
-//! Attacks on the running edge over real sockets, each with the bound that held: memory, connections, requests that
-//! reach the server, and time. Honest clients are served meanwhile.
+//! Attacks on the running edge over real sockets, each with an asserted limit: memory, connections, requests that reach the
+//! server, and time. Honest clients are served during each attack.
 //!
-//! The edge is a process of its own, so that its memory and descriptors are nobody else's.
+//! The edge is a separate process, so that its memory and descriptors can be measured.
 
 mod bombs;
 mod encryption;

@@ -1,4 +1,4 @@
-//! Whatever is typed or served, there is a message with place, fault and remedy, and the right exit code.
+//! Every invalid input has a message with place, fault and remedy, and the correct exit code.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use plimsoll_testkit::port;
 
 use crate::support::{Sandbox, count};
 
-/// Runs and checks exit code and words of the message.
+/// Runs a command and checks its exit code and fragments of the message.
 fn check(arguments: &[&str], code: i32, words: &[&str]) {
     let output = Sandbox::new().run(arguments);
     assert_eq!(output.code, code, "{arguments:?}: {output:?}");

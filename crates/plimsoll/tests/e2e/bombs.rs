@@ -1,4 +1,4 @@
-//! Files that are made to fill the memory or to keep the program waiting: each is refused, in bounded memory.
+//! Files crafted to exhaust memory or to block the program: each is refused, in bounded memory.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::support::{Sandbox, alone};
 /// Address space of each command, KiB: a program that takes more is ended by its allocator.
 const MEMORY_KIB: u64 = 1 << 20;
 
-/// Runs in bounded memory; exit code and what it says.
+/// Runs a command in bounded memory; returns exit code and output.
 fn run(place: &Sandbox, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new("sh");
     command
@@ -28,7 +28,7 @@ fn run(place: &Sandbox, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap_or(-1), stderr)
 }
 
-/// What is written into a file is refused with exit code 2 and these words.
+/// A file with this content is refused with exit code 2 and these words.
 fn refused(name: &str, content: &[u8], command: &[&str], words: &str) {
     let place = Sandbox::new();
     std::fs::write(place.path().join(name), content).unwrap();

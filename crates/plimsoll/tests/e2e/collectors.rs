@@ -1,4 +1,4 @@
-//! What real parts of a service tell, with and without load, and what is made of it when one of them is at its limit.
+//! Metrics of real components, with and without load, and the findings when one of them is at its limit.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

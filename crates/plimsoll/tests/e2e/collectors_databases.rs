@@ -1,5 +1,5 @@
-//! Databases at their limit, behind an application that says nothing of it: what is named first. More of them are in the
-//! corpus (`cargo xtask bottlenecks`), which takes longer than these may.
+//! Databases at their limit, behind an application without metrics: the first finding. More are in the corpus (`cargo xtask
+//! bottlenecks`), which takes longer.
 
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::runtimes::Puma;

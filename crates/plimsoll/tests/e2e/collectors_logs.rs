@@ -1,4 +1,4 @@
-//! What logs of real proxies tell of failures of every kind, and the rules that name them.
+//! Failures of every kind in logs of real proxies, and the rules that find them.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,4 @@
-//! What runs applications, and what stands before it, at its limit: what is named first.
+//! Application servers, and proxies in front of them, at their limits: the first finding.
 
 use plimsoll_testkit::program::Nginx;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, TOKEN};

@@ -1,4 +1,4 @@
-//! What is made of the spans of real services: OpenTelemetry's kit for Node, PostgreSQL, and a service that is asked.
+//! Traces of real services: OpenTelemetry's SDK for Node, PostgreSQL, and a called service.
 
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::databases::Postgres;

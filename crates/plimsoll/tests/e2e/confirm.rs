@@ -1,4 +1,4 @@
-//! What `limit --confirm` may be told, and what an earlier one left behind.
+//! Arguments of `limit --confirm`, and changes left behind by a killed run.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -20,7 +20,7 @@ fn what_may_be_changed_is_checked_before_anything_starts() {
         (&["--confirm", "--at-least", "9/s"], "--at-least"),
         (
             &["--confirm", "--confirm-with", "a 'b", "--undo-with", "true"],
-            "a quote is opened and not closed",
+            "unclosed quote",
         ),
     ] {
         let output = place.run(&[&load[..], more].concat());
@@ -52,9 +52,9 @@ fn what_a_killed_run_left_changed_is_put_back() {
     let load = ["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"];
     leave("maxclients");
     let output = place.run(&load);
-    assert!(output.stderr.contains("that is put back now"), "{output:?}");
+    assert!(output.stderr.contains("this is now restored"), "{output:?}");
     assert!(!left.exists());
-    // A file that wants more than was ever changed is told, and nothing is measured.
+    // A file with a change that Plimsoll never makes is reported, and nothing is measured.
     leave("dir");
     let runs = place.run_files().len();
     let output = place.run(&load);
@@ -98,7 +98,7 @@ impl LeftoverJournal {
         mode(&self.journal, 0o600);
     }
 
-    /// A run says so, measures nothing, starts nothing, and leaves the file for a person to look at.
+    /// A run reports it, measures nothing, starts nothing, and leaves the file for inspection.
     fn refused(&self, expected: &str) {
         let output =
             self.place

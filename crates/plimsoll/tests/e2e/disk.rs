@@ -1,4 +1,4 @@
-//! A disk that fills up while a run goes on: nothing measured is lost, and the message says what to do.
+//! A disk that fills up during a run: no measured data is lost, and the message has a remedy.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use plimsoll_testkit::origin::fault::{self, OriginFault};
 
 use crate::support::{Sandbox, count};
 
-/// A file system of its own, so small that a run log does not fit.
+/// A separate file system, too small for a run log.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {

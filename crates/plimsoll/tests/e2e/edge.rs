@@ -1,4 +1,4 @@
-//! The edge as people start it: flags, file, orders and signals.
+//! The edge's command line: flags, file, commands and signals.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use plimsoll_testkit::folder_watch::FolderWatch;
 
 use crate::support::Sandbox;
 
-/// Requests after which what is awaited will not come.
+/// Maximum number of polls before a test fails.
 const POLLS_MAX: u32 = 10_000;
 
 /// Answers every request on every connection with `ok`.
@@ -34,7 +34,7 @@ pub(crate) fn origin() -> SocketAddr {
     address
 }
 
-/// An edge, and where it says that it is.
+/// An edge, and the addresses that it prints.
 pub(crate) struct RunningEdge {
     process: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
@@ -236,13 +236,13 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     std::fs::write(file("blocked.txt"), "127.0.0.0/8\n").unwrap();
     edge.signal("HUP");
     edge.wait_for_line("the new configuration is in use");
-    // A loop takes it up between two requests: each answer tells whether it has.
+    // A loop applies it between two requests; each response shows whether it has.
     let is_used =
         (0..POLLS_MAX).any(|_| get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
     assert!(is_used, "the list is in use");
     watch.wait_until("the second line", || holds("access.log", "reason=blocked"));
     assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
-    // A list with a fault leaves the old one in use, and says where the fault is.
+    // With an invalid list the old one stays in use, and the error has its place.
     std::fs::write(file("blocked.txt"), "\nnobody\n").unwrap();
     edge.signal("HUP");
     let why = edge.wait_for_line("the old configuration stays in use");

@@ -1,4 +1,4 @@
-//! Copies on disk as people use them: over an end, over a kill, and under another user.
+//! The disk cache: after a stop, after a kill, and with another user.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,9 +10,9 @@ use std::time::Duration;
 use crate::edge::RunningEdge;
 use crate::support::Sandbox;
 
-/// Requests after which what is awaited will not come.
+/// Maximum number of polls before a test fails.
 const POLLS_MAX: u32 = 10_000;
-/// Longest time that anything is waited for.
+/// Time-out of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Answers each connection's first request with a page to be kept; counts them.

@@ -1,4 +1,4 @@
-//! What many clients cost the edge in memory, idle ones and those that take and give as slowly as they may.
+//! Memory of the edge with many clients: idle ones, and those that read and write as slowly as permitted.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::Sandbox;
 
-/// Longest time a test waits for anything.
+/// Time-out of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// These tests have more descriptors than others, and share them with nobody.
@@ -68,7 +68,7 @@ impl MeasuredEdge {
         };
         let address = address_after("edge at http://");
         let admin = address_after("admin at http://");
-        // What it says is read, or it would wait for a reader.
+        // Drain its output, or it would block on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             process,

@@ -1,4 +1,4 @@
-//! Alarms over TLS: a webhook is called when this host trusts whom it is called by, and else it is said why not.
+//! Rate alerts over TLS: the webhook is called if its certificate is trusted, otherwise the reason is reported.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::edge::{RunningEdge, get, origin};
 use crate::support::Sandbox;
 
-/// Looks, 2 ms apart, after which what is awaited will not come.
+/// Maximum number of polls, 2 ms apart, before a test fails.
 const POLLS_MAX: u32 = 10_000;
 
 /// A server with a certificate for `localhost` of an authority that is written to a file; what is posted comes out.

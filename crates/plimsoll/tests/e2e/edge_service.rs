@@ -1,4 +1,4 @@
-//! The edge under a service manager: sockets that it is handed, what it tells, and whom it becomes.
+//! The edge under a service manager: socket activation, notifications, and the change of user.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use plimsoll_testkit::port;
 
 use crate::support::Sandbox;
 
-/// Longest time that anything is waited for.
+/// Time-out of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Answers each connection's first request.
@@ -67,7 +67,7 @@ impl Alive {
         );
     }
 
-    /// Reads what it says on stderr up to a line with these words.
+    /// Reads stderr up to a line with these words.
     fn lines(&mut self) -> std::io::Lines<BufReader<std::process::ChildStderr>> {
         BufReader::new(self.0.stderr.take().unwrap()).lines()
     }
@@ -84,7 +84,7 @@ fn until(lines: &mut std::io::Lines<BufReader<std::process::ChildStderr>>, words
     panic!("it does not say `{words}`: {before:?}");
 }
 
-/// Where a line says that something is.
+/// The address in a line.
 fn address_in(line: &str) -> SocketAddr {
     let rest = line.split("http://").nth(1).unwrap();
     let text: String = rest
@@ -199,7 +199,7 @@ fn the_service_manager_is_told_how_far_it_is() {
     assert!(process.0.wait().unwrap().success());
 }
 
-/// What `/proc` says of all threads of a process.
+/// `/proc` entries of all threads of a process.
 fn of_threads(pid: u32, field: &str) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     tasks

@@ -1,4 +1,4 @@
-//! Whole runs that look at the parts of a service, and what is named: for the tests here and those of `cargo xtask
+//! Whole runs that watch components, and their findings: for the tests here and those of `cargo xtask
 //! bottlenecks`.
 
 use std::io::Read as _;
@@ -123,7 +123,7 @@ enum Cpu {
     Much,
 }
 
-/// The best finding is of this rule, and what it says.
+/// Asserts that the best finding is of this rule; returns its sentence.
 #[track_caller]
 pub(crate) fn best(findings: &[Value], rule: &str) -> Value {
     let best = findings
@@ -150,7 +150,7 @@ pub(crate) fn of<'a>(found: &'a [Value], rule: &str) -> &'a Value {
     own.unwrap_or_else(|| panic!("{rule} is not in {found:#?}"))
 }
 
-/// Node with the module loaded before the application, and what is watched of it.
+/// Node with the metrics module loaded before the application, and its `watch:` entry.
 pub(crate) fn node(place: &Sandbox, variables: &str, application: &str) -> (Script, String) {
     let module = place.run(&["watch", "--node-module"]);
     assert_eq!(module.code, 0, "{module:?}");

@@ -1,5 +1,5 @@
-//! What a hostile host does to those who look at it: processes that name what must not be opened or asked. Each of these
-//! held the program for ever, or led it where its user had not sent it.
+//! Attacks of a hostile host on the probe: processes that name files or sockets that must not be opened. Each of these
+//! once blocked the program, or led it to an unintended file or socket.
 
 mod fixtures;
 
@@ -17,7 +17,7 @@ use fixtures::{
     Hostile, assert_stderr_contains, drips, ended, ends, fifo, of_other_users, page, silent, write,
 };
 
-/// Everything that once was opened: none of it is, each is told of, and what is there to be read is read.
+/// Files that were once opened: none is, each is reported, and regular files are read.
 #[test]
 fn files_that_must_not_be_opened_hold_up_nobody() {
     let _alone = alone();
@@ -88,7 +88,7 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
     }
 }
 
-/// A process with a root of its own names, by links, files of the host.
+/// A process with its own root names files of the host by links.
 #[test]
 fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
     let Some((_alone, place)) = of_other_users() else {
@@ -147,7 +147,7 @@ fn signals_end_it_and_what_was_measured_is_kept() {
         let mut child = place.start(words);
         let mut output = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        // Parts are told of with the first second.
+        // Components are reported with the first second.
         while !line.contains("note: ") {
             line.clear();
             assert!(output.read_line(&mut line).unwrap() > 0, "{words:?} ended");
@@ -168,7 +168,7 @@ fn signals_end_it_and_what_was_measured_is_kept() {
     assert!(log.run.ending.is_some() && !log.run.windows.is_empty());
 }
 
-/// A run with them is measured, ends in time, and its log tells of each.
+/// A run with them is measured, ends in time, and its log reports each.
 #[test]
 fn a_run_ends_whatever_it_watches() {
     let _alone = alone();
@@ -195,7 +195,7 @@ fn a_run_ends_whatever_it_watches() {
     }
 }
 
-/// A process of another user names the socket of somebody else, and a port where somebody else listens.
+/// A process of another user names the socket of a third user, and a port of another listener.
 #[test]
 fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
     let Some((_alone, place)) = of_other_users() else {
@@ -235,7 +235,7 @@ fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
     assert_eq!(asked_by_port.end(), "");
 }
 
-/// A part of another user is asked once the target is seen to use it, and not before.
+/// A component of another user is scraped once the target connects to it, and not before.
 #[test]
 fn parts_that_the_target_does_not_use_are_not_asked() {
     let Some((_alone, place)) = of_other_users() else {
@@ -264,7 +264,7 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     assert_eq!(stranger.end(), "", "it was asked");
 }
 
-/// Root asks as the user of the part, not as root.
+/// Root connects as the user of the component, not as root.
 #[test]
 fn root_asks_as_the_user_of_the_part() {
     let Some((_alone, place)) = of_other_users() else {
@@ -289,7 +289,7 @@ fn root_asks_as_the_user_of_the_part() {
     assert!(!received.contains("asked by 0"), "{received}");
 }
 
-/// A part of another user is asked from the second on in which the target has connected to it.
+/// A component of another user is scraped from the second in which the target connects to it.
 #[test]
 fn parts_that_the_target_begins_to_use_are_asked() {
     let Some((_alone, place)) = of_other_users() else {
@@ -326,7 +326,7 @@ fn parts_that_the_target_begins_to_use_are_asked() {
     assert!(received.contains(&asked), "`{asked}` is not in {received}");
 }
 
-/// What whoever runs it names is a file, too, or is not read.
+/// Paths from the user must be regular files too.
 #[test]
 fn a_log_that_is_a_pipe_is_not_opened() {
     let _alone = alone();
@@ -339,7 +339,7 @@ fn a_log_that_is_a_pipe_is_not_opened() {
     assert_stderr_contains(&output, "it is a FIFO; only regular files are read");
 }
 
-/// A unix socket whose queue is full lets nobody in, and nobody waits for it.
+/// A unix socket with a full queue accepts no connection, and does not block the probe.
 #[test]
 fn a_full_queue_holds_up_nobody() {
     let _alone = alone();

@@ -64,7 +64,7 @@ fn it_is_chosen_within_tls_and_told() {
         "even",
     ];
     let output = run(&place, &[&load[..], &["--http2"]].concat());
-    // A late generator voids the figures, not what was spoken.
+    // A late generator voids latencies, not the protocol.
     assert!([0, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     assert_eq!(count(&json, "outcomes.ok"), 1000, "{json:#}");
@@ -155,7 +155,7 @@ fn the_search_speaks_it_too() {
         &["limit", &url, "--http2", "--at-least", "200/s", "--quick"],
     );
     let json = output.json();
-    // A late generator voids the figures, not what was done.
+    // A late generator voids latencies, not the completed steps.
     assert!([0, 6].contains(&output.code), "{json:#}");
     assert!(json["protocol"]["h2"].as_u64() > Some(500), "{json:#}");
     assert!(json["protocol"]["http/1.1"].is_null());
@@ -185,7 +185,7 @@ fn people_log_in_and_load_pages_on_one_connection_each() {
     );
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     let output = place.run(&["run", "plan.yaml", "--json"]);
-    // A late generator voids the figures, not what was done.
+    // A late generator voids latencies, not the completed steps.
     assert!([0, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     let ok = count(&json, "outcomes.ok");

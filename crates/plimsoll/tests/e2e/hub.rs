@@ -1,4 +1,4 @@
-//! The hub as people start it, with a real browser.
+//! The hub with a real browser.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::edge::RunningEdge;
 use crate::support::Sandbox;
 
-/// For what never comes.
+/// Time-out for events that never happen.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A page that subscribes both ways, and tells its own server, not through the edge, what it hears.
+/// A page that subscribes by both protocols, and reports received messages to its own server, bypassing the edge.
 const PAGE: &str = r#"<!doctype html><title>hub</title><script>
   const report = (what, text) => fetch(`http://SITE/report?${what}`, { method: "POST", mode: "no-cors", body: text });
   const socket = new WebSocket(`ws://${location.host}/live`);
@@ -28,7 +28,7 @@ const PAGE: &str = r#"<!doctype html><title>hub</title><script>
   events.onmessage = (event) => report("events", event.data);
 </script>"#;
 
-/// A page that uses the client that the edge has.
+/// A page that uses the edge's client library.
 const CLIENT_PAGE: &str = r#"<!doctype html><title>hub</title><script type="module">
   import { connect } from "/live/client.js";
   const report = (what, said) =>
@@ -47,7 +47,7 @@ const CLIENT_PAGE: &str = r#"<!doctype html><title>hub</title><script type="modu
   });
 </script>"#;
 
-/// Hands on connections to an edge, until it is told to cut them.
+/// A TCP proxy in front of an edge, which can cut its connections.
 pub(crate) struct Cable {
     pub(crate) address: SocketAddr,
     ends: Arc<Mutex<Vec<TcpStream>>>,
@@ -96,7 +96,7 @@ impl Cable {
     }
 }
 
-/// Serves the page, and hands on what it reports.
+/// Serves the page, and forwards its reports.
 pub(crate) fn site(page: &str) -> (SocketAddr, Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -134,7 +134,7 @@ pub(crate) fn site(page: &str) -> (SocketAddr, Receiver<(String, Value)>) {
                         let _ = sender.send((what, payload));
                     }
                     let (kind, page) = if first.starts_with("POST /messages ") {
-                        // As an application behind the hub would say.
+                        // As an application behind the hub would respond.
                         let sent: Value = serde_json::from_slice(&body).unwrap();
                         let balance = 100 - sent["data"]["bet"].as_i64().unwrap();
                         (
@@ -266,7 +266,7 @@ fn a_browser_subscribes_by_websocket_and_by_events() {
         );
         assert!(event["epoch"].as_u64().unwrap() < 1 << 53);
     }
-    // The browser is told that the edge ends.
+    // The browser is notified that the edge stops.
     edge.signal("TERM");
     let events = wait_for(&reports, &["close"]);
     assert!(
@@ -293,11 +293,11 @@ fn the_client_of_the_edge_finds_its_way_back() {
         let answer = publish(edge.admin, "", &message);
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     };
-    // It has subscribed when it hears of it.
+    // It has subscribed when it receives the notice.
     loop {
         publish_data("chat", json!("begin"));
         if let Ok((what, _)) = reports.recv_timeout(Duration::from_millis(50)) {
-            // How it came to be open may be told late.
+            // The reports of its opening may arrive late.
             assert!(what == "chat" || what.starts_with("state-"), "{what}");
             if what == "chat" {
                 break;
@@ -393,7 +393,7 @@ fn a_hub_needs_nothing_behind_it() {
         token,
     ]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("no hub"),
+        wrong.code == 2 && wrong.stderr.contains("requires a hub"),
         "{wrong:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Two edges and a Redis or NATS between them: one is killed under load, and its clients go on at the other.
+//! Two edges that share a Redis or NATS: one is killed under load, and its clients continue at the other.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -29,7 +29,7 @@ const MESSAGES: usize = 600;
 struct SseReader {
     edges: Vec<SocketAddr>,
     channel: String,
-    /// The last id that it was told.
+    /// The last id received.
     id: Option<String>,
     received: Vec<Value>,
     returned: usize,
@@ -39,7 +39,7 @@ struct SseReader {
 }
 
 impl SseReader {
-    /// Reads until the message `end`; `first` is told when the first has come.
+    /// Reads until the message `end`; signals `first` at the first message.
     fn run(mut self, first: &SyncSender<()>) -> Self {
         let mut attempt = 0;
         loop {
@@ -126,7 +126,7 @@ fn channel(number: usize) -> String {
     format!("game-{}", number % CHANNELS)
 }
 
-/// Clients of both edges, who all hear what is published.
+/// Clients of both edges, which all receive what is published.
 fn begin_reading(killed: &RunningEdge, left: &RunningEdge) -> Vec<JoinHandle<SseReader>> {
     let (sender, begun) = sync_channel(CLIENTS);
     let readers: Vec<_> = (0..CLIENTS)
@@ -146,7 +146,7 @@ fn begin_reading(killed: &RunningEdge, left: &RunningEdge) -> Vec<JoinHandle<Sse
             std::thread::spawn(move || reader.run(&sender))
         })
         .collect();
-    // Until everybody hears.
+    // Until all clients receive messages.
     let mut waiting = CLIENTS;
     while waiting > 0 {
         for number in 0..CHANNELS {
@@ -235,7 +235,7 @@ fn kill_edge(shared: &str) {
     assert!(longest < Some(DISCONNECTED_MAX), "back after {longest:?}");
 }
 
-/// Everybody heard the same of a channel, in order, once, and all that is certain.
+/// All clients received the same messages of a channel, in order, once, including all acknowledged ones.
 fn check(readers: &[SseReader], certain: &[usize]) {
     for number in 0..CHANNELS {
         let name = channel(number);

@@ -1,4 +1,4 @@
-//! Plans made of logs that real servers wrote, and of a recording that Chromium made.
+//! Plans from logs of real servers, and from a recording of Chromium.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::Sandbox;
 
-/// Where a server is started; what it writes goes where its configuration says.
+/// Working folder of a server; its configuration sets the path of its log.
 fn folder_of_its_own() -> TempDir {
     tempfile::tempdir().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Nothing measured is lost when the process is killed.
+//! A killed process loses no measured data.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) fn after(time: Duration) {
     let _ = receiver.recv_timeout(time);
 }
 
-/// What stands in the file of a run by now; `None` before its header is whole.
+/// The current content of a run file; `None` before its header is complete.
 pub(crate) fn so_far(place: &Sandbox) -> Option<LoadedRunLog> {
     run_log::read(&place.run_files().pop()?).ok()
 }

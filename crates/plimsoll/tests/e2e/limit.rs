@@ -47,7 +47,7 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     assert_eq!(json["load_line"]["unit"], "req/s");
 }
 
-/// What was found out; `None` when this machine was disturbed and said so (void or undecided): that proves nothing.
+/// The result; `None` if the machine was disturbed and this was reported (void or undecided): that proves nothing.
 fn valid_result(output: &CommandOutput) -> Option<Value> {
     let json = output.json();
     let is_robbed = json["remarks"].to_string().contains("the hypervisor took");

@@ -12,7 +12,7 @@ use crate::edge::RunningEdge;
 use crate::hub::{Cable, browse, site, wait_for};
 use crate::support::Sandbox;
 
-/// For what never comes.
+/// Time-out for events that never happen.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Exactly as long as the block of the hash, so that it is its own key (RFC 2104).
 const SECRET: &[u8; 64] = b"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

@@ -60,7 +60,7 @@ impl NginxProcess {
         self.address.port()
     }
 
-    /// What was asked so far: protocol, number of the connection, path, status.
+    /// Requests so far: protocol, number of the connection, path, status.
     pub(crate) fn log(&self) -> Vec<[String; 4]> {
         let log = std::fs::read_to_string(self.folder.path().join("access.log")).unwrap();
         let words = |line: &str| {
@@ -71,7 +71,7 @@ impl NginxProcess {
     }
 }
 
-/// nginx says on its error log when its workers run; the log goes on being read so that it never blocks.
+/// Waits for the line of nginx's error log that its workers run; continues to drain the log so that nginx never blocks.
 fn wait_until_started(process: &mut Child) {
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
     let started = lines

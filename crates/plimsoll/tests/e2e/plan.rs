@@ -1,4 +1,4 @@
-//! Plan files at the door: checked without load, overridden by flags, every problem with its place.
+//! Plan files on the command line: checked without load, overridden by flags, every problem with its place.
 
 use crate::support::{CommandOutput, Sandbox};
 
@@ -137,7 +137,7 @@ fn flags_that_a_plan_contradicts_are_refused() {
     assert_output(
         &place.run(&["run", "plans/none.yaml"]),
         2,
-        &["says no load", "--users"],
+        &["has no load", "--users"],
     );
     assert_output(
         &place.run(&["run", plan, "--target", "ftp://x"]),
@@ -190,7 +190,7 @@ fn what_cannot_be_watched_is_said() {
     let watched = format!("{EXAM}watch: {{ host: local, process: nginx, envoy: db }}\n");
     write(&place, "plans/exam.yaml", &watched);
     let output = place.run(&["check", "plans/exam.yaml"]);
-    assert_output(&output, 0, &["note: watch: envoy cannot be looked at yet"]);
+    assert_output(&output, 0, &["note: watch: envoy cannot be watched yet"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Journeys as processes: the very files of the docs, and programs that fail.
+//! Journeys as processes: the files of the docs, and programs that fail.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn example_works(plan: &str) {
         plan,
         &["--users", "5", "--for", "3s", "--json", "--report"],
     );
-    // A late generator voids the figures, not what was done.
+    // A late generator voids latencies, not the completed steps.
     assert!([0, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     for (label, once) in [
@@ -59,7 +59,7 @@ fn example_works(plan: &str) {
         );
     }
     assert_eq!(count(step(&json, "POST /login"), "samples"), 5);
-    // What was said was done: the site saw as many as were counted.
+    // All steps were carried out: the site received as many as were counted.
     assert_eq!(
         site.count("POST /save"),
         count(step(&json, "POST /save"), "samples")
@@ -100,7 +100,7 @@ fn its_cost_is_on_the_screen() {
         "editor-python.yaml",
         &["--users", "2", "--for", "2s"],
     );
-    // A late generator voids the figures, not what was done.
+    // A late generator voids latencies, not the completed steps.
     assert!([0, 6].contains(&output.code), "{output:?}");
     for word in [
         "process",
@@ -144,7 +144,7 @@ fn a_process_that_dies_is_told_and_voids_the_run() {
         2,
         "{json:#}"
     );
-    // Reading the run file tells the same.
+    // The run file has the same result.
     let file = json["run_file"].as_str().unwrap();
     let again = place.run(&["report", file, "--json"]);
     assert_eq!(again.json()["steps"], json["steps"]);

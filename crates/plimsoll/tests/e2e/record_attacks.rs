@@ -1,4 +1,4 @@
-//! The recorder is no open proxy: what others ask of its port, and what a hostile site answers.
+//! The recorder is not an open proxy: requests of others to its port, and responses of a hostile site.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::support::Sandbox;
 const CLOSE: &str = "Connection: close\r\n\r\n";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A site that says what it was asked.
+/// A site that records its requests.
 fn site() -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ impl Recorder {
         let mut first = String::new();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         stderr.read_line(&mut first).unwrap();
-        // What it says later must find a reader.
+        // Drain later output, or it would block on a full pipe.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         let address = first
             .strip_prefix("proxy on ")
@@ -162,7 +162,7 @@ fn a_proxy_for_others_goes_nowhere_by_default() {
     ]);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        output.stderr.contains("anybody anywhere") && output.stderr.contains("loopback"),
+        output.stderr.contains("open proxy") && output.stderr.contains("loopback"),
         "{output:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Secrets are planted wherever one may stand, and everything the program says and writes is looked through for them.
+//! Secrets are planted in every possible place, and all output and files of the program are searched for them.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::support::{Sandbox, alone};
 const MARK: &str = "hush7431";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Says where a secret is shown.
+/// Reports where a secret is shown.
 fn assert_silent(what: &str, text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     if let Some(at) = text.find(MARK) {
@@ -62,7 +62,7 @@ impl Hushed {
         (code, output)
     }
 
-    /// Runs a command under the most permissive umask; what it says holds no secret.
+    /// Runs a command under the most permissive umask; its output contains no secret.
     fn try_to(&self, arguments: &[&str]) -> (i32, String) {
         let mut command = std::process::Command::new("sh");
         command
@@ -541,7 +541,7 @@ impl Started {
         assert!(sent.unwrap().success());
     }
 
-    /// All that it has said.
+    /// All its output.
     fn end(&mut self) -> String {
         self.signal("TERM");
         let mut rest = String::new();

@@ -1,4 +1,4 @@
-//! Runs the binary and reads what it says.
+//! Runs the binary and reads its output.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a command said.
+/// Output of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     pub(crate) code: i32,
@@ -26,8 +26,8 @@ impl CommandOutput {
 }
 
 impl CommandOutput {
-    /// What was measured; `None`, said loudly, when the run itself says that this machine had no time for it. A run
-    /// that is void for any other reason is a failure.
+    /// The result; `None`, with a report, if the run is void because this machine was too busy. A run that is void for any
+    /// other reason is a failure.
     pub(crate) fn measured(&self) -> Option<Value> {
         let json = self.json();
         let void = json["void"].to_string();
@@ -45,7 +45,7 @@ impl CommandOutput {
     }
 }
 
-/// Whether replies of an origin left so much later than its law says that they tell nothing; said loudly.
+/// Whether responses of an origin were so much later than its law that they prove nothing; reported.
 pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
     let is_late = late > at_most;
     if is_late {

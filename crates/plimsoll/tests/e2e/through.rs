@@ -34,11 +34,13 @@ fn a_pair_is_told_and_the_edges_figures_are_in_its_run() {
         "--json",
     ]);
     assert!(
-        output.stderr.contains("first the target alone"),
+        output.stderr.contains("measuring the target alone"),
         "{output:?}"
     );
     assert!(
-        output.stderr.contains("now behind the edge at 127.0.0.1:"),
+        output
+            .stderr
+            .contains("measuring behind the edge at 127.0.0.1:"),
         "{output:?}"
     );
     let json = output.json();

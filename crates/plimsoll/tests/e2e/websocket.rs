@@ -14,7 +14,7 @@ fn run(place: &Sandbox, url: &str, more: &[&str]) -> CommandOutput {
     place.run(&[&["run", url, "--ws", "--json"][..], more].concat())
 }
 
-/// What the broadcasts of a plan come to; nothing was refused, closed or lost on the way but what was planted.
+/// Broadcasts of a plan; nothing was refused, closed or lost except as planted.
 fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Value {
     let server = WebSocketServer::start(clients, &json!({ "publish": publish }));
     let place = Sandbox::new();
@@ -38,7 +38,7 @@ fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Va
         ]
         .concat(),
     );
-    // A late generator voids the figures, not what was received.
+    // A late generator voids latencies, not the received messages.
     assert!([0, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     let websocket = &json["websocket"];
@@ -78,7 +78,7 @@ fn what_was_planted_is_counted() {
         "swapped": [[4, 10], [5, 12]],
     });
     let cores = ["--cores", "2"];
-    // Three channels over two loops: each loop hears all of them.
+    // Three channels over two loops: each loop receives all of them.
     let paths = ["/a", "/b", "/c"];
     let json = broadcast(30, &paths, &publish, &[&MARKS[..], &cores].concat());
     let websocket = &json["websocket"];
@@ -167,7 +167,7 @@ fn compressed_messages_are_read_and_written() {
     assert!(count(&json, "websocket.answered") > 0, "{json:#}");
 }
 
-/// Streams of Server-Sent Events are heard as WebSockets are.
+/// Streams of Server-Sent Events are measured like WebSockets.
 #[test]
 fn streams_of_events_are_heard_too() {
     let publish = json!({
@@ -274,7 +274,7 @@ fn lost_ones_come_back() {
     assert!(number(websocket, "reconnect_ms.p50") >= 250.0, "{json:#}");
 }
 
-/// Without sequence numbers messages are told apart by their content.
+/// Without sequence numbers messages are identified by their content.
 #[test]
 fn losses_are_counted_without_numbers() {
     let publish = json!({
@@ -292,7 +292,7 @@ fn losses_are_counted_without_numbers() {
     assert!(websocket["broadcast_ms"]["p50"].is_null());
 }
 
-/// Whoever receives nothing counts with all that it was to get.
+/// A subscriber that receives nothing counts with all expected messages.
 #[test]
 fn nobody_is_forgotten() {
     let all: Vec<Value> = (1..=20).map(|seq| json!([2, seq])).collect();
@@ -306,7 +306,7 @@ fn nobody_is_forgotten() {
     assert_eq!(count(websocket, "unreached"), 1);
 }
 
-/// A message that was published a quarter of a second before it was sent is as late, in whatever unit it says so.
+/// A message published a quarter of a second before it was sent has that latency, in every unit of the stamp.
 #[test]
 fn stamps_are_understood_in_every_unit() {
     let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "ago_ms": 250 });
@@ -315,7 +315,7 @@ fn stamps_are_understood_in_every_unit() {
         let channel = &json["websocket"]["channels"][index];
         let p50 = number(channel, "broadcast_ms.p50");
         assert!(p50 >= 249.0, "{channel:#}");
-        // A server that got no CPU sends later than it says.
+        // A server without CPU sends later than its stamp.
         assert!(p50 < 2000.0, "another unit: {channel:#}");
     }
     assert_eq!(count(&json, "websocket.ahead"), 0);
@@ -525,7 +525,7 @@ fn what_does_not_fit_is_refused() {
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     for (arguments, word) in [
         (&["run", "ws://127.0.0.1:9/"][..], "--ws"),
-        (&["limit", "ws://127.0.0.1:9/"], "not spoken"),
+        (&["limit", "ws://127.0.0.1:9/"], "unsupported URL scheme"),
         (&["run", "plan.yaml", "--ws"], "plan file"),
         (
             &["run", "http://127.0.0.1:9/", "--ws", "--rate", "5/s"],

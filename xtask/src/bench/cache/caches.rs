@@ -1,5 +1,5 @@
-//! The caches that are measured, each as its users set it up: answers kept in memory, one question to the origin at a
-//! time for each page, old pages served while they are renewed and while the origin is ill, as far as it knows how.
+//! The measured caches, each in a typical configuration: responses in memory, collapsed fetches, and stale responses during
+//! revalidation and errors of the origin, as far as the cache supports them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) enum CacheKind {
     Varnish,
 }
 
-/// What it is to do.
+/// Its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheOptions {
     /// Access log into a file, in each program's usual format, and figures to be asked for.
@@ -44,7 +44,7 @@ impl CacheOptions {
     };
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 pub(super) struct CachePrograms {
     pub(super) plimsoll: PathBuf,
     pub(super) origin: PathBuf,
@@ -78,7 +78,7 @@ impl CachePrograms {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let wrk =
             version("wrk", "-v").map(|line| line.split(" [").next().unwrap_or_default().to_owned());

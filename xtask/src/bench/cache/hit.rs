@@ -1,4 +1,4 @@
-//! CPU per answered page that is in the cache, in alternating rounds.
+//! CPU per cache hit, in alternating rounds.
 
 use anyhow::{Result, ensure};
 
@@ -29,7 +29,7 @@ pub(super) struct CacheHitRun {
     pub(super) busy: f64,
 }
 
-/// All turns of one cache, or why there are none.
+/// All runs of one cache, or why there are none.
 pub(super) struct CacheHitOutcome {
     pub(super) cache: CacheKind,
     pub(super) command: String,

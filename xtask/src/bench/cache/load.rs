@@ -1,4 +1,4 @@
-//! What `plimsoll run` tells of a load on a cache.
+//! Results of `plimsoll run` for a load on a cache.
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl LoadSummary {
         let number = |name: &str| {
             report[name]
                 .as_f64()
-                .with_context(|| format!("the generator does not tell {name}"))
+                .with_context(|| format!("the generator reports no {name}"))
         };
         let time = |name: &str| Millis(report["response_time_ms"][name].as_f64());
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Memory that an object of 1 kB takes, and whether anything stands still while the cache grows.
+//! Memory per object of 1 kB, and stalls while the cache grows.
 
 use std::thread;
 
@@ -37,7 +37,7 @@ pub(super) struct Filled {
     pub(super) hot_command: String,
 }
 
-/// What became of each cache.
+/// Results of each cache.
 pub(super) fn run(
     ground: &BenchContext,
     programs: &CachePrograms,

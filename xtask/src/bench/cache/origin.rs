@@ -1,5 +1,5 @@
-//! The servers behind the caches: nginx, which writes down each question, and for slow pages an application of the
-//! test kit behind it that takes its time for each, however many come at once.
+//! The servers behind the caches: nginx, which logs each request, and for slow pages an application of the test kit behind
+//! it with a fixed time per request, regardless of concurrency.
 
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ pub(super) struct CacheOrigin {
 }
 
 impl CacheOrigin {
-    /// Answers every path at once with so many bytes, and says how long they may be kept: an hour below `/hour/`, and
-    /// as `cache_control` says elsewhere.
+    /// Responds to every path immediately with this many bytes and a lifetime: an hour below `/hour/`, and
+    /// as in `cache_control` elsewhere.
     pub(super) fn quick(ground: &BenchContext, bytes: usize, cache_control: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("page"), "x".repeat(bytes))?;
@@ -91,7 +91,7 @@ impl CacheOrigin {
         self.port
     }
 
-    /// Ends it at once; its port refuses connections from then on.
+    /// Stops it immediately; its port refuses connections from then on.
     pub(super) fn kill(&mut self) {
         self.nginx = None;
     }

@@ -1,4 +1,4 @@
-//! The origin is killed after its pages went stale: who asks for them is answered as before, and at what cost.
+//! The origin is killed after its pages went stale: whether clients still get them, and at what cost.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl OutageResult {
     }
 }
 
-/// What became of each cache.
+/// Results of each cache.
 pub(super) fn run(
     ground: &BenchContext,
     programs: &CachePrograms,

@@ -1,4 +1,4 @@
-//! Everything is purged while 10,000 pages are hot: how many requests does the origin get then?
+//! Requests to the origin after a purge of everything while 10,000 pages are hot.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -17,16 +17,16 @@ use crate::child::{pinned, weigh};
 
 pub(super) const PAGES: u32 = 10_000;
 pub(super) const PER_SECOND: u32 = 20_000;
-/// What the origin says of each page.
+/// `Cache-Control` of each page.
 pub(super) const LIFETIME_S: u32 = 10;
-/// The load: first it settles, then the usual rate is seen, then comes the purge.
+/// The load: it settles, then the usual rate is measured, then comes the purge.
 const SETTLE_S: u32 = 5;
 const USUAL_S: u32 = 10;
 const AFTER_S: u32 = 15;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct PurgeResult {
-    /// Requests to the origin each second before the purge, and in the worst second after it.
+    /// Requests to the origin per second before the purge, and in the worst second after it.
     pub(super) usual: f64,
     pub(super) peak: f64,
     /// Each second after the purge.
@@ -107,7 +107,7 @@ fn seconds_now() -> f64 {
     Timestamp::now().as_duration().as_secs_f64()
 }
 
-/// Asks the edge to purge everything, as an editor's button would.
+/// Purges everything by the edge's admin API.
 fn purge(admin_port: u16) -> Result<()> {
     let address = SocketAddr::from(([127, 0, 0, 1], admin_port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;

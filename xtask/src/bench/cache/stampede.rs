@@ -1,4 +1,4 @@
-//! Many clients ask for one page that expires each second and takes long to make.
+//! Many clients request one page that expires every second and is slow to generate.
 
 use anyhow::Result;
 
@@ -23,7 +23,7 @@ pub(super) struct StampedeResult {
     pub(super) command: String,
 }
 
-/// What became of each cache.
+/// Results of each cache.
 pub(super) fn run(
     ground: &BenchContext,
     programs: &CachePrograms,

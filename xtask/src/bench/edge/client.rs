@@ -1,4 +1,4 @@
-//! The clients that load an edge: wrk for HTTP/1.1, h2load for HTTP/2, and our generator where response times count.
+//! Load clients of an edge: wrk for HTTP/1.1, h2load for HTTP/2, and our generator for response times.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub(in crate::bench) fn words(
     line.split(' ').map(ToOwned::to_owned).collect()
 }
 
-/// What `plimsoll run` tells of these words, and its command as a page shows it, with names for what changes.
+/// Result of `plimsoll run` with these arguments, and its command for the page, with names for varying values.
 pub(in crate::bench) fn generate(
     ground: &BenchContext,
     plimsoll: &Path,
@@ -49,7 +49,7 @@ pub(in crate::bench) fn generate(
     let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
-    // A void measurement has a result too, which says so.
+    // A void measurement has a result too, marked as void.
     let weighed = weigh(command, &[6], POLL, |_, _| ())?;
     let report = serde_json::from_str(&weighed.stdout)?;
     Ok((report, shown(&words, named)))
@@ -58,7 +58,7 @@ pub(in crate::bench) fn generate(
 /// Good answers, none of which may have failed.
 pub(in crate::bench) fn requests(transport: ClientTransport, text: &str) -> Result<u64> {
     let (good, failed) = if transport == ClientTransport::Http2 {
-        h2load(text).context("h2load does not tell its count of requests")?
+        h2load(text).context("h2load reports no count of requests")?
     } else {
         let summary = Tool::Wrk.parse_output(text)?;
         (summary.requests, summary.failed)

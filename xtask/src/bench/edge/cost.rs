@@ -15,7 +15,7 @@ use crate::child::{POLL, pinned, weigh};
 /// Seconds of load before the first that counts.
 const WARM_UP_S: u32 = 1;
 
-/// What is asked of the edges.
+/// Tasks of the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// To pass on a page of this many bytes.
@@ -50,7 +50,7 @@ pub(super) struct EdgeCostRun {
     pub(super) resident: u64,
 }
 
-/// All turns of one edge, or why there are none.
+/// All runs of one edge, or why there are none.
 pub(super) struct EdgeCostOutcome {
     pub(super) edge: EdgeKind,
     pub(super) command: String,

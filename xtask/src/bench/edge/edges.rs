@@ -1,5 +1,5 @@
-//! The edges that are measured, each as it would be set up in front of a web application: it says to the server who
-//! the client is, and keeps connections to it.
+//! The measured edges, each in a typical configuration in front of a web application: it forwards the client's address and
+//! keeps upstream connections alive.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ impl EdgePrograms {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let wrk =
             version("wrk", "-v").map(|line| line.split(" [").next().unwrap_or_default().to_owned());

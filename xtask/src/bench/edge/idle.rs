@@ -1,4 +1,4 @@
-//! Memory of clients that are connected and ask for nothing more.
+//! Memory of idle client connections.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ pub(super) const CLIENTS: usize = 10_000;
 const FIRST: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of the edge's memory for each idle client.
+/// Bytes of the edge's memory per idle client.
 pub(super) struct IdleMemory {
     pub(super) edge: EdgeKind,
     pub(super) bytes_per_client: Result<f64>,

@@ -82,7 +82,7 @@ fn measure(
     let time = |name: &str| {
         json["response_time_ms"][name]
             .as_f64()
-            .with_context(|| format!("no {name} is told"))
+            .with_context(|| format!("no {name} is reported"))
     };
     way.times_ms.push((time("p50")?, time("p99")?));
     Ok(())

@@ -1,4 +1,4 @@
-//! What becomes of requests when ten and fifty times as many come as the origin carries.
+//! Overload: ten and fifty times the origin's capacity.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -18,7 +18,7 @@ const ORIGIN: [&str; 6] = [
     "--body-len",
     "3000",
 ];
-/// What the fallback says, and no page.
+/// Text of the fallback that no page contains.
 const MARK: &str = "plimsoll-bench-shell";
 /// Pages the origin could make each second.
 pub(super) const CAPACITY: f64 = 100.0;
@@ -50,7 +50,7 @@ pub(super) struct OverloadResult {
     pub(super) void: Option<String>,
 }
 
-/// What a request that is not served must get.
+/// The required response to a request that is not served.
 #[derive(Clone, Copy)]
 enum Other {
     Fallback,
@@ -172,12 +172,12 @@ fn share(json: &Value) -> Result<f64> {
 }
 
 /// Good answers per second of the load. What was answered after its end, while the rest was waited for, is taken
-/// off as if all of it were good, because the report tells the rest only as a whole: so the true figure is not lower.
+/// off as if all of it were good, because the report has only the total of the rest: so the true figure is not lower.
 fn pages_while_offered(json: &Value, seconds: f64) -> Result<f64> {
     let (good, all) = good_and_all(json)?;
     let answered = json["completed"]
         .as_f64()
-        .context("no answers per second are told")?;
+        .context("no responses per second are reported")?;
     let late = (all - answered * seconds).max(0.0);
     Ok((good - late) / seconds)
 }
@@ -185,7 +185,7 @@ fn pages_while_offered(json: &Value, seconds: f64) -> Result<f64> {
 fn good_and_all(json: &Value) -> Result<(f64, f64)> {
     let outcomes = json["outcomes"]
         .as_object()
-        .context("no outcomes are told")?;
+        .context("no outcomes are reported")?;
     let all = outcomes.values().filter_map(Value::as_f64).sum();
     let good = outcomes.get("ok").and_then(Value::as_f64).unwrap_or(0.0);
     Ok((good, all))
@@ -194,5 +194,5 @@ fn good_and_all(json: &Value) -> Result<(f64, f64)> {
 fn p99(json: &Value) -> Result<f64> {
     json["response_time_ms"]["p99"]
         .as_f64()
-        .context("no p99 is told")
+        .context("no p99 is reported")
 }

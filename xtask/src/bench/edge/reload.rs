@@ -1,4 +1,4 @@
-//! New configurations while requests and WebSockets are under way: nothing may be lost, nobody cut.
+//! Reloads under load: no request may fail, and no WebSocket may be closed.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A thread of the echo server keeps next to nothing.
 const STACK_LEN: usize = 128 << 10;
 
-/// What became of both.
+/// Results of both.
 pub(super) struct Reloaded {
     pub(super) requests: u64,
     /// Without a good answer, whatever the reason.
@@ -83,7 +83,7 @@ pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Result<Relo
 fn read_result(json: &Value, reloads: u32, sockets: &[WebSocket<TcpStream>]) -> Result<Reloaded> {
     let outcomes = json["outcomes"]
         .as_object()
-        .context("no outcomes are told")?;
+        .context("no outcomes are reported")?;
     let count = |name: &str| outcomes.get(name).and_then(Value::as_u64).unwrap_or(0);
     let requests = outcomes.values().filter_map(Value::as_u64).sum();
     Ok(Reloaded {
@@ -115,7 +115,7 @@ fn reload(plimsoll: &Path, file: &Path, admin: u16, written: &str) -> Result<()>
     execute(Command::new(plimsoll).args(["edge", "reload", "--admin", &admin]))
 }
 
-/// Says back what it is told, to each client on a thread of its own, until the process ends.
+/// Echo server with a thread per client, until the process ends.
 fn echo_server() -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -1,5 +1,5 @@
-//! Clients of the benchmark's own, opened one after the other as fast as one core can: accepts, and memory of clients
-//! that wait.
+//! Clients of the benchmark itself, opened as fast as one core can: accepts, and memory of idle
+//! clients.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ const FIRST: usize = 200;
 const AT_ONCE: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One look at one hub.
+/// One measurement of one hub.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AcceptRun {
     pub(super) accepts_per_second: f64,
@@ -26,7 +26,7 @@ pub(super) struct AcceptRun {
     pub(super) bytes_per_client: f64,
 }
 
-/// Opens them all, lets them subscribe, and looks.
+/// Opens and subscribes all clients, and measures.
 pub(super) fn measure(
     ground: &BenchContext,
     programs: &HubPrograms,
@@ -120,7 +120,7 @@ pub(super) fn frame(text: &str) -> Vec<u8> {
     frame
 }
 
-/// Lets all say this, and waits until it is done for each: the hub does what a client says in its order.
+/// Sends this command from all clients, and waits until it is done for each: the hub executes a client's commands in order.
 pub(super) fn send_to_all(sockets: &mut [TcpStream], text: impl Fn(usize) -> String) -> Result<()> {
     for (place, stream) in sockets.iter_mut().enumerate() {
         let mut frames = frame(&text(place));

@@ -1,4 +1,4 @@
-//! One message to everybody, again and again: what a delivery costs, how late it is, and whom it reaches.
+//! Fan-out: cost, latency and reach of messages to all subscribers.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::child::{pinned, weigh};
 
 /// Bytes of each message as it is published.
 pub(super) const MESSAGE_LEN: usize = 200;
-/// Handshakes a second: every hub here takes them.
+/// Handshakes per second, which every hub here sustains.
 const CONNECTS_PER_S: u32 = 4_000;
 /// From the last handshake to the first message.
 const SETTLE: Duration = Duration::from_secs(2);
-/// From the last message to the end: what a subscriber hears in its last second is not judged.
+/// From the last message to the end: messages of a subscriber's last second are not judged.
 const AFTER: Duration = Duration::from_secs(3);
 /// How exactly messages are published at their moments.
 const POLL: Duration = Duration::from_millis(5);
@@ -162,7 +162,7 @@ fn load(
     Ok(run)
 }
 
-/// What the load side tells; everybody must have been there to the end.
+/// Results of the load generator; all subscribers must have been connected to the end.
 pub(super) fn read(report: &Value, subscribers: u32) -> Result<FanOutRun> {
     let websocket = &report["websocket"];
     let count = |name: &str| {

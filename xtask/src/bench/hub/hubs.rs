@@ -1,4 +1,4 @@
-//! The hubs that are measured, each with one thread that serves everybody, on a core of its own.
+//! The measured hubs, each with one serving thread, on a separate core.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(super) enum HubKind {
     Ws,
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 pub(in crate::bench) struct HubPrograms {
     pub(super) plimsoll: PathBuf,
     pub(in crate::bench) bun: PathBuf,
@@ -63,7 +63,7 @@ impl HubPrograms {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let package = |name: &str| {
             let file = self.site.join(format!("node_modules/{name}/package.json"));
@@ -112,7 +112,7 @@ impl HubKind {
         }
     }
 
-    /// What a client must say before it gets anything.
+    /// The message by which a client subscribes.
     pub(super) fn subscription(self) -> Option<&'static str> {
         (self == Self::Plimsoll).then_some(r#"{"subscribe":["all"]}"#)
     }

@@ -1,4 +1,4 @@
-//! Two edges share a Redis; one is killed under load, and its readers go on at the other.
+//! Two edges share a Redis; one is killed under load, and its subscribers continue at the other.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -33,7 +33,7 @@ pub(super) struct KillResult {
     pub(super) back: Duration,
     /// Messages that each reader is to have read.
     pub(super) messages: u32,
-    /// Messages that readers did not get, and those of them of which the reader was told nothing.
+    /// Lost messages, and those of them without a notice of loss.
     pub(super) lost: u32,
     pub(super) unreported: u32,
     pub(super) doubled: u32,
@@ -192,11 +192,11 @@ struct KillReader {
     port: u16,
     channel: u32,
     held: Vec<u8>,
-    /// The last id that it was told.
+    /// The last id received.
     id: Option<String>,
     is_answered: bool,
     has_moved: bool,
-    /// It was told that it cannot recover.
+    /// It received the notice that it cannot recover.
     is_loss_reported: bool,
     numbers: Vec<u32>,
 }

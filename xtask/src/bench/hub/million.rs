@@ -1,4 +1,4 @@
-//! A million channels: ten thousand clients, each subscribed to a hundred of its own.
+//! A million channels: ten thousand clients, each subscribed to a hundred separate ones.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<Milli
     let running = edge(programs, ground.server_core, hub)?;
     let mut sockets = Vec::with_capacity(CLIENTS);
     open(running.port, CLIENTS, &mut sockets)?;
-    // What a client costs is told elsewhere.
+    // The cost of a client is measured elsewhere.
     send_to_all(&mut sockets, |place| {
         format!(r#"{{"subscribe":["first-{place}"]}}"#)
     })?;

@@ -1,4 +1,4 @@
-//! What is published, and what a hub counts of it.
+//! Published messages, and a hub's counters.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ pub(super) struct Marks {
     pub(super) sequence: &'static str,
 }
 
-/// A JSON object of exactly so many bytes, with the moment in µs and a number.
+/// A JSON object of an exact length in bytes, with the time in µs and a number.
 pub(in crate::bench) fn message(number: u32, len: usize) -> String {
     let timestamp = Timestamp::now().as_microsecond();
     let head = format!(r#"{{"t":{timestamp},"n":{number},"p":""#);

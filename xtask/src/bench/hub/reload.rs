@@ -1,4 +1,4 @@
-//! Reloads while ten thousand listen.
+//! Reloads with ten thousand subscribers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -58,8 +58,10 @@ pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<HubRe
         reloads,
         connected: websocket["connected"]
             .as_u64()
-            .context("no count is told")?,
-        closed: websocket["closed"].as_u64().context("no count is told")?,
+            .context("no count is reported")?,
+        closed: websocket["closed"]
+            .as_u64()
+            .context("no count is reported")?,
         reach: websocket["reach"]
             .as_f64()
             .context("nothing was expected")?,

@@ -1,4 +1,4 @@
-//! A tenth of the readers stop reading: what becomes of the others, of memory, and of those.
+//! A tenth of the subscribers stop reading: effects on the others, on memory, and on those.
 
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) const STOPPED: u32 = 1_000;
 const FILL_LEN: usize = 60_000;
 const FILL_MAX: u32 = 100;
 const FILL_EVERY: Duration = Duration::from_millis(100);
-/// What the edge holds for one client at most, with its own message beside it.
+/// Maximum buffered for one client, with its own message beside it.
 pub(super) const WAITING_MAX: u64 = (256 << 10) + 70_000;
 /// Longest that filling takes.
 const FILL: Duration = Duration::from_secs(12);
@@ -28,7 +28,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 const AFTER: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(5);
 
-/// What is to become of those who stop.
+/// The hub's policy for slow subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlowPolicy {
     /// They go on reading, for comparison.
@@ -69,7 +69,7 @@ pub(super) struct SlowReaderRun {
     pub(super) disconnected: f64,
 }
 
-/// Other readers in a process of their own, which can be stopped where it stands.
+/// The stopped subscribers, in a separate process that can be suspended.
 struct Others {
     child: Child,
 }

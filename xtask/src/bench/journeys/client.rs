@@ -1,4 +1,4 @@
-//! The clients: how each is asked for the journey, and how its answer is read.
+//! The clients: how each is run, and how its output is parsed.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::install::Installed;
 use super::plan::Variant;
 use super::site::EntryPoint;
 
-/// A client, with what it is asked for.
+/// A client with its variant of the journey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JourneyClient {
     K6,
@@ -31,11 +31,11 @@ pub(super) enum JourneyClient {
     ManyUsers,
 }
 
-/// What a client says about its run.
+/// A client's own results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientSummary {
     pub(super) requests: u64,
-    /// Requests without a good answer, and checks that failed.
+    /// Requests without a good response, and failed checks.
     pub(super) failed: u64,
     /// It calls its measurement void.
     pub(super) is_void: bool,

@@ -1,4 +1,4 @@
-//! The clients and where they come from: k6 by Go's own tool, Gatling by Maven, each of one version into a folder of
+//! Installation of the clients: k6 by Go, Gatling by Maven, each version into a folder of
 //! the benchmark's own.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const K6_VERSION: &str = "1.8.1";
 
-/// Of the jar that tells Gatling's version; the version itself stands in bench/gatling/pom.xml.
+/// Name of the jar that contains Gatling's version, which is set in bench/gatling/pom.xml.
 const GATLING_JAR: &str = "gatling-core-";
 
 /// Where the clients are.
@@ -50,7 +50,7 @@ impl Installed {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let k6 = self
             .k6
@@ -73,7 +73,7 @@ impl Installed {
     }
 }
 
-/// What Debian brings.
+/// Debian packages.
 fn packages() -> Result<()> {
     let packages: Vec<_> = [
         ("nginx", "nginx-light"),

@@ -1,4 +1,4 @@
-//! One run of one client, and what makes it valid.
+//! One run of one client, and its validity.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use crate::machine::{BUSY_MAX, Ticks};
 /// Requests after which the load has begun.
 const BEGUN_COUNT: u64 = 500;
 
-/// Left out at the end: the load began a little before we saw it begin.
+/// Omitted at the end: the load began a little before its start was detected.
 const TAIL: Duration = Duration::from_secs(1);
 
 /// By how much a client's own count may differ from the server's: what is under way when it ends.
 const MISCOUNT_MAX: f64 = 0.02;
 
-/// What a valid run cost.
+/// Cost of a valid run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JourneyRun {
     /// Second half of the load: what is compiled and cached on the way has been by then.
@@ -140,7 +140,7 @@ fn per_request_us(cpu: Duration, requests: u64) -> f64 {
     cpu.as_secs_f64() * 1e6 / requests as f64
 }
 
-/// A run counts only if every check held and the server saw what the client says.
+/// A run counts only if every check passed and the server's counts match the client's.
 fn check(summary: ClientSummary, counted: u64) -> Result<()> {
     ensure!(!summary.is_void, "void by its own word");
     ensure!(

@@ -1,11 +1,11 @@
-//! The plan file of the journey, and what the measurement makes of it.
+//! The plan file of the journey, and its variants.
 
 use anyhow::{Result, ensure};
 
 const USERS: &str = "users: 500";
 const THINK: &str = "  - think: 50ms..150ms\n";
 
-/// What the users of a plan do.
+/// A variant of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// As written.

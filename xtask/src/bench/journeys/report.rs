@@ -1,4 +1,4 @@
-//! The page: what a journey costs beside its peers and beside plain requests.
+//! The page: cost of a journey beside peers and plain requests.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(super) struct JourneysReport {
     outcomes: Vec<JourneyOutcome>,
 }
 
-/// What a journey may cost: the client, whose cost it is held against, and how much of it.
+/// A requirement: the client, the client it is compared with, and the permitted share of its cost.
 struct CostLimit {
     what: &'static str,
     client: JourneyClient,

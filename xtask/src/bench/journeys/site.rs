@@ -1,4 +1,4 @@
-//! The site of the journey: nginx, which hands out a token in a form and a cookie, and wants both back.
+//! The site of the journey: nginx, which sends a token in a form and a cookie, and requires both.
 //!
 //! It costs less than any client, and it refuses what no user of the form would send: a form that is not posted, comes
 //! without the cookie, or is not as long as one with a token in it. Its answer names the token of the cookie, so a
@@ -22,10 +22,10 @@ const FORM_LEN: usize = "token=".len() + 32 + "&answer=ship".len();
 /// Bytes of filling that make each answer about 1 kB.
 const FILLING_LEN: usize = 800;
 
-/// No look at the counters takes longer.
+/// Time-out for reading the counters.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How the site is entered.
+/// Protocol of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryPoint {
     /// HTTP/1.1.
@@ -94,7 +94,7 @@ impl JourneySite {
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         self.own_request_count += 1;
-        let count = requests(&text).context("the server does not tell its count of requests")?;
+        let count = requests(&text).context("the server reports no count of requests")?;
         Ok(count.saturating_sub(self.own_request_count))
     }
 }

@@ -1,6 +1,6 @@
-//! How late requests leave at 2,000 a second, seen from the server: the moments of arrival against an even grid.
+//! Lateness of requests at 2,000 per second, measured at the server: arrival times against an even grid.
 //!
-//! The client's own word is beside it. The grid has the client's spacing and lies so that the earliest arrival, by
+//! The client's own figures are beside it. The grid has the client's spacing and is placed so that the earliest arrival, by
 //! its grid line, is on time; wake-up and loopback of the server are part of what is measured.
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,13 +19,13 @@ const SKIPPED: usize = 500;
 
 pub(super) struct Lateness {
     pub(super) command: String,
-    /// Seen by the server, in microseconds.
+    /// Measured at the server, in microseconds.
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
     pub(super) max_us: f64,
-    /// What the client called void itself.
+    /// Why the client reported its measurement as void.
     pub(super) is_void: bool,
-    /// The client's own word, in milliseconds.
+    /// The client's own figure, in milliseconds.
     pub(super) lag_ms_p99: Option<f64>,
 }
 

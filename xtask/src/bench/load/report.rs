@@ -75,7 +75,7 @@ impl LoadReport {
         self.page.chapter(&table);
     }
 
-    /// Holds our own result against what is asked of it.
+    /// Compares our result with its requirement.
     fn require(
         &mut self,
         load: OfferedLoad,
@@ -196,7 +196,7 @@ impl LoadReport {
         }
     }
 
-    /// What each client says about a server that stood still for a second.
+    /// Results of each client for a server frozen for a second.
     pub(super) fn stall(&mut self, all: &[(Tool, Result<Stalled>)]) {
         let mut table = String::from(
             "## Server frozen for 1 s during 10 s at 1,000 requests a second\n\nTruth: p95 about 500 ms, p99 about \

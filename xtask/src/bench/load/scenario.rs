@@ -1,4 +1,4 @@
-//! The loads that are run side by side, in alternating rounds.
+//! Loads that are compared, in alternating rounds.
 
 use anyhow::Result;
 
@@ -25,7 +25,7 @@ pub(super) struct LoadRun {
     pub(super) summary: ToolSummary,
 }
 
-/// All turns of one client, or why there are none.
+/// All runs of one client, or why there are none.
 pub(super) struct LoadOutcome {
     pub(super) tool: Tool,
     pub(super) command: String,

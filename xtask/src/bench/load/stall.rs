@@ -1,7 +1,7 @@
-//! A server frozen for one second during ten at 1,000 requests a second: which client notices?
+//! A server frozen for one second of ten at 1,000 requests per second: which client reports it?
 //!
 //! A tenth of the requests fall due while it stands still, and wait on average half a second: p95 of the response
-//! time is about 500 ms and p99 about 900 ms for who measures from the moment a request was due.
+//! time is about 500 ms and p99 about 900 ms for a client that measures from the moment a request was due.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) struct Stalled {
     pub(super) summary: ToolSummary,
 }
 
-/// What every client says, or why it says nothing.
+/// Results of every client, or why it has none.
 pub(super) fn run(ground: &BenchContext, peers: &Peers) -> Vec<(Tool, Result<Stalled>)> {
     let tools = [Tool::Plimsoll, Tool::Oha, Tool::OhaUncorrected, Tool::Hey];
     tools

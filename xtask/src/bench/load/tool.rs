@@ -1,4 +1,4 @@
-//! The clients: how each is asked for a load, and how its answer is read.
+//! The clients: how each is run, and how its output is parsed.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::bench::page::version;
 use crate::packages;
 use crate::workspace::Workspace;
 
-/// A client, with the way it is asked.
+/// A client with its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Tool {
     Plimsoll,
@@ -25,25 +25,25 @@ pub(in crate::bench) enum Tool {
     Ab,
 }
 
-/// The load asked for.
+/// The requested load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum OfferedLoad {
-    /// So many connections, each asking again as soon as it is answered.
+    /// Closed load: connections that each send the next request after the response.
     Closed { connections: u32 },
-    /// So many requests a second in even spacing.
+    /// Open load: evenly spaced requests per second.
     Rate { per_second: u32 },
 }
 
-/// What a client says about its run.
+/// A client's own results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::bench) struct ToolSummary {
-    /// Good answers.
+    /// Good responses.
     pub(in crate::bench) requests: u64,
     /// Everything else it counted.
     pub(in crate::bench) failed: u64,
     pub(in crate::bench) p95_ms: Option<f64>,
     pub(in crate::bench) p99_ms: Option<f64>,
-    /// It calls its measurement void.
+    /// Whether it reports its measurement as void.
     pub(in crate::bench) is_void: bool,
     /// p99 of how late it sent, where it knows.
     pub(in crate::bench) lag_ms_p99: Option<f64>,
@@ -94,7 +94,7 @@ impl Peers {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let wrk =
             version("wrk", "-v").map(|line| line.split(" [").next().unwrap_or_default().to_owned());

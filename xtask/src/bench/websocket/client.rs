@@ -1,4 +1,4 @@
-//! The clients, and how each is asked to open WebSockets and to keep them until it is ended.
+//! The clients, and how each is configured to open WebSockets and hold them until it is stopped.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) enum WebSocketClient {
     Tsung,
 }
 
-/// What is asked of the clients.
+/// Tasks of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// To open ten thousand at once, and to keep them.
@@ -102,7 +102,7 @@ impl WebSocketClient {
         }
     }
 
-    /// How it is told to do this work with so many WebSockets to the server at the port; its files go into the folder.
+    /// Its command line for this work with a number of WebSockets to the server at the port; its files go into the folder.
     pub(super) fn invocation(
         self,
         installed: &Installed,

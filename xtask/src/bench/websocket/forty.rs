@@ -1,4 +1,4 @@
-//! As many WebSockets as two processes of the load side hold, to two servers.
+//! As many WebSockets as two processes of our load generator can hold, to two servers.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
@@ -86,11 +86,11 @@ pub(super) fn run(ground: &BenchContext, installed: &Installed) -> Result<FortyR
     for number in 0..2 {
         let path = ground.folder.path().join(format!("half-{number}/told"));
         let report: Value = serde_json::from_str(&std::fs::read_to_string(path)?)
-            .context("a process told no JSON")?;
+            .context("a process printed no JSON")?;
         let count = |name: &str| {
             report["websocket"][name]
                 .as_u64()
-                .with_context(|| format!("no {name} is told"))
+                .with_context(|| format!("no {name} is reported"))
         };
         result.connected += count("connected")?;
         result.failed += count("failed")?;

@@ -1,4 +1,4 @@
-//! The clients and where they come from: k6 by Go's own tool, Artillery by npm, Tsung from Debian.
+//! Installation of the clients: k6 by Go, Artillery by npm, Tsung from Debian.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ impl Installed {
         })
     }
 
-    /// Names and versions, for the paper.
+    /// Names and versions, for the page.
     pub(super) fn versions(&self) -> Vec<String> {
         let k6 = self
             .k6

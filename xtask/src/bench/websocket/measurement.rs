@@ -1,4 +1,4 @@
-//! One run of one client, looked at from outside: what its processes hold and use while its WebSockets stay.
+//! One run of one client, sampled from outside: memory and CPU of its processes while its WebSockets are open.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const MESSAGE_LEN: usize = 200;
 /// A client that has less of its core left is not known to have taken everything.
 const BUSY_MAX: f64 = 0.97;
 
-/// What a run cost.
+/// Cost of a run.
 #[derive(Clone, Debug)]
 pub(super) struct WebSocketRun {
     /// Handshakes a second, between the twentieth part of them and the last.
@@ -167,7 +167,7 @@ fn open(
             });
         }
         if process::memory(client.id()).is_none() {
-            // It has ended, and says why in its own words.
+            // It has exited; its output has the reason.
             client.wait(POLL_INTERVAL, || false)?;
         }
         ensure!(

@@ -1,4 +1,4 @@
-//! What becomes of one offered rate: one run of our own program.
+//! Results of one offered rate: one run of `plimsoll run`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The generator must keep up with this.
 const OBJECTIVE: &str = "p95 < 500ms, errors < 1%";
 
-/// Who measures, and where it keeps its runs.
+/// The generator under use, and the folder of its runs.
 pub(super) struct ArticlesMeter<'a> {
     pub(super) plimsoll: PathBuf,
     /// The core of the load.
@@ -32,14 +32,14 @@ pub(super) struct ArticlesMeter<'a> {
 pub(super) struct RateSample {
     /// Requests a second that really became due.
     pub(super) offered: f64,
-    /// Good answers a second.
+    /// Good responses per second.
     pub(super) answered: f64,
     /// Share of requests without a good answer.
     pub(super) failed: f64,
     /// Response times of good answers, ms; `None` without any.
     pub(super) p50_ms: Option<f64>,
     pub(super) p95_ms: Option<f64>,
-    /// Why the measurement says nothing, by its own word.
+    /// Why the measurement is void, as reported.
     pub(super) void: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl RateSample {
         let number = |value: &Value, what: &str| {
             value
                 .as_f64()
-                .with_context(|| format!("plimsoll run told no {what}"))
+                .with_context(|| format!("plimsoll run reported no {what}"))
         };
         let requests = number(&report["requests"], "requests")?;
         let good = number(&report["outcomes"]["ok"], "good outcomes")?;

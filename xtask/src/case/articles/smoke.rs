@@ -1,4 +1,4 @@
-//! The shortest look at the whole magazine: its pages, the cache's word, and a rate far beyond what the database carries.
+//! Smoke test of the whole magazine: its pages, the cache's word, and a rate far beyond what the database carries.
 
 use anyhow::{Context as _, Result, ensure};
 

@@ -1,4 +1,4 @@
-//! The magazine's servers on one core: the database, the application, the edge before it.
+//! The magazine's servers on one core: the database, the application, the edge in front of it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ impl ArticlesStack {
         Ok(())
     }
 
-    /// Starts the edge before the application.
+    /// Starts the edge in front of the application.
     pub(super) fn edge(&self, way: ArticlesSetup) -> Result<CaseEdge> {
         let configuration = self.case.join(way.configuration());
         CaseEdge::start(
@@ -132,12 +132,12 @@ impl ArticlesStack {
         Ok(format!("http://127.0.0.1:{}", self.port()?))
     }
 
-    /// File of the addresses that readers ask for, one a line.
+    /// File of the requested paths, one per line.
     pub(super) fn feed(&self, body: ArticleBody) -> PathBuf {
         self.folder.path().join(body.name())
     }
 
-    /// Where its logs are.
+    /// Folder of its logs.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -1,4 +1,4 @@
-//! What is swept, and what the study saw of it.
+//! The sweep, and the study's results.
 
 /// Which page is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! How many answers come in time for so many users: one run of our own program over the plan of the case.
+//! Shares of responses in time per number of users: one run of `plimsoll run` with the plan of the case.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::case::plimsoll_run::run_plimsoll;
 
-/// Who measures, and where it keeps its runs.
+/// The generator under use, and the folder of its runs.
 pub(super) struct ConsultMeter<'a> {
     pub(super) plimsoll: PathBuf,
     /// The core of the load.
@@ -30,11 +30,11 @@ pub(super) struct Shares {
     pub(super) passable: f64,
     /// Within 3,000 ms, after which people leave.
     pub(super) answered: f64,
-    /// Good answers a second.
+    /// Good responses per second.
     pub(super) rate: f64,
     /// Of good answers, ms.
     pub(super) mean_ms: Option<f64>,
-    /// Why the measurement says nothing, by its own word.
+    /// Why the measurement is void, as reported.
     pub(super) void: Option<String>,
 }
 
@@ -96,11 +96,11 @@ impl Shares {
         let class = |name: &str| {
             report["classes"][name]
                 .as_f64()
-                .with_context(|| format!("plimsoll run told no class `{name}`"))
+                .with_context(|| format!("plimsoll run reported no class `{name}`"))
         };
         let (fast, middle, slow) = (class("fast")?, class("middle")?, class("slow")?);
         let all = fast + middle + slow + class("failed")?;
-        ensure!(all > 0.0, "nothing was asked for");
+        ensure!(all > 0.0, "no requests were made");
         let completed = report["completed"].as_f64().unwrap_or_default();
         let ok = report["outcomes"]["ok"].as_f64().unwrap_or_default();
         let not_good: f64 = ["wrong_status", "expectation"]

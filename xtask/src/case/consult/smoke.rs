@@ -1,4 +1,4 @@
-//! The shortest look at the whole platform: what visitors and members get, alone and behind each edge.
+//! Smoke test of the whole platform: what visitors and members get, alone and behind each edge.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -27,7 +27,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A visitor and two members see their own box on the same page, and a vote counts once.
+/// An anonymous user and two members get their own box on the same page, and a vote counts once.
 fn people(port: u16) -> Result<()> {
     let page = fetch(port, "/ideas/5", "")?;
     ensure!(
@@ -55,7 +55,7 @@ fn people(port: u16) -> Result<()> {
     Ok(())
 }
 
-/// The second visitor gets a copy; the second member too, where pages are put together.
+/// The second anonymous user gets a cached page; the second member too, with fragments.
 fn check_cached(port: u16, way: ConsultSetup) -> Result<()> {
     let verdict = |path: &str, cookie: &str| -> Result<String> {
         fetch(port, path, cookie)?;
@@ -73,7 +73,7 @@ fn check_cached(port: u16, way: ConsultSetup) -> Result<()> {
     let member = verdict("/projects/5", &log_in(port, "member-009")?)?;
     ensure!(
         member.contains("hit") == (way == ConsultSetup::Fragments),
-        "a member's page was told to be: {member}"
+        "unexpected Cache-Status of a member's page: {member}"
     );
     Ok(())
 }

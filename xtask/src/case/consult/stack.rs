@@ -1,4 +1,4 @@
-//! The platform's servers on one core: the database, Rails on Puma, the edge before it.
+//! The platform's servers on one core: the database, Rails on Puma, the edge in front of it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl ConsultStack {
         })
     }
 
-    /// Starts an edge before the application.
+    /// Starts an edge in front of the application.
     pub(super) fn edge(&self, way: ConsultSetup) -> Result<CaseEdge> {
         let configuration = self.case.join(way.configuration());
         CaseEdge::start(
@@ -125,7 +125,7 @@ impl ConsultStack {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where its logs are.
+    /// Folder of its logs.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }

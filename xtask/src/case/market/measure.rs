@@ -1,4 +1,4 @@
-//! The study's clients, scaled: those of each region are a process of their own.
+//! The study's clients, scaled down: one process per region.
 
 use std::fs::File;
 use std::path::Path;
@@ -175,7 +175,7 @@ fn start(
     Ok(Clients { child, out })
 }
 
-/// What a process of clients tells when it has ended.
+/// Results of a process of clients.
 fn read_report(clients: &mut Clients, limit: Duration) -> Result<Value> {
     let stopwatch = Stopwatch::start();
     while clients.child.try_wait()?.is_none() {
@@ -194,7 +194,7 @@ fn of_sockets(report: &Value) -> Result<RegionResult> {
     let count = |name: &str| {
         websocket[name]
             .as_u64()
-            .with_context(|| format!("no {name} is told"))
+            .with_context(|| format!("no {name} is reported"))
     };
     Ok(RegionResult {
         connected: count("connected")?,
@@ -211,7 +211,7 @@ fn of_sockets(report: &Value) -> Result<RegionResult> {
 fn of_requests(report: &Value, result: &mut RegionResult) -> Result<()> {
     let outcomes = report["outcomes"]
         .as_object()
-        .context("no outcomes are told")?;
+        .context("no outcomes are reported")?;
     let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();
     result.answered = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
     result.unanswered = all - result.answered;

@@ -1,4 +1,4 @@
-//! Where clients are, and how far that is from the stores.
+//! Regions of clients, and their round-trip times to the stores.
 
 use std::time::Duration;
 

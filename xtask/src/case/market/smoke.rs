@@ -1,4 +1,4 @@
-//! The shortest look at the whole market: a client far away predicts and is told the odds, by a server and by the hub.
+//! Smoke test of the whole market: a remote client predicts and receives the odds, from a server and from the hub.
 
 use std::net::TcpStream;
 use std::path::Path;

@@ -32,14 +32,14 @@ pub(super) enum StoreCalls {
     Asynchronous,
 }
 
-/// How clients are told the odds.
+/// How odds are broadcast to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// At each prediction, by the servers.
     AtOnce,
     /// Every three seconds: the feed publishes, the servers tell.
     Feed,
-    /// At each prediction to the hub, which tells every three seconds and keeps the connections.
+    /// At each prediction to the hub, which broadcasts every three seconds and holds the connections.
     Hub,
 }
 

@@ -111,7 +111,7 @@ impl Database {
     }
 }
 
-/// What the administrator is told.
+/// Output of an administrator's statement.
 fn query(port: u16, statements: &str) -> Result<String> {
     let output = Command::new("mariadb")
         .args([

@@ -1,4 +1,4 @@
-//! What the site carries, and what becomes of a load beyond that.
+//! The site's load line, and results of overload.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::case::plimsoll_run::{LoadLineResult, run_plimsoll};
 /// What the study counted as good.
 const OBJECTIVE: &str = "p95 < 800ms, errors < 1%";
 
-/// Who measures, and where it keeps its runs.
+/// The generator under use, and the folder of its runs.
 pub(super) struct NewspaperMeter<'a> {
     pub(super) plimsoll: PathBuf,
     pub(super) out: PathBuf,
@@ -42,7 +42,7 @@ pub(super) struct Shares {
     pub(super) slow: f64,
     /// Requests without a good answer, of all.
     pub(super) failed: f64,
-    /// The measurement is void by its own word.
+    /// Whether the measurement is void, as reported.
     pub(super) is_void: bool,
 }
 
@@ -113,12 +113,12 @@ impl Shares {
     fn of(report: &Value, counts: EdgeCounts) -> Result<Self> {
         let requests = report["requests"]
             .as_f64()
-            .context("plimsoll run told no requests")?;
-        ensure!(requests > 0.0, "nothing was asked for");
+            .context("plimsoll run reported no requests")?;
+        ensure!(requests > 0.0, "no requests were made");
         let class = |name: &str| {
             report["classes"][name]
                 .as_f64()
-                .with_context(|| format!("plimsoll run told no class `{name}`"))
+                .with_context(|| format!("plimsoll run reported no class `{name}`"))
         };
         Ok(Self {
             offered: report["offered"].as_f64().unwrap_or_default(),

@@ -17,7 +17,7 @@ pub(super) struct Study {
     offered: f64,
     /// Percent of pages rendered on the server.
     rendered: f64,
-    /// Percent slower than 1.2 s; `None` where it tells none.
+    /// Percent slower than 1.2 s; `None` where the study has none.
     slow: Option<f64>,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn table(line: f64, rows: &[NewspaperRow]) -> String {
     text
 }
 
-/// The ledger of cycles in Markdown.
+/// The table of cycles in Markdown.
 pub(super) fn cycles_table(entries: &[CycleEntry]) -> String {
     let mut text =
         "| diagnose | act | evaluate: req/s carried | interval | gain | the study's gain |\n\
@@ -143,7 +143,7 @@ pub(super) fn cycles_table(entries: &[CycleEntry]) -> String {
     text
 }
 
-/// What both pages say of how they came to be.
+/// Method of both pages.
 pub(super) struct NewspaperPage<'a> {
     pub(super) date: &'a str,
     pub(super) machine: &'a str,

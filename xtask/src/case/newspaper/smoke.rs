@@ -1,4 +1,4 @@
-//! The shortest look at the whole newspaper: its pages, and what the edge does below and beyond what it carries.
+//! Smoke test of the whole newspaper: its pages, and what the edge does below and beyond what it carries.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

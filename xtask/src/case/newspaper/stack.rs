@@ -1,4 +1,4 @@
-//! The newspaper's servers: the articles, the site, and the edge before them; started in order, ended together.
+//! The newspaper's servers: the articles, the site, and the edge in front; started in order, stopped together.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -121,12 +121,12 @@ impl NewspaperStack {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// File of the addresses that readers ask for, one a line.
+    /// File of the requested paths, one per line.
     pub(super) fn feed(&self) -> PathBuf {
         self.folder.path().join("feed")
     }
 
-    /// Where its logs are.
+    /// Folder of its logs.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -1,7 +1,7 @@
-//! MariaDB in a folder of its own, with the same rows each time.
+//! MariaDB in a private folder, with the same rows each time.
 //!
-//! The rows are made once and kept beside the build; every start takes a copy, so that no measurement sees what the
-//! one before it has written.
+//! The rows are generated once and stored beside the build; every start uses a copy, so that measurements do not affect each
+//! other.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// The part of the tutor that a plan loads.
+/// The component of the tutor that a plan loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TutorComponent {
     Web,
@@ -24,7 +24,7 @@ impl TutorComponent {
 /// One fault of the tutor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum InjectedFault {
-    /// HAProxy hands at most 20 requests at a time to each server
+    /// HAProxy sends each server at most 20 concurrent requests
     ServerMaxconn,
     /// Passwords are checked on the event loop
     SyncBcrypt,
@@ -48,7 +48,7 @@ impl InjectedFault {
         Self::OrmQueries,
     ];
 
-    /// The part in which it hurts, and whose plan it is measured with.
+    /// The component that it affects, and with whose plan it is measured.
     pub(super) fn component(self) -> TutorComponent {
         match self {
             Self::ServerMaxconn | Self::OrmQueries => TutorComponent::Engine,
@@ -76,7 +76,7 @@ impl InjectedFault {
         }
     }
 
-    /// Whether the Node processes are to be told; the others are settings of HAProxy and MariaDB.
+    /// Whether it is a setting of the Node processes; the others are settings of HAProxy and MariaDB.
     pub(super) fn is_of_the_site(self) -> bool {
         !matches!(self, Self::ServerMaxconn | Self::MissingIndex)
     }

@@ -1,4 +1,4 @@
-//! How many users the tutor carries: one search of our own program over the plan of the case.
+//! The tutor's capacity in users: one search of `plimsoll limit` with the plan of the case.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The shortest look at the whole tutor: every part once, through HAProxy.
+//! Smoke test of the whole tutor: every component once, through HAProxy.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -86,7 +86,10 @@ impl LoginSession {
             "a wrong password was not sent back to /login: {refused:?}"
         );
         let nobody = exchange(port, "/execute", "", Some(&[("compilation", "1")]))?;
-        ensure!(nobody.status == 403, "the engine serves nobody: {nobody:?}");
+        ensure!(
+            nobody.status == 403,
+            "the engine serves requests without a session: {nobody:?}"
+        );
         let welcome = login(PASSWORD)?;
         ensure!(
             welcome.status == 302 && welcome.header("location") == Some("/home"),

@@ -21,7 +21,7 @@ const SERVER_MAXCONN_FAULT: u32 = 20;
 /// How the tutor is to be started.
 pub(super) struct TutorSettings {
     pub(super) fault: Option<InjectedFault>,
-    /// Node processes of the web part.
+    /// Number of web processes.
     pub(super) web_processes: usize,
     /// Port of HAProxy; `None` for a free one.
     pub(super) port: Option<u16>,

@@ -1,16 +1,16 @@
-//! Which module a Rust source names: read from its tokens, so that comments and strings do not count.
+//! The modules that a Rust source imports, from its tokens, so that comments and strings do not count.
 //!
-//! Paths that start with `crate`, `super` or `self` are followed, in `use` and in place, also inside macros. What stands
-//! under `#[cfg(test)]` is left out: tests may know everything.
+//! Paths that start with `crate`, `super` or `self` are resolved, in `use` and inline, also inside macros. Code under
+//! `#[cfg(test)]` is ignored: tests may import everything.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What one source says of modules, all paths from the root of its crate.
+/// Module paths in one source, all from the root of its crate.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
     /// Paths that are named, with their lines (from 1).
     pub(super) named: Vec<(Vec<String>, usize)>,
-    /// What `use` brings into the source's own module: the name, and the path behind it.
+    /// Names that `use` imports into the source's own module, with their paths.
     pub(super) brought: Vec<(String, Vec<String>)>,
     /// Modules of this source that exist in tests only.
     pub(super) test_modules: Vec<Vec<String>>,
@@ -117,7 +117,7 @@ struct Leaf {
     path: Vec<String>,
 }
 
-/// All names of the tree of a `use`, which stands behind `before`.
+/// All names of the tree of a `use` with the prefix `before`.
 fn leaves(tree: &[TokenTree], before: &[String]) -> Vec<Leaf> {
     let mut path = before.to_vec();
     let mut name = None;

@@ -1,5 +1,4 @@
-//! Bodies of a few bytes that say megabytes: the edge unpacks only what it looks through, and of that no more than it
-//! would look through anyway.
+//! Decompression bombs: the edge decompresses only bodies that it parses, and at most as many bytes as it would parse.
 
 use std::io::Write as _;
 
@@ -8,9 +7,9 @@ use super::process::{
 };
 use crate::support::Sandbox;
 
-/// What each bomb says.
+/// Unpacked size of each bomb.
 const UNPACKED_LEN: usize = 128 << 20;
-/// The longest page that is looked through.
+/// The longest page that is parsed.
 const INSPECTED_MAX: &str = "1MiB";
 
 fn gzip(content: &[u8]) -> Vec<u8> {
@@ -55,7 +54,7 @@ fn body_of(answer: &[u8]) -> &[u8] {
     &answer[end.unwrap() + 4..]
 }
 
-/// Pages to be put together, and pages that are to be kept as the fallback: both are unpacked.
+/// Pages with fragments, and pages learned as the fallback: both are decompressed.
 #[test]
 fn bombs_of_the_origin_go_on_as_they_came() {
     let bombs = bombs();
@@ -108,7 +107,7 @@ fn bombs_of_the_origin_go_on_as_they_came() {
     assert!(grown <= 64 * MIB, "{grown} bytes");
 }
 
-/// What a client has packed is the server's affair: it gets the same bytes.
+/// Compressed bodies of clients are forwarded unchanged.
 #[test]
 fn bombs_of_clients_are_never_unpacked() {
     let bombs = bombs();

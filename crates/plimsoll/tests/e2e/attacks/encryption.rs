@@ -1,5 +1,5 @@
-//! TLS from outside: old versions, weak ciphers, renegotiation, early data, handshakes that never end. As far as it can
-//! be spoken by `openssl`, that speaks it.
+//! Attacks on TLS: old versions, weak ciphers, renegotiation, early data, handshakes that never end. By `openssl` where it
+//! supports them.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -38,7 +38,7 @@ fn start(origin: &ScriptedOrigin) -> AttackedEdge {
     AttackedEdge::start(place, &configuration)
 }
 
-/// What `openssl s_client` says when it is given this input; whether the edge ends the connection is its own affair.
+/// Output of `openssl s_client` with this input, whether or not the edge closes the connection.
 fn openssl(address: SocketAddr, arguments: &[&str], input: &str) -> String {
     let mut child = Command::new("openssl")
         .args(["s_client", "-servername", "a.example", "-connect"])
@@ -105,7 +105,7 @@ fn old_versions_and_weak_ciphers_get_no_handshake() {
     edge.serves(5);
 }
 
-/// What is answered to bytes on a connection of their own, to its end.
+/// The response to bytes on a new connection, to its end.
 fn send_raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(address);
     let _ = stream.write_all(bytes);

@@ -1,4 +1,4 @@
-//! Floods over HTTP/2: frames that cost their sender nothing, streams that are given up or broken, windows that stay shut.
+//! Floods over HTTP/2: frames that cost their sender nothing, reset or broken streams, closed windows.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
@@ -23,7 +23,7 @@ fn start(origin: &ScriptedOrigin, more: &str) -> AttackedEdge {
     AttackedEdge::start(Sandbox::new(), &configuration)
 }
 
-/// A request on a stream of its own, and what its client does to it at once.
+/// A request on a new stream, and the frame that its client sends next.
 fn spoilt(number: u32, spoil: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     let stream = 2 * number + 1;
     let fields = get_fields("/never");
@@ -52,7 +52,7 @@ fn flood_beside_others(
     })
 }
 
-/// What spoils a stream.
+/// Ways to break a stream.
 type Spoil = fn(u32) -> Vec<u8>;
 
 /// Rapid reset (CVE-2023-44487), and streams that the client makes the edge reset (CVE-2025-8671).

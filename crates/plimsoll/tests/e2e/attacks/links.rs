@@ -1,5 +1,5 @@
-//! The folder of the disk cache when somebody else has put links, pipes, devices and endless files into it: the edge reads,
-//! writes, shortens and removes nothing outside, waits for nobody, and goes on.
+//! The folder of the disk cache with links, pipes, devices and endless files of other users: the edge reads, writes,
+//! truncates and removes nothing outside, never blocks, and continues.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
@@ -9,11 +9,11 @@ use std::process::Command;
 use super::process::{AttackedEdge, MIB, PATIENCE, ScriptedOrigin, answer, get, now};
 use crate::support::Sandbox;
 
-/// Somebody who is neither root nor the edge.
+/// A user that is neither root nor the edge's.
 const SOMEBODY: u32 = 65_534;
 const SECRET: &str = "what only its owner may know or change";
 
-/// Gives pages that may be kept; each says which request it was made for.
+/// Serves cacheable pages; each contains the request it was generated for.
 fn origin() -> ScriptedOrigin {
     ScriptedOrigin::start(|head, stream| {
         let path = head.split(' ').nth(1).unwrap();
@@ -35,7 +35,7 @@ fn start(place: Sandbox, origin: &ScriptedOrigin) -> AttackedEdge {
     AttackedEdge::start(place, &configuration)
 }
 
-/// Asks for pages as any client; each is right, whoever has it.
+/// Requests pages; each must be correct, from the cache or the server.
 #[track_caller]
 fn check_pages(edge: &AttackedEdge) {
     for number in 0..20 {
@@ -166,7 +166,7 @@ fn plant(path: &Path, put: impl FnOnce(&Path)) {
     put(path);
 }
 
-/// In the place of what an edge needs to work: it says what to remove, or puts its own there; nothing outside changes.
+/// In place of the edge's own files: it reports what to remove, or replaces it; nothing outside changes.
 #[test]
 fn links_in_the_place_of_its_own_files_lead_nowhere() {
     let origin = origin();

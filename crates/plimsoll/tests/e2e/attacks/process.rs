@@ -1,4 +1,4 @@
-//! An edge in a process of its own with what it takes of the machine, and a server behind it that counts.
+//! An edge in a separate process with its use of memory and descriptors, and a counting server behind it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::support::Sandbox;
 
-/// Longest time a test waits for what never comes; it may be long on a machine that has other work.
+/// Time-out of a test; long, since the machine may have other work.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) const MIB: u64 = 1 << 20;
 pub(super) const KIB: u64 = 1 << 10;
@@ -33,15 +33,15 @@ pub(super) struct AttackedEdge {
     pub(super) place: Sandbox,
 }
 
-/// What it says.
+/// Its output.
 struct StderrLines {
     coming: Receiver<String>,
-    /// What has come and nobody has waited for.
+    /// Lines received that no test has waited for.
     passed: Vec<String>,
 }
 
 impl StderrLines {
-    /// The next line with these words in it, be it that it has come already.
+    /// The next line that contains these words; it may have been received already.
     #[track_caller]
     fn find(&mut self, words: &str) -> String {
         if let Some(at) = self.passed.iter().position(|line| line.contains(words)) {
@@ -65,7 +65,7 @@ impl Drop for AttackedEdge {
 }
 
 impl AttackedEdge {
-    /// Starts `plimsoll edge` with one loop; `configuration` says where it listens and what else it does.
+    /// Starts `plimsoll edge` with one loop and this configuration.
     pub(super) fn start(place: Sandbox, configuration: &str) -> Self {
         let hosts = configuration.split("127.0.0.").skip(1);
         let listeners = hosts.filter(|rest| rest[1..].starts_with(":0")).count();
@@ -80,7 +80,7 @@ impl AttackedEdge {
         let (sender, lines) = sync_channel(10_000);
         std::thread::spawn(move || {
             for line in read.map_while(Result::ok) {
-                // What nobody waits for is dropped: the edge must not wait for a reader.
+                // Unread lines are dropped: the edge must not block on a full pipe.
                 let _ = sender.try_send(line);
             }
         });
@@ -107,13 +107,13 @@ impl AttackedEdge {
         self.addresses[0]
     }
 
-    /// Waits until it says something with these words in it.
+    /// Waits for a line that contains these words.
     #[track_caller]
     pub(super) fn wait_for_line(&self, words: &str) -> String {
         self.lines.lock().unwrap().find(words)
     }
 
-    /// All that it has said and nobody has waited for.
+    /// All output that no test has waited for.
     pub(super) fn drain_lines(&self) -> Vec<String> {
         let mut lines = self.lines.lock().unwrap();
         let mut drained = std::mem::take(&mut lines.passed);
@@ -238,19 +238,19 @@ pub(super) fn exchange(address: SocketAddr, request: &str) -> Vec<u8> {
     answer
 }
 
-/// A GET on a connection of its own.
+/// A GET on a new connection.
 pub(super) fn get(address: SocketAddr, path: &str) -> Vec<u8> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     exchange(address, &request)
 }
 
-/// A server that answers `ok`, or does with a path what a test says; it counts what reaches it.
+/// A server that responds with `ok`, or as a test defines for a path; it counts requests.
 pub(super) struct ScriptedOrigin {
     pub(super) address: SocketAddr,
     heads: Arc<AtomicUsize>,
 }
 
-/// What a test says to a head; whether the connection goes on.
+/// A test's response to a request head; returns whether the connection continues.
 type RequestHandler = dyn Fn(&str, &mut TcpStream) -> bool + Send + Sync;
 
 /// An answer with a body.
@@ -261,7 +261,7 @@ pub(super) fn answer(lines: &str, body: &[u8]) -> Vec<u8> {
 }
 
 impl ScriptedOrigin {
-    /// `says` is asked first; what it does not know (`None`) is answered `ok`.
+    /// `says` is called first; if it returns `None`, the response is `ok`.
     pub(super) fn start(
         handler: impl Fn(&str, &mut TcpStream) -> Option<bool> + Send + Sync + 'static,
     ) -> Self {

@@ -1,5 +1,5 @@
-//! Reloads under attack: hundreds of them while slow clients and floods of resets keep the loop busy. Nothing is left
-//! of the configurations before, whoever is served goes on, and a wrong configuration changes nothing.
+//! Reloads under attack: hundreds of them while slow clients and floods of resets keep the loop busy. Previous
+//! configurations are freed, requests in flight continue, and an invalid configuration changes nothing.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use super::encryption::certificate;
 use super::process::{AttackedEdge, MIB, PATIENCE, ScriptedOrigin, connect, exchange, get, now};
 use crate::support::Sandbox;
 
-/// Marks answers, so that it can be told which configuration is in use.
+/// Marks responses, to identify the configuration in use.
 fn configuration(origin: &ScriptedOrigin, mark: &str, place: &Sandbox) -> String {
     let (cert, key) = (
         place.path().join("cert.pem").display().to_string(),

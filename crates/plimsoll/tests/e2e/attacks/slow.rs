@@ -1,5 +1,5 @@
-//! Slow clients in every phase of a connection, hundreds at once: each is put out by the time-out of its phase, costs
-//! a bounded amount of memory until then, and gives its descriptors back.
+//! Slow clients in every phase of a connection, hundreds concurrently: each is disconnected by the time-out of its phase,
+//! uses bounded memory until then, and releases its descriptors.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -100,7 +100,7 @@ fn start(origin: &ScriptedOrigin) -> AttackedEdge {
     AttackedEdge::start(place, &configuration)
 }
 
-/// Sends a byte to each now and then, until told that it is enough.
+/// Sends a byte to each at intervals, until stopped.
 fn dribble(clients: Vec<(TcpStream, &'static [u8])>, is_enough: &Arc<AtomicBool>) {
     let (_sender, pace) = sync_channel::<()>(1);
     let mut clients = clients;

@@ -1,4 +1,4 @@
-//! Processes that go by other names, and commands that must end.
+//! Processes with forged names, and commands with a deadline.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::support::{Alone, CommandOutput, Sandbox, alone};
 
-/// Within which everything here ends that once did not: many times what it takes.
+/// Deadline of commands that once never ended: many times the usual duration.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Takes a name, a root and a user as the environment says, listens where it says, and waits. Who connects is told of, and
+/// Sets name, root, user and listener from the environment, and waits. It prints each connection, and
 /// it connects itself to the ports that it reads;
-/// `DRIP` answers the head of a page that does not end, a byte at a time; `DETACHED` is the child of nobody here.
+/// `DRIP` responds with an endless page head, a byte at a time; `DETACHED` is reparented to init.
 const PROCESS: &str = r"
 import os, select, socket, struct, sys, threading
 if 'DETACHED' in os.environ and os.fork(): os._exit(0)
@@ -56,7 +56,7 @@ if serving and not os.environ.get('DRIP'):
     serving.join()
 ";
 
-/// A process that goes by another name.
+/// A process with a forged name.
 pub(super) struct Hostile {
     pub(super) child: Child,
     output: BufReader<ChildStdout>,
@@ -92,7 +92,7 @@ impl Hostile {
         Self::start(place, "nginx", &words, &[])
     }
 
-    /// Ends it; what it has told.
+    /// Stops it; returns its output.
     pub(super) fn end(mut self) -> String {
         drop(self.child.stdin.take());
         let mut received = String::new();
@@ -108,7 +108,7 @@ impl Drop for Hostile {
     }
 }
 
-/// Runs to the end, which must come.
+/// Runs to the end, within the deadline.
 #[track_caller]
 pub(super) fn ends(place: &Sandbox, words: &[&str]) -> CommandOutput {
     ended(place.start(words), &format!("{words:?}"))

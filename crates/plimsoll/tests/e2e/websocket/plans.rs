@@ -12,7 +12,7 @@ pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
     let text = format!("target: {target}\n{plan}");
     std::fs::write(place.path().join("plan.yaml"), text).unwrap();
     let output = place.run(&["run", "plan.yaml", "--json"]);
-    // A late generator voids the figures, not what was received.
+    // A late generator voids latencies, not the received messages.
     assert!([0, 3, 6].contains(&output.code), "{output:?}");
     output
 }
@@ -111,7 +111,7 @@ steps:
   - close: normal
 "#;
 
-/// Each room is a channel of its own, heard by both loops: losses that were planted are counted in it exactly, and miss the threshold.
+/// Each room is a separate channel, received by both loops: planted losses are counted exactly, and miss the threshold.
 #[test]
 fn reach_is_counted_by_channel() {
     let publish = json!({
@@ -159,7 +159,7 @@ fn reach_is_counted_by_channel() {
     assert_eq!(met("broadcast p99 < 10000ms"), json!(true));
 }
 
-/// Without `subscribe` the URL is the channel, and all that answers nothing is a broadcast.
+/// Without `subscribe` the URL is the channel, and every message that is not a response is a broadcast.
 #[test]
 fn the_url_is_the_channel_where_nothing_else_is_said() {
     let publish = json!({ "after_ms": 2500, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
@@ -200,7 +200,7 @@ steps:
     assert!(number(step(&json, "odds"), "p50") >= 9.0);
 }
 
-/// Who is cut off comes back, subscribes again, and is counted apart.
+/// A disconnected user reconnects, subscribes again, and is counted separately.
 #[test]
 fn lost_ones_are_opened_again() {
     let publish = json!({ "after_ms": 9000, "every_ms": 50, "count": 20 });
@@ -290,7 +290,7 @@ fn a_refused_user_is_told_with_the_status() {
     assert_eq!(count(step(&json, "SEND a"), "samples"), 0, "{json:#}");
 }
 
-/// A stream that is cut comes back, and says what it had last.
+/// A stream that is cut reconnects with its last id.
 #[test]
 fn a_stream_comes_back_with_its_last_id() {
     let publish = json!({ "after_ms": 1000, "every_ms": 50, "count": 20 });

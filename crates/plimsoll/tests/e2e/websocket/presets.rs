@@ -1,4 +1,4 @@
-//! Protocols that plans know by name, against their real servers.
+//! Presets of plans, against real servers of the protocols.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::support::{count, number};
 
 const USERS: u32 = 5;
 
-/// Carries out steps of a protocol: every user asks, if it can, and hears all that is published.
+/// Runs steps of a protocol: every user sends a request, if the protocol has one, and receives all broadcasts.
 fn run_protocol(protocol: &str, steps: &str) -> Value {
     let server = match protocol {
         "centrifugo" => WebSocketServer::of_centrifuge(USERS),

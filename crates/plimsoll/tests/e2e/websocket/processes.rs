@@ -48,7 +48,7 @@ fn further_processes_carry_what_one_may_not() {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     };
-    // A late generator voids the figures, not what was received.
+    // A late generator voids latencies, not the received messages.
     assert!([0, 6].contains(&result.code), "{result:?}");
     for word in [
         "3 processes carry the load",
@@ -146,7 +146,7 @@ fn users_of_a_plan_are_carried_by_further_processes() {
     assert_eq!(active, right, "{websocket:#}");
 }
 
-/// One that is killed leaves a run that says so, and no process behind.
+/// A killed worker is reported in the run, and no process is left behind.
 #[test]
 fn a_process_that_is_killed_voids_the_run() {
     let server = WebSocketServer::start(250, &json!({}));

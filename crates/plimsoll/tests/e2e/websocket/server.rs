@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The folder of servers with their libraries, installed once from its lock file.
+/// The folder of the servers with their libraries, installed once from its lock file.
 fn servers() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| installed("ws", "ws"))
 }
 
-/// The same of those that speak protocols which plans know by name.
+/// The same for the servers of presets.
 fn presets() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| installed("presets", "stomp-broker-js"))
@@ -51,7 +51,7 @@ pub(super) struct WebSocketServer {
 }
 
 impl WebSocketServer {
-    /// Starts one that waits for so many clients before it does what the plan says.
+    /// Starts one that waits for this many clients before it executes the plan.
     pub(super) fn start(clients: u32, plan: &Value) -> Self {
         Self::start_with(clients, plan, None)
     }
@@ -68,7 +68,7 @@ impl WebSocketServer {
         Self::listening(&mut command)
     }
 
-    /// One that speaks a protocol and publishes once so many have subscribed.
+    /// Starts a server of a preset, which publishes after this many subscriptions.
     pub(super) fn of_preset(protocol: &str, clients: u32) -> Self {
         let mut command = Command::new("node");
         command
@@ -77,7 +77,7 @@ impl WebSocketServer {
         Self::listening(&mut command)
     }
 
-    /// One by the library of which Centrifugo is made, which publishes once so many have subscribed.
+    /// Starts a server based on Centrifuge, which publishes after this many subscriptions.
     pub(super) fn of_centrifuge(clients: u32) -> Self {
         let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools/centrifuge");
         Self::listening(Command::new(program).arg(clients.to_string()))
@@ -102,7 +102,7 @@ impl WebSocketServer {
         format!("ws://127.0.0.1:{}{path}", self.port)
     }
 
-    /// What it says that it did.
+    /// The actions that it reports.
     pub(super) fn counts(&self) -> Value {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         socket

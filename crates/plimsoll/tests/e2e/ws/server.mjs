@@ -1,4 +1,4 @@
-// A server of WebSockets that loses, doubles, swaps, delays, refuses and dies as it is told, and says what it did.
+// A WebSocket server that drops, duplicates, swaps, delays, refuses and dies as configured, and reports its actions.
 //
 // Arguments: the number of clients to wait for, and a plan as JSON:
 //   publish: { after_ms, every_ms, count, ago_ms, lost: [[client, seq]…], doubled: …, swapped: … }
