@@ -421,7 +421,7 @@ fn sentence(
     match (candidates, things.as_slice()) {
         (0, _) => {}
         (1, []) => {
-            text.push_str("; the attribute examined is as frequent among the successful requests")
+            text.push_str("; the attribute examined is as frequent among the successful requests");
         }
         (_, []) => {
             let rest = format!(

@@ -112,14 +112,8 @@ pub fn start_with(
         registry,
         edge: edge.clone(),
     };
-    let control = Control::new(
-        watch,
-        BackgroundTasks::new(edge),
-        hooks,
-        orders,
-        followed,
-        challenges,
-    );
+    let tasks = BackgroundTasks::new(edge);
+    let control = Control::new(watch, tasks, hooks, orders, followed, challenges);
     control.warn(edge);
     control.disk_changed.notify_one();
     let control = Arc::new(control);

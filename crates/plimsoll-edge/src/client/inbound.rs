@@ -1,7 +1,7 @@
 //! The socket of a TLS client. Its handshake is bounded, and incomplete records are accounted for.
 //!
 //! A record and a handshake message are buffered until they are complete: 64 KiB for each client that never completes
-//! one. An ordinary ClientHello takes 2 or 3 KiB; a client that sends more than [`HANDSHAKE_LEN_MAX`] before the
+//! one. An ordinary `ClientHello` takes 2 or 3 KiB; a client that sends more than [`HANDSHAKE_LEN_MAX`] before the
 //! handshake is done is rejected. Buffered bytes count towards the memory budget of the event loop, like everything
 //! that waits for slow clients.
 

@@ -366,76 +366,79 @@ fn what_no_application_can_be_asked_is_named() {
     }
 }
 
+/// Configurations of a hub that are refused, and a piece of the error.
+const NO_HUBS: &[(&str, &str)] = &[
+    (
+        "{ path: /live, shared: localhost }",
+        "`localhost` is not an address",
+    ),
+    (
+        "{ path: /live, shared: { name: a } }",
+        "`address` is missing",
+    ),
+    (
+        "{ path: /live, shared: { address: 'a:1', name: 'a b' } }",
+        "`a b` cannot be the prefix of keys",
+    ),
+    (
+        "{ path: /live, shared: { nats: 'a:1', name: 'a.b' } }",
+        "`a.b` cannot be the name of a stream",
+    ),
+    (
+        "{ path: /live, shared: { nats: 'a:1', address: 'a:2' } }",
+        "edges share one broker",
+    ),
+    (
+        "{ path: /live, shared: { address: 'a:1', size: 1 } }",
+        "out of range",
+    ),
+    (
+        "{ path: /live, shared: 'a:1', redis: 'a:1' }",
+        "each edge that shares channels would publish",
+    ),
+    ("live", "`live` is not a path"),
+    ("/live?x", "is not a path"),
+    ("{ origins: '*' }", "`path` is missing"),
+    ("{ path: /live, origins: a.example }", "is not an origin"),
+    (
+        "{ path: /live, publish_token: short }",
+        "the token is too short",
+    ),
+    (
+        "{ path: /live, redis: localhost }",
+        "`localhost` is not an address",
+    ),
+    (
+        "{ path: /live, redis: { address: 'a:1', user: x } }",
+        "`user` needs a password",
+    ),
+    ("{ path: /live, slow: never }", "unknown value `never`"),
+    ("{ path: /live, waiting_size: 1 }", "out of range"),
+    (
+        "{ path: /live, channels: [{ history: 3 }] }",
+        "`match` is missing",
+    ),
+    (
+        "{ path: /live, channels: [{ match: a, conflate: merge }] }",
+        "conflation needs an interval",
+    ),
+    (
+        "{ path: /live, channels: [{ match: a, aggregate: 'http://a' }] }",
+        "conflation needs an interval",
+    ),
+    (
+        "{ path: /live, channels: [{ match: a, interval: 1s, conflate: merge, aggregate: 'http://a' }] }",
+        "`conflate` and `aggregate` are mutually exclusive",
+    ),
+    (
+        "{ path: /live, channels: [{ match: a, histroy: 1 }] }",
+        "unknown key `histroy`",
+    ),
+];
+
 #[test]
 fn what_makes_no_hub_is_named() {
-    for (text, message) in [
-        (
-            "{ path: /live, shared: localhost }",
-            "`localhost` is not an address",
-        ),
-        (
-            "{ path: /live, shared: { name: a } }",
-            "`address` is missing",
-        ),
-        (
-            "{ path: /live, shared: { address: 'a:1', name: 'a b' } }",
-            "`a b` cannot be the prefix of keys",
-        ),
-        (
-            "{ path: /live, shared: { nats: 'a:1', name: 'a.b' } }",
-            "`a.b` cannot be the name of a stream",
-        ),
-        (
-            "{ path: /live, shared: { nats: 'a:1', address: 'a:2' } }",
-            "edges share one broker",
-        ),
-        (
-            "{ path: /live, shared: { address: 'a:1', size: 1 } }",
-            "out of range",
-        ),
-        (
-            "{ path: /live, shared: 'a:1', redis: 'a:1' }",
-            "each edge that shares channels would publish",
-        ),
-        ("live", "`live` is not a path"),
-        ("/live?x", "is not a path"),
-        ("{ origins: '*' }", "`path` is missing"),
-        ("{ path: /live, origins: a.example }", "is not an origin"),
-        (
-            "{ path: /live, publish_token: short }",
-            "the token is too short",
-        ),
-        (
-            "{ path: /live, redis: localhost }",
-            "`localhost` is not an address",
-        ),
-        (
-            "{ path: /live, redis: { address: 'a:1', user: x } }",
-            "`user` needs a password",
-        ),
-        ("{ path: /live, slow: never }", "unknown value `never`"),
-        ("{ path: /live, waiting_size: 1 }", "out of range"),
-        (
-            "{ path: /live, channels: [{ history: 3 }] }",
-            "`match` is missing",
-        ),
-        (
-            "{ path: /live, channels: [{ match: a, conflate: merge }] }",
-            "conflation needs an interval",
-        ),
-        (
-            "{ path: /live, channels: [{ match: a, aggregate: 'http://a' }] }",
-            "conflation needs an interval",
-        ),
-        (
-            "{ path: /live, channels: [{ match: a, interval: 1s, conflate: merge, aggregate: 'http://a' }] }",
-            "`conflate` and `aggregate` are mutually exclusive",
-        ),
-        (
-            "{ path: /live, channels: [{ match: a, histroy: 1 }] }",
-            "unknown key `histroy`",
-        ),
-    ] {
+    for (text, message) in NO_HUBS {
         let error = read_text(&format!("hub: {text}")).unwrap_err();
         assert!(error.contains(message), "{text}: {error}");
     }
