@@ -273,9 +273,9 @@ mod tests {
         assert!(read.latency.is_empty());
         assert_eq!(objective(&read.to_string()).unwrap(), read);
         for (text, at, word) in [
-            ("reach < 99%", 6..11, "higher"),
-            ("reach > 101%", 8..12, "everything"),
-            ("reach > 9%, reach > 8%", 12..17, "twice"),
+            ("reach < 99%", 6..11, "lower bound"),
+            ("reach > 101%", 8..12, "above 100%"),
+            ("reach > 9%, reach > 8%", 12..17, "duplicate"),
             ("broadcast errors < 1%", 10..21, "percentiles"),
             ("broadcast p99 < 5 parsec", 18..24, "unit"),
         ] {

@@ -223,7 +223,7 @@ fn a_full_frontend_behind_a_full_server_is_its_consequence() {
         "H7",
         [
             "maxconn of HAProxy (10.0.0.7:1)",
-            "all its 100 connections",
+            "all its 100 client connections",
             "(now 100)",
         ],
     );
@@ -272,7 +272,7 @@ fn redis_at_its_limits() {
         "K4",
         [
             "maxclients of Redis",
-            "all 500 clients",
+            "its limit of 500 clients was reached",
             "(now 500) in /etc/redis.conf",
         ],
     );

@@ -129,7 +129,7 @@ fn postgres_is_at_its_limits() {
     expect_only(
         &[(at(metric::POSTGRES_REFUSED), 1.0)],
         "P1",
-        ["max_connections", "takes 97", "pgbouncer"],
+        ["max_connections", "allows 97", "pgbouncer"],
     );
     expect_only(
         &[(waits("wait", "lock"), 3.0)],
@@ -167,7 +167,7 @@ fn postgres_works_in_vain() {
         "P7",
         [
             "a missing index on public.orders",
-            "100000 each time",
+            "100000 per scan",
             "CREATE INDEX CONCURRENTLY ON public.orders (customer)",
         ],
     );
@@ -233,7 +233,7 @@ fn mariadb_is_at_its_limits() {
         "Q1",
         [
             "max_connections of MariaDB",
-            "it refused 4 a second",
+            "it refused 4 connections a second",
             "(now 151) in /etc/my.cnf",
         ],
     );

@@ -96,7 +96,7 @@ fn a_disk_that_is_busy_in_its_own_way_is_not_capped() {
 #[test]
 fn file_systems_and_processes_without_room() {
     let full = calm().set(&mount(metric::FILESYSTEM_FREE), [0.3, 0.1, 0.001]);
-    let expected = "the file system at /var was full: 0.1 % of it was free";
+    let expected = "the file system at /var was full (0.1 % of it free)";
     check(&full, "D4", Certainty::Explicit, 1.0, expected);
     let inodes = calm().set(&mount(metric::FILESYSTEM_INODES_FREE), [0.3, 0.1, 0.0]);
     check(
@@ -104,7 +104,7 @@ fn file_systems_and_processes_without_room() {
         "D4",
         Certainty::Explicit,
         1.0,
-        "0.0 % of its inodes was free",
+        "0.0 % of its inodes free",
     );
     let threads = calm()
         .set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0])

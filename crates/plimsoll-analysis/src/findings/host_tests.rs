@@ -246,7 +246,7 @@ fn packets_that_the_machine_drops() {
     let expected = "the kernel dropped 80 packets a second";
     check(&backlog, "N7", Certainty::Explicit, 1.0, expected);
     let ring = calm().set(&link(metric::NETWORK_DROPPED, "receive"), [0.3, 0.3, 700.0]);
-    let expected = "eth0 dropped 700 of the 20000 packets";
+    let expected = "eth0 dropped 700 of 20000 packets received a second";
     check(&ring, "N7", Certainty::Explicit, 1.0, expected);
 }
 
@@ -286,8 +286,7 @@ fn tables_and_memory_of_tcp() {
     let waiting = calm()
         .set(metric::TIME_WAIT_OVERFLOWS, [0.0, 0.0, 30.0])
         .set(metric::TIME_WAIT_LIMIT, [8192.0; 3]);
-    let expected =
-        "30 sockets a second skipped TIME_WAIT because its table was full (it takes 8192)";
+    let expected = "30 sockets a second skipped TIME_WAIT because its table was full (limit 8192)";
     check(&waiting, "N11", Certainty::Possible, 0.4, expected);
 }
 

@@ -350,7 +350,7 @@ fn one_step_that_takes_most_of_the_time() {
     expect_only(
         &run,
         "S8",
-        &["POST /report is 10 % of the requests and takes 77 % of the time"],
+        &["POST /report is 10 % of the requests and takes 77 % of their total time"],
     );
     assert_eq!(TwoStretchRun::new(steps(40, 10), nothing).find(), []);
     // Half of all requests may take most of the time.

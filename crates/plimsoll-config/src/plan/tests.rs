@@ -181,7 +181,7 @@ fn names_in_templates_are_known_or_told() {
     check(
         &with_steps("  - get: /{{ random_int(5, 1) }}\n"),
         (4, 28),
-        "below",
+        "lower than the first number",
     );
     check(
         &with_steps("  - get: /{{ rand_int(1, 5) }}\n"),

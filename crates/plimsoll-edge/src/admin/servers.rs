@@ -152,7 +152,10 @@ mod tests {
     #[test]
     fn orders_that_make_no_sense_are_refused() {
         check("[]", Err("invalid command"));
-        check(r#"{"pool":"a"}"#, Err("nothing to do; valid: one of add"));
+        check(
+            r#"{"pool":"a"}"#,
+            Err("the command has no action; valid: one of add"),
+        );
         check(r#"{"remove":"x:1"}"#, Err("missing field `pool`"));
         check(
             r#"{"pool":"a","remve":"x:1"}"#,

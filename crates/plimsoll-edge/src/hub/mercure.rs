@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn what_is_no_update_is_told() {
         for (form, why) in [
-            (&b"data=1"[..], "has a topic"),
-            (b"topic=/a/%7Bid%7D", "not of a template"),
-            (b"topic=*", "not of a template"),
-            (b"topic=a&type=x", "leave `type` out"),
+            (&b"data=1"[..], "`topic` is missing"),
+            (b"topic=/a/%7Bid%7D", "must not be a template"),
+            (b"topic=*", "must not be a template"),
+            (b"topic=a&type=x", "omit it"),
             (b"topic=\xff", "not UTF-8"),
             (&b"&topic=a".repeat(11), "at most 10"),
         ] {

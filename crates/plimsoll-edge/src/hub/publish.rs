@@ -151,7 +151,7 @@ mod tests {
                 422,
                 "the channel name is empty",
             ),
-            (r#"["a"]"#, 422, "say {\"channel\""),
+            (r#"["a"]"#, 422, "expected {\"channel\""),
         ] {
             let (answered, reply) = run_order(&hub, body);
             let message = reply["fault"].as_str().unwrap().to_owned();

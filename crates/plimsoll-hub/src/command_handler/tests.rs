@@ -256,7 +256,7 @@ fn a_token_says_what_may_be_done_from_then_on() {
     assert_eq!(replies, [refused("a-1"), refused("a-2")]);
     assert!(fixture.is_published("a-1", "2").is_empty());
     let replies = fixture.send_with(&mut OpenAccess, r#"{"token":"b"}"#);
-    assert_eq!(replies, [r#"{"error":"this hub asks for no tokens"}"#]);
+    assert_eq!(replies, [r#"{"error":"this hub does not use tokens"}"#]);
 }
 
 /// All clients have the same user.
@@ -435,10 +435,7 @@ fn somebody_else_is_asked_what_is_not_clear() {
     assert_eq!(replies[1], r#"{"id":4,"done":true}"#);
     // Without an application, nothing can be sent to it.
     let replies = fixture.send(r#"{"send":1}"#);
-    assert_eq!(
-        replies,
-        [r#"{"error":"this hub hands no messages to an application"}"#]
-    );
+    assert_eq!(replies, [r#"{"error":"this hub has no message hook"}"#]);
 }
 
 #[test]

@@ -90,8 +90,10 @@ fn follow_hub(arguments: &EdgeArguments, edge: &mut EdgeConfig) -> Result<(), Cl
         return Ok(());
     };
     let Some(hub) = &mut edge.hub else {
-        return Err(CliError::usage("--hub-publish-token-file requires a hub")
-            .remedy("set the hub's path: --hub /live"));
+        return Err(
+            CliError::usage("a hub is required by --hub-publish-token-file")
+                .remedy("set the hub's path: --hub /live"),
+        );
     };
     hub.publish_token = Some(token(file)?);
     Ok(())

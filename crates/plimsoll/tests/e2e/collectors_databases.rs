@@ -42,7 +42,7 @@ fn postgres_lacks_an_index() {
         &best,
         "sentence",
         &[
-            "300000 each time",
+            "300000 per scan",
             "SELECT count(*) FROM orders WHERE customer = ?",
         ],
     );

@@ -393,7 +393,10 @@ fn a_hub_needs_nothing_behind_it() {
         token,
     ]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("requires a hub"),
+        wrong.code == 2
+            && wrong
+                .stderr
+                .contains("a hub is required by --hub-publish-token-file"),
         "{wrong:?}"
     );
 }

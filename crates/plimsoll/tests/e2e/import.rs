@@ -144,7 +144,7 @@ fn logs_of_apache() {
         .unwrap();
     let file = place.path().join("apache.conf");
     std::fs::write(&file, text).unwrap();
-    let command = ["apache2", "-X", "-f", file.to_str().unwrap()];
+    let command = ["apache2", "-DFOREGROUND", "-f", file.to_str().unwrap()];
     let server = Program::start(folder_of_its_own(), &command, "resuming normal operations");
     visit(port);
     drop(server);

@@ -162,7 +162,10 @@ fn redis_goes_and_comes_back() {
     observed.wait_for_message("is unavailable");
     let (status, reply) = publish_as(&observed.edge, None, body);
     assert_eq!(status, 503);
-    assert!(reply["fault"].as_str().unwrap().contains("away"), "{reply}");
+    assert!(
+        reply["fault"].as_str().unwrap().contains("unavailable"),
+        "{reply}"
+    );
     // Connected clients stay, and others may connect; a new one starts at this edge's position.
     let (other, reply) = return_to(&observed.edge, "a", &before);
     assert_eq!(reply["recovered"], true);

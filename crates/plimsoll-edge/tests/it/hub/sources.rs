@@ -147,7 +147,7 @@ fn subjects_of_nats_go_to_the_hub() {
         ..source(HubSourceKind::Nats, at, &["game.>", "news"])
     };
     let observed = ObservedEdge::start(&with_source(source.clone()));
-    observed.wait_for_message("messages of NATS at");
+    observed.wait_for_message("messages from NATS at");
     let edge = &observed.edge;
     let mut client = HubClient::open(edge.address);
     for channel in ["live-game.1.odds", "live-news", "live-other"] {
@@ -176,7 +176,7 @@ fn subjects_of_nats_go_to_the_hub() {
     observed.wait_for_message("is unavailable");
     wait_for(edge, &of("connected", &source), 0.0);
     let _server = Nats::start_at(at, rules);
-    observed.wait_for_message("messages of NATS at");
+    observed.wait_for_message("messages from NATS at");
     nats(at, "news", "3");
     expect_message(&mut client, "live-news", &json!(3));
     let wrong = HubSource {

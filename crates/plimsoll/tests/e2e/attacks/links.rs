@@ -282,7 +282,7 @@ fn a_link_in_the_place_of_a_part_holds_nothing() {
     assert_eq!(moved.len(), 20);
     let edge = start(place, &origin);
     let found = edge.wait_for_line("disk cache in");
-    assert!(found.contains(": 0, 0 bytes"), "{found}");
+    assert!(found.contains(": 0 stored responses, 0 bytes"), "{found}");
     let asked = origin.heads();
     check_pages(&edge);
     assert_eq!(origin.heads(), asked + 20, "a copy from outside was served");

@@ -53,7 +53,7 @@ fn further_processes_carry_what_one_may_not() {
     for word in [
         "3 processes carry the load",
         "506 file descriptors",
-        "356 open",
+        "the limit of one process is 356",
         "`ulimit -n 506`",
     ] {
         assert!(result.stderr.contains(word), "no `{word}` in {result:?}");
