@@ -244,7 +244,7 @@ mod tests {
             answer("HTTP/1.1 401 Unauthorized\r\n\r\n");
             assert_eq!(
                 asked.join().unwrap().to_string(),
-                "it answered HTTP/1.1 401 Unauthorized"
+                "it responded HTTP/1.1 401 Unauthorized"
             );
         });
         drop(listener);

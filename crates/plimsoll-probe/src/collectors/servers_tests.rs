@@ -77,7 +77,7 @@ fn chosen_series_of_a_page_are_seen_and_missing_ones_are_told() {
         "{values:#?}"
     );
     let notes = watched.notes();
-    let expected = ["haproxy_dreams is not among the", "there are haproxy_"];
+    let expected = ["haproxy_dreams is not among the", "similar names: haproxy_"];
     assert!(expected.iter().all(|text| notes.contains(text)), "{notes}");
     assert_eq!(notes.lines().count(), 1, "{notes}");
 }

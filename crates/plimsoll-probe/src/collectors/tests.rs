@@ -239,7 +239,7 @@ fn a_counter_that_was_set_back_is_told_and_left_out() {
     assert!(!watched.scrape().values.contains_key(&commands));
     assert!(watched.scrape().values.contains_key(&commands));
     let notes = watched.notes();
-    assert!(notes.contains("fell (redis.commands.processed)"), "{notes}");
+    assert!(notes.contains("decreased (redis.commands.processed)"), "{notes}");
 }
 
 #[test]
@@ -309,10 +309,10 @@ fn what_is_no_such_part_is_told() {
     let answers: [(&[u8], &str); 3] = [
         (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            "something else (HTTP/1.1 400 Bad Request)",
+            "unexpected response (HTTP/1.1 400 Bad Request)",
         ),
         (b"", "closes the connection"),
-        (b"-DENIED by me\r\n", "something else (DENIED by me)"),
+        (b"-DENIED by me\r\n", "unexpected response (DENIED by me)"),
     ];
     for (answer, expected) in answers {
         let (listener, address) = listener();
