@@ -190,7 +190,7 @@ mod tests {
         found.iter().map(ToString::to_string).collect()
     }
 
-    const PLANTED: &str = "crates/x/src/a.rs:1: a cycle of 2 modules, at least a → b → a; move what both need into a \
+    const PLANTED: &str = "crates/x/src/a.rs:1: a cycle of 2 modules, at least a → b → a; move the shared code into a \
                            module below them (all: a, b)";
 
     #[test]

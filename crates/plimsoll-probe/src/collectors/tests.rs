@@ -239,7 +239,10 @@ fn a_counter_that_was_set_back_is_told_and_left_out() {
     assert!(!watched.scrape().values.contains_key(&commands));
     assert!(watched.scrape().values.contains_key(&commands));
     let notes = watched.notes();
-    assert!(notes.contains("decreased (redis.commands.processed)"), "{notes}");
+    assert!(
+        notes.contains("decreased (redis.commands.processed)"),
+        "{notes}"
+    );
 }
 
 #[test]
