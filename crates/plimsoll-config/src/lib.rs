@@ -1,8 +1,9 @@
 //! Parses human input into the types of the model: durations, rates, sizes, objectives, status sets, loads.
 //!
 //! No I/O. Every error is a [`Problem`] with the place, the fault, the valid range and the nearest valid
-//! word. [`plan`] reads plan files.
+//! word. [`plan`] reads plan files, [`edge`] the file of the edge; both are a [`document`].
 
+pub mod document;
 pub mod edge;
 pub mod load;
 pub mod objective;

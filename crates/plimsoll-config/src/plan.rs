@@ -1,34 +1,29 @@
 //! The plan file: journeys, load and objectives, in YAML.
 //!
 //! [`read`] converts the text in three stages: a tree whose nodes know their place, the tables of keys, the types of
-//! the model. It collects all errors of a file, each with line and column. Files and environment are accessed through
-//! [`Surroundings`]; the caller resolves host names.
+//! the model. It collects all errors of a file, each with line and column. The caller resolves host names.
 
 mod answer;
 mod body;
 mod condition;
 mod data;
-pub(crate) mod diagnostic;
+mod functions;
 mod journeys;
-pub(crate) mod keywords;
+mod keywords;
 mod load;
 mod process;
-pub(crate) mod reader;
-pub(crate) mod reference;
+mod reference;
 mod replay;
 mod request;
 mod schema;
 mod scope;
 mod sockets;
-pub(crate) mod source;
 mod steps;
 mod target;
-mod template;
 #[cfg(test)]
 mod tests;
 mod thresholds;
 mod transport;
-pub(crate) mod tree;
 mod watch;
 
 use std::time::Duration;
@@ -37,14 +32,11 @@ use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, TextTemplate};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
 
+use crate::document::{Diagnostics, DocumentNode, DocumentReader, MapFields, Surroundings};
 use crate::status;
 use keywords::PLAN;
-use reader::{DocumentReader, MapFields};
 use scope::PlanScope;
-use source::SourceText;
-use tree::DocumentNode;
 
-pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Effort, FindPlan, LoadPlan};
 pub use reference::reference;
 pub use schema::schema;
@@ -54,29 +46,6 @@ pub use watch::{WatchPlan, read_watch};
 
 /// Maximum size of a plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;
-
-/// Access to the files and the environment of a plan.
-pub trait Surroundings {
-    /// The content of a file; `path` is as written, relative to the plan file.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is longer than `len_max` bytes.
-    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError>;
-
-    /// An environment variable.
-    fn variable(&self, name: &str) -> Option<String>;
-}
-
-/// Why a file of the plan was not read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FileError {
-    /// The error of the operating system.
-    #[error("{0}")]
-    Unreadable(String),
-    /// Its length in bytes.
-    #[error("the file has {0} bytes")]
-    TooLong(u64),
-}
 
 /// Settings from outside the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -142,16 +111,12 @@ pub fn read(
     given: &Given,
     surroundings: &dyn Surroundings,
 ) -> Result<PlanFile, Diagnostics> {
-    let source = SourceText::new(text);
-    let reader = DocumentReader::new(&source, surroundings);
-    let (root, tree_errors) = tree::read(&source);
-    for error in tree_errors {
-        reader.report_at(error.span.start, error.message, error.valid, None);
-    }
+    let reader = DocumentReader::new(text, surroundings);
+    let root = reader.root();
     let plan = match &root {
         Some(root) if !root.is_null() => plan(&reader, root, given),
         // The error of a refused tree is already reported.
-        None if !source.text().trim().is_empty() && reader.has_diagnostics() => None,
+        None if !reader.is_blank() && reader.has_diagnostics() => None,
         _ => {
             reader.report_at(
                 0,
@@ -162,11 +127,7 @@ pub fn read(
             None
         }
     };
-    let diagnostics = reader.into_diagnostics();
-    match plan {
-        Some(plan) if diagnostics.is_empty() => Ok(plan),
-        _ => Err(Diagnostics::new(diagnostics)),
-    }
+    reader.finish(plan)
 }
 
 fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Option<PlanFile> {
@@ -244,7 +205,7 @@ fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Opti
 /// Notes with their places.
 fn notes(reader: &DocumentReader<'_>, notes: &[(usize, String)]) -> Vec<String> {
     let note = |(at, note): &(usize, String)| {
-        let (line, column) = reader.source.position(*at);
+        let (line, column) = reader.position(*at);
         format!("{line}:{column}: {note}")
     };
     notes.iter().map(note).collect()
@@ -295,7 +256,7 @@ fn target_of(
         }
         return (None, (1, 1));
     };
-    let place = reader.source.position(node.span.start);
+    let place = reader.position(node.span.start);
     (target::target(reader, node), place)
 }
 

@@ -4,10 +4,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_config::document::{FileError, Surroundings};
 use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, EdgeConfig, HostLookup};
-use plimsoll_config::plan::{
-    self, FileError, Given, PLAN_LEN_MAX, PlanFile, Surroundings, WatchPlan,
-};
+use plimsoll_config::plan::{self, Given, PLAN_LEN_MAX, PlanFile, WatchPlan};
 
 use plimsoll_lab::input;
 

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use libfuzzer_sys::fuzz_target;
+use plimsoll_config::document::{FileError, Surroundings};
 use plimsoll_config::edge::{Action, ServerConfig, read};
-use plimsoll_config::plan::{FileError, Surroundings};
 
 struct Empty;
 

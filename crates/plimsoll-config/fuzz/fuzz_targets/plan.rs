@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_config::plan::{self, FileError, Given, Surroundings};
+use plimsoll_config::document::{FileError, Surroundings};
+use plimsoll_config::plan::{self, Given};
 
 /// Every file has the same few rows; every variable is set.
 struct Anything;

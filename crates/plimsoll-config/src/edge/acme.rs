@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use super::file::required;
 use super::keywords::ACME;
 use super::{Acme, AcmeCertificate, Certificate};
-use crate::plan::reader::DocumentReader;
-use crate::plan::tree::DocumentNode;
+use crate::document::{DocumentNode, DocumentReader};
 
 /// Default directory.
 const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";

@@ -1,9 +1,7 @@
 //! Keys of synthetic responses, compression, the IP filter, the rate alert and traces.
 
-use crate::plan::keywords::Shape::{
-    Count, Duration, MapOf, Of, OneOf, OneOrMore, Rate, Size, Text,
-};
-use crate::plan::keywords::{KeywordTable, word};
+use crate::document::Shape::{Count, Duration, MapOf, Of, OneOf, OneOrMore, Rate, Size, Text};
+use crate::document::{KeywordTable, word};
 
 /// The fallback.
 pub(crate) static FALLBACK: KeywordTable = KeywordTable {

@@ -5,8 +5,7 @@ use std::time::Duration;
 use super::answer_keywords::{COMPRESS, FALLBACK, WAITING};
 use super::routes::is_visible;
 use super::{Captured, Compress, CompressCoding, Fallback, LearnedFallback, WaitingRoomConfig};
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 use crate::units;
 
 /// Maximum size of a fallback, bytes.

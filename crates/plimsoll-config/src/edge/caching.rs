@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::CacheDisk;
 use super::answers::size;
 use super::keywords::{CACHE, CACHE_QUERY, DISK, STORE};
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 use crate::units;
 
 /// Default size of the memory cache.

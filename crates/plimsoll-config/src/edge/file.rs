@@ -9,12 +9,9 @@ use super::{
     ListenerConfig, LogFormat, Network, PoolConfig, RouteConfig, ServerConfig, caching, hub,
     outward, pools, routes,
 };
-use crate::plan::Surroundings;
-use crate::plan::diagnostic::Diagnostics;
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::reference::section;
-use crate::plan::source::SourceText;
-use crate::plan::tree::{self, DocumentNode, NodeKind};
+use crate::document::{
+    Diagnostics, DocumentNode, DocumentReader, MapFields, NodeKind, Surroundings, section,
+};
 use crate::units;
 
 /// Maximum size of a configuration file, bytes.
@@ -47,12 +44,8 @@ pub fn read(
     surroundings: &dyn Surroundings,
     lookup: &HostLookup<'_>,
 ) -> Result<EdgeConfig, Diagnostics> {
-    let source = SourceText::new(text);
-    let reader = DocumentReader::new(&source, surroundings);
-    let (root, tree_errors) = tree::read(&source);
-    for error in tree_errors {
-        reader.report_at(error.span.start, error.message, error.valid, None);
-    }
+    let reader = DocumentReader::new(text, surroundings);
+    let root = reader.root();
     let edge = match &root {
         Some(root) if !root.is_null() => edge(&reader, root, lookup),
         // The error of a refused tree is already reported.
@@ -67,11 +60,7 @@ pub fn read(
             None
         }
     };
-    let diagnostics = reader.into_diagnostics();
-    match edge {
-        Some(edge) if diagnostics.is_empty() => Ok(edge),
-        _ => Err(Diagnostics::new(diagnostics)),
-    }
+    reader.finish(edge)
 }
 
 fn edge(

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::answer_keywords::FRAGMENTS;
 use super::answers::size;
-use crate::plan::reader::DocumentReader;
-use crate::plan::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, NodeKind};
 
 /// Which pages are assembled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ mod hub;
 use super::answer_keywords::{
     ACCESS, COMPRESS, COUNTRIES, FALLBACK, FRAGMENTS, RATE_ALERT, TRACES, WAITING,
 };
-use crate::plan::keywords::Shape::{
+use crate::document::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
-use crate::plan::keywords::{KeywordTable, word};
+use crate::document::{KeywordTable, word};
 pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
 pub(crate) use hub::{

@@ -8,8 +8,7 @@ use super::answer_keywords::{ACCESS, COUNTRIES, RATE_ALERT, TRACES};
 use super::file::required;
 use super::routes::edits;
 use super::{Countries, Endpoint, IpFilterConfig, Network, Parents, RateAlert, Traces};
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 use crate::units;
 
 /// Maximum size of an address list, bytes.

@@ -9,8 +9,7 @@ use super::{
     Authorities, BalancingPolicy, Ceiling, Check, Eject, HashKey, PoolConfig, ServerConfig,
     ServerTls, Timeouts,
 };
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 use crate::units;
 
 /// Maximum size of a file of CA certificates, bytes.

@@ -9,8 +9,7 @@ use super::{
     RouteConfig, RouteMatch,
 };
 use super::{answers, caching, fragments, outward};
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::DocumentNode;
+use crate::document::{DocumentNode, DocumentReader, MapFields};
 use crate::units;
 
 /// Headers that frame the message or name the host; only the edge sets them.

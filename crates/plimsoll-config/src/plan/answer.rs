@@ -7,10 +7,9 @@ use scraper::Selector;
 use serde_json_path::JsonPath;
 
 use super::keywords::{CAPTURE, EXPECT, MATCH};
-use super::reader::DocumentReader;
 use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
-use super::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, NodeKind};
 use crate::problem::nearest;
 use crate::status;
 

@@ -5,10 +5,8 @@ use plimsoll_model::journey::{
 };
 
 use super::keywords::{BODY_FILE, GRAPHQL, MULTIPART_PART};
-use super::reader::MapFields;
 use super::scope::{FILE_LEN_MAX, PlanScope, VisibleSlots, merge_literals};
-use super::template::{Spot, TemplateSegment};
-use super::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, MapFields, NodeKind, Spot, TemplateSegment};
 
 /// Keys of a body.
 pub(crate) const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];

@@ -6,8 +6,7 @@ use plimsoll_model::journey::{Condition, Operator, TextPiece, TextTemplate};
 
 use super::answer::regex_at;
 use super::scope::{PlanScope, VisibleSlots};
-use super::template::Spot;
-use super::tree::DocumentNode;
+use crate::document::{DocumentNode, Spot};
 
 const VALID: &str = "one comparison such as {{ stock }} > 0, with ==, !=, <, <=, >, >=, contains or matches, or \
                      {{ name }} alone";

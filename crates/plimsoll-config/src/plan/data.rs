@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use super::journeys::check_name;
 use super::keywords::DATA;
-use super::reader::{DocumentReader, MapFields};
 use super::scope::PlanScope;
-use super::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 
 /// Maximum size of a data file, bytes.
 pub(crate) const DATA_LEN_MAX: u64 = 256 << 20;

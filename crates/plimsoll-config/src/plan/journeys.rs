@@ -6,10 +6,9 @@ use plimsoll_model::journey::{Journey, TextTemplate};
 
 use super::keywords::JOURNEY;
 use super::process::process;
-use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, VisibleSlots, index};
 use super::steps::{Walk, can_take_time, names_set};
-use super::tree::{DocumentKey, DocumentNode, NodeKind};
+use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind};
 
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;

@@ -1,104 +1,23 @@
 //! All keys of a plan file, in tables from which the reader, the JSON Schema and the reference page are generated.
 
-/// A literal, so that its borrows live as long as the table.
-macro_rules! word {
-    ($name:literal, $shape:expr, $meaning:expr $(,)?) => {
-        $crate::plan::keywords::Word {
-            name: $name,
-            shape: $shape,
-            meaning: $meaning,
-        }
-    };
-}
-
-pub(crate) use word;
-
-use plimsoll_model::plan::STREAMS_MAX;
-
 mod loads;
 mod programs;
 mod requests;
 mod sockets;
 mod steps;
 
+use plimsoll_model::plan::STREAMS_MAX;
+
+use crate::document::Shape::{
+    Count, Duration, Either, Free, ListOf, MapOf, Number, Objective, Of, OneOf, OneOrMore, Size,
+    Status, Steps, Switch, Template, Text,
+};
+use crate::document::{KeywordTable, Shape, word};
 pub(crate) use loads::{ABORT, FIND, LOAD, PHASE};
 pub(crate) use programs::PROCESS;
 pub(crate) use requests::{BODY_FILE, CAPTURE, EXPECT, GRAPHQL, MATCH, MULTIPART_PART};
 pub(crate) use sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
 pub(crate) use steps::{CHOICE, METHODS, RESOURCE, STEP, THINK};
-
-use Shape::{
-    Count, Duration, Either, Free, ListOf, MapOf, Number, Objective, Of, OneOf, OneOrMore, Size,
-    Status, Steps, Switch, Template, Text,
-};
-
-/// The keys of one kind of map.
-#[derive(Debug)]
-pub(crate) struct KeywordTable {
-    /// Name in the schema and the reference.
-    pub(crate) name: &'static str,
-    /// Meaning of the map.
-    pub(crate) meaning: &'static str,
-    pub(crate) words: &'static [Word],
-}
-
-/// One key and the shape of its value.
-#[derive(Debug)]
-pub(crate) struct Word {
-    pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) meaning: &'static str,
-}
-
-/// The shape of a value.
-#[derive(Debug)]
-pub(crate) enum Shape {
-    /// A plain scalar.
-    Text,
-    /// A text with placeholders `{{ … }}`.
-    Template,
-    /// `800ms`.
-    Duration,
-    /// `300/s`.
-    Rate,
-    /// A number, or a range: `100`, `0..100`.
-    Range,
-    /// `64MiB`.
-    Size,
-    /// Status codes: `2xx,404`.
-    Status,
-    /// `p95 < 800ms`.
-    Objective,
-    /// A whole number within bounds.
-    Count(u64, u64),
-    /// A number, not negative.
-    Number,
-    /// `true` or `false`.
-    Switch,
-    /// One of several words.
-    OneOf(&'static [&'static str]),
-    /// A map of this table.
-    Of(&'static KeywordTable),
-    /// A list of steps.
-    Steps,
-    /// A list.
-    ListOf(&'static Shape),
-    /// One, or a list.
-    OneOrMore(&'static Shape),
-    /// A map with user-defined keys.
-    MapOf(&'static Shape),
-    /// Any of these.
-    Either(&'static [Shape]),
-    /// Any value.
-    Free,
-}
-
-impl KeywordTable {
-    /// Names of its keys.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.words.iter().map(|word| word.name).collect()
-    }
-}
 
 const HEADERS: Shape = MapOf(&Template);
 const OBJECTIVE: Shape = OneOrMore(&Objective);

@@ -12,8 +12,7 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 use find::find;
 
 use super::keywords::{LOAD, PHASE};
-use super::reader::{DocumentReader, MapFields};
-use super::tree::{DocumentKey, DocumentNode, NodeKind};
+use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind};
 use crate::load::{PHASES_MAX, RateRange, rate_range};
 use crate::units;
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 use plimsoll_model::journey::ProcessPlan;
 
 use super::keywords::PROCESS;
-use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, index};
-use super::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 
 /// Default time-out of a reply.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);

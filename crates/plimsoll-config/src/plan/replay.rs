@@ -12,9 +12,8 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use super::data::{DATA_LEN_MAX, csv_rows};
 use super::keywords::LOAD;
-use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, VisibleSlots, index};
-use super::tree::DocumentNode;
+use crate::document::{DocumentNode, DocumentReader, MapFields};
 
 /// Name of the journey, and of its data set.
 const NAME: &str = "replay";

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use plimsoll_model::journey::{RequestBody, RequestStep, StepId, TextPiece, TextTemplate};
 
-use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
-use super::tree::{DocumentKey, DocumentNode};
+use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields};
 
 /// Redirects followed by `follow: true`.
 const FOLLOW_TRUE: u32 = 10;

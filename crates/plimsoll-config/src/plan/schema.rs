@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keywords::{KeywordTable, PLAN, Shape, TABLES};
+use super::keywords::{PLAN, TABLES};
+use crate::document::{KeywordTable, Shape};
 
 /// The schema (JSON Schema 2020-12) as indented JSON.
 pub fn schema() -> String {

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use plimsoll_model::journey::{Feed, Function, SlotId, StepId, StepInfo, TextPiece, TextTemplate};
 
-use super::reader::DocumentReader;
+use super::functions::{Does, FUNCTIONS, function_names};
 use super::target::{Base, PlanOrigin};
-use super::template::{Does, Expression, FUNCTIONS, Spot, TemplateSegment, function_names};
-use super::tree::DocumentNode;
+use crate::document::{DocumentNode, DocumentReader, Expression, Spot, TemplateSegment};
 use crate::problem::nearest;
 
 /// Maximum size of a file that a template inserts, bytes.
@@ -349,7 +348,7 @@ impl<'a> PlanScope<'a> {
     ) -> Option<TextPiece> {
         if let [Expression::Text(name, _)] = arguments
             && self.may_miss_variables
-            && self.reader.surroundings.variable(name).is_none()
+            && self.reader.variable(name).is_none()
         {
             if !self.variables_missing.contains(name) {
                 self.variables_missing.push(name.clone());

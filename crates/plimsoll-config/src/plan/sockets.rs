@@ -14,10 +14,9 @@ use self::presets::Preset;
 use super::PlanFile;
 use super::answer::json_path;
 use super::keywords::{BEAT, RECONNECT, SUBSCRIBE};
-use super::reader::{DocumentReader, MapFields};
 use super::steps::Walk;
 use super::transport::Http;
-use super::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 
 /// Keys allowed with `ws`.
 pub(crate) const SOCKET_WORDS: [&str; 11] = [

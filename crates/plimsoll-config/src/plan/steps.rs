@@ -8,10 +8,9 @@ use plimsoll_model::journey::{
 
 use super::body::BODIES;
 use super::keywords::{CHOICE, METHODS, RESOURCE, STEP, THINK};
-use super::reader::MapFields;
 use super::scope::{PlanScope, VisibleSlots};
 use super::sockets::{AWAIT_WORDS, SEND_WORDS, SOCKET_WORDS, STREAM_WORDS};
-use super::tree::{DocumentNode, NodeKind};
+use crate::document::{DocumentKey, DocumentNode, MapFields, NodeKind};
 use crate::units;
 
 /// Maximum repetitions of one step.
@@ -408,7 +407,7 @@ fn unite(into: &mut Option<BTreeSet<SlotId>>, more: Option<BTreeSet<SlotId>>) {
 }
 
 /// Names that the steps of a list capture or set, at any depth.
-pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n super::tree::DocumentKey>) {
+pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n DocumentKey>) {
     let NodeKind::List(items) = &node.kind else {
         return;
     };

@@ -3,10 +3,8 @@
 use plimsoll_model::journey::{TextPiece, TextTemplate};
 use url::Url;
 
-use super::reader::DocumentReader;
 use super::scope::{PlanScope, VisibleSlots, merge_literals};
-use super::template::{Expression, Spot, TemplateSegment};
-use super::tree::DocumentNode;
+use crate::document::{DocumentNode, DocumentReader, Expression, Spot, TemplateSegment};
 
 /// A further origin, used by steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +176,7 @@ impl PlanScope<'_> {
             return Some(path);
         }
         if self.origins.iter().all(|have| have.url != origin) {
-            let place = self.reader.source.position(spot.node.span.start);
+            let place = self.reader.position(spot.node.span.start);
             self.origins.push(PlanOrigin {
                 url: origin.clone(),
                 place,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::document::{FileError, NodeKind};
 
 /// Files and environment of a test.
 #[derive(Default)]
@@ -130,7 +131,8 @@ fn the_schema_accepts_what_the_reader_accepts() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for text in [EXAM, include_str!("tests/everything.yaml")] {
-        let (root, _) = tree::read(&SourceText::new(text));
+        let surroundings = Desktop::default();
+        let root = DocumentReader::new(text, &surroundings).root();
         let value = as_json(&root.unwrap());
         let errors: Vec<String> = validator
             .iter_errors(&value)
@@ -143,7 +145,6 @@ fn the_schema_accepts_what_the_reader_accepts() {
 }
 
 fn as_json(node: &DocumentNode) -> serde_json::Value {
-    use tree::NodeKind;
     match &node.kind {
         NodeKind::Scalar { text, plain } => {
             let typed = plain.then(|| serde_json::from_str(text).ok()).flatten();

@@ -6,8 +6,7 @@ use plimsoll_model::journey::{Abort, Journey, Scope, StepInfo, Threshold};
 use plimsoll_model::objective::Objective;
 
 use super::keywords::ABORT;
-use super::reader::DocumentReader;
-use super::tree::{DocumentKey, DocumentNode, NodeKind};
+use crate::document::{DocumentKey, DocumentNode, DocumentReader, NodeKind};
 use crate::problem::nearest;
 use crate::{Problem, objective as objectives};
 

@@ -7,8 +7,7 @@ use std::time::Duration;
 use plimsoll_model::plan::STREAMS_MAX;
 
 use super::keywords::TRANSPORT;
-use super::reader::DocumentReader;
-use super::tree::DocumentNode;
+use crate::document::{DocumentNode, DocumentReader};
 use crate::units;
 
 /// Settings of connections; `None` is the default.

@@ -8,10 +8,7 @@ use std::net::SocketAddr;
 
 use plimsoll_model::component::Component;
 
-use super::reader::DocumentReader;
-use super::source::SourceText;
-use super::tree::{self, DocumentNode, NodeKind};
-use super::{Diagnostics, Surroundings};
+use crate::document::{Diagnostics, DocumentNode, DocumentReader, NodeKind, Surroundings};
 use component::COMPONENTS;
 
 /// Programs that a plan may name but that have no collector yet; the CLI reports them.
@@ -45,28 +42,17 @@ pub struct WatchPlan {
 /// # Errors
 /// All errors of the file together.
 pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPlan, Diagnostics> {
-    let source = SourceText::new(text);
-    let reader = DocumentReader::new(&source, surroundings);
-    let (root, tree_errors) = tree::read(&source);
-    for error in tree_errors {
-        reader.report_at(error.span.start, error.message, error.valid, None);
-    }
+    let reader = DocumentReader::new(text, surroundings);
+    let root = reader.root();
     let watched = match &root {
         Some(root) if !root.is_null() => watch(&reader, root),
-        None if !source.text().trim().is_empty() && reader.has_diagnostics() => {
-            WatchPlan::default()
-        }
+        None if !reader.is_blank() && reader.has_diagnostics() => WatchPlan::default(),
         _ => {
             reader.report_at(0, "the list is empty", VALID, None);
             WatchPlan::default()
         }
     };
-    let diagnostics = reader.into_diagnostics();
-    if diagnostics.is_empty() {
-        Ok(watched)
-    } else {
-        Err(Diagnostics::new(diagnostics))
-    }
+    reader.finish(Some(watched))
 }
 
 const VALID: &str = "auto, none, or names, such as host: local, process: [nginx, node], haproxy: unix:/run/haproxy.sock";

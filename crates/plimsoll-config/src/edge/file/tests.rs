@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
+use crate::document::FileError;
 use crate::edge::{
     BalancingPolicy, Ceiling, HashKey, PathMatch, PathParameters, Rewrite, RouteMatch,
 };
-use crate::plan::FileError;
 
 pub(super) struct Folder(pub(super) BTreeMap<&'static str, &'static [u8]>);
 

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::{count, duration, put};
+use crate::document::{DocumentNode, DocumentReader, MapFields};
 use crate::edge::keywords::HUB_HOOKS;
 use crate::edge::outward::{sent_headers, url};
 use crate::edge::{Endpoint, HubConfig};
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::DocumentNode;
 
 /// Maximum number of forwarded headers.
 const PASSED_MAX: usize = 20;

@@ -4,9 +4,8 @@ use super::super::file::required;
 use super::super::keywords::{HUB_REDIS, HUB_SHARED};
 use super::super::pools;
 use super::{HubRedis, HubShared, HubSharedKind, count, put, size};
+use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
 use crate::edge::ServerTls;
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::{DocumentNode, NodeKind};
 
 /// Reads `redis:`, an address or a map with options.
 pub(super) fn redis(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRedis> {

@@ -3,9 +3,8 @@
 use super::super::file::required;
 use super::super::keywords::HUB_SOURCES;
 use super::redis::{self, host_and_port};
+use crate::document::{DocumentNode, DocumentReader, MapFields};
 use crate::edge::ServerTls;
-use crate::plan::reader::{DocumentReader, MapFields};
-use crate::plan::tree::DocumentNode;
 
 /// Maximum number of sources.
 const SOURCES_MAX: usize = 16;

@@ -4,9 +4,8 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer as _, SubjectPublicKeyInfo};
 use x509_parser::public_key::PublicKey;
 
+use crate::document::{DocumentNode, DocumentReader};
 use crate::edge::keywords::HUB_TOKENS;
-use crate::plan::reader::DocumentReader;
-use crate::plan::tree::DocumentNode;
 
 /// Maximum size of a key file, bytes.
 const KEY_LEN_MAX: u64 = 64 << 10;

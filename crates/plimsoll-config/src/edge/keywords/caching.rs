@@ -1,9 +1,9 @@
 //! Keys of the response cache.
 
-use crate::plan::keywords::Shape::{
+use crate::document::Shape::{
     Count, Duration, Either, MapOf, Of, OneOf, OneOrMore, Size, Switch, Text,
 };
-use crate::plan::keywords::{KeywordTable, word};
+use crate::document::{KeywordTable, word};
 
 /// The cache of the whole edge.
 pub(crate) static STORE: KeywordTable = KeywordTable {

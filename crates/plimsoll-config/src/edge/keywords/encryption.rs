@@ -1,7 +1,7 @@
 //! Keys of TLS, for listeners and for upstream servers.
 
-use crate::plan::keywords::Shape::{OneOrMore, Switch, Text};
-use crate::plan::keywords::{KeywordTable, word};
+use crate::document::Shape::{OneOrMore, Switch, Text};
+use crate::document::{KeywordTable, word};
 
 /// A certificate and its key.
 pub(crate) static CERTIFICATE: KeywordTable = KeywordTable {

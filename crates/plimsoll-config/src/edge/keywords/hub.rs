@@ -1,10 +1,10 @@
 //! Keys of the hub.
 
 use super::{RATE, SERVER_TLS};
-use crate::plan::keywords::Shape::{
+use crate::document::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
-use crate::plan::keywords::{KeywordTable, word};
+use crate::document::{KeywordTable, word};
 
 /// The hub.
 pub(crate) static HUB: KeywordTable = KeywordTable {

@@ -1,9 +1,10 @@
 //! Keys of loads and abort conditions.
 
-use super::Shape::{
+use super::OBJECTIVE;
+use crate::document::Shape::{
     Count, Duration, Either, ListOf, MapOf, Number, Of, OneOf, Range, Rate, Switch, Text,
 };
-use super::{KeywordTable, OBJECTIVE};
+use crate::document::{KeywordTable, word};
 
 /// The load.
 pub(crate) static LOAD: KeywordTable = KeywordTable {

@@ -1,7 +1,7 @@
 //! Keys of external scripts.
 
-use super::KeywordTable;
-use super::Shape::{Count, Duration, OneOrMore, Text};
+use crate::document::Shape::{Count, Duration, OneOrMore, Text};
+use crate::document::{KeywordTable, word};
 
 /// An external script.
 pub(crate) static PROCESS: KeywordTable = KeywordTable {

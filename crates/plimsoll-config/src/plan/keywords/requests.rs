@@ -1,9 +1,9 @@
 //! Keys of requests, expectations and captures.
 
-use super::Shape::{
+use crate::document::Shape::{
     Count, Duration, Either, Free, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
 };
-use super::{KeywordTable, Shape};
+use crate::document::{KeywordTable, Shape, word};
 
 pub(super) const MATCHED: Shape = Either(&[Template, Of(&MATCH)]);
 

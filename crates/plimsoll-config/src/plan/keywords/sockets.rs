@@ -1,10 +1,10 @@
 //! Keys of WebSocket steps.
 
-use super::Shape::{
+use super::requests::MATCHED;
+use crate::document::Shape::{
     Count, Duration, Either, Free, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
 };
-use super::requests::MATCHED;
-use super::{KeywordTable, Shape, Word};
+use crate::document::{KeywordTable, Shape, Word, word};
 
 /// Presets of application protocols.
 const PRESETS: [&str; 5] = ["socket.io", "graphql", "stomp", "phoenix", "centrifugo"];

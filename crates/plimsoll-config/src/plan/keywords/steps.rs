@@ -1,16 +1,15 @@
 //! Keys of steps.
 
-use super::Shape::{
-    Count, Duration, Either, Free, ListOf, MapOf, Number, Of, OneOf, OneOrMore, Steps, Switch,
-    Template, Text,
-};
 use super::sockets::{
     AWAIT_WORD, BEAT_WORD, CLOSE, COMPRESS, EVERY, FIRST, FOR, HOLD, PRESET, PROTOCOL, READY,
     RECONNECT_WORD, REPLIES, SEND, SSE, SUBSCRIBE_WORD, WS,
 };
-use super::{
-    BODY_FILE, CAPTURE, EXPECT, GRAPHQL, HEADERS, KeywordTable, MULTIPART_PART, Shape, Word,
+use super::{BODY_FILE, CAPTURE, EXPECT, GRAPHQL, HEADERS, MULTIPART_PART};
+use crate::document::Shape::{
+    Count, Duration, Either, Free, ListOf, MapOf, Number, Of, OneOf, OneOrMore, Steps, Switch,
+    Template, Text,
 };
+use crate::document::{KeywordTable, Shape, Word, word};
 
 /// Keys that are HTTP methods.
 pub(crate) const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];

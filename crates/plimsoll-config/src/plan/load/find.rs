@@ -5,11 +5,10 @@ use plimsoll_model::plan::{Find, Load, LoadUnit};
 use plimsoll_model::schedule::Spacing;
 
 use super::{Effort, FindPlan, RATE_VALID, arrivals, needs_steps, users_range};
+use crate::document::{DocumentKey, DocumentNode, DocumentReader, NodeKind};
 use crate::load::rate_range;
 use crate::plan::keywords::FIND;
-use crate::plan::reader::DocumentReader;
 use crate::plan::thresholds;
-use crate::plan::tree::{DocumentKey, DocumentNode, NodeKind};
 
 pub(super) fn find(
     reader: &DocumentReader<'_>,

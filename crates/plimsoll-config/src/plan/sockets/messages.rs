@@ -6,12 +6,11 @@ use plimsoll_model::journey::{
     Capture, Expectation, OutgoingMessage, RequestBody, RequestStep, TextMatch, TextTemplate,
 };
 
+use crate::document::{DocumentNode, MapFields, NodeKind};
 use crate::plan::answer::{json_path, regex};
 use crate::plan::keywords::{AWAIT, MESSAGE};
-use crate::plan::reader::MapFields;
 use crate::plan::scope::{FILE_LEN_MAX, merge_literals};
 use crate::plan::steps::Walk;
-use crate::plan::tree::{DocumentNode, NodeKind};
 
 const AWAIT_VALID: &str = "any, a text that it contains, or json, contains, lacks, regex";
 

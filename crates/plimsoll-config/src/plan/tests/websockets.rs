@@ -3,6 +3,7 @@
 use plimsoll_model::journey::{Layout, Step};
 
 use super::*;
+use crate::document::Shape;
 use crate::plan::keywords;
 
 fn steps(text: &str) -> Vec<Step> {
@@ -35,7 +36,7 @@ fn a_preset_says_how_its_protocol_opens_and_what_is_written_goes_before() {
 fn every_preset_is_a_word_of_the_table() {
     let mut words = keywords::STEP.words.iter();
     let word = words.find(|word| word.name == "preset").unwrap();
-    let keywords::Shape::OneOf(presets) = &word.shape else {
+    let Shape::OneOf(presets) = &word.shape else {
         panic!("another shape");
     };
     for preset in *presets {

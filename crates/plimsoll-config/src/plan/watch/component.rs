@@ -2,10 +2,9 @@
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Login};
 
-use super::super::reader::DocumentReader;
-use super::super::tree::{DocumentNode, NodeKind};
 use super::metrics;
 use super::valid::valid;
+use crate::document::{DocumentNode, DocumentReader, NodeKind};
 
 /// Keys of the components that have a collector.
 pub(super) const COMPONENTS: [(&str, ComponentKind); 28] = [

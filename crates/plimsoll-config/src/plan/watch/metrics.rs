@@ -2,10 +2,9 @@
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Selector};
 
-use super::super::reader::DocumentReader;
-use super::super::tree::DocumentNode;
 use super::component::place;
 use super::valid::valid;
+use crate::document::{DocumentNode, DocumentReader};
 
 /// Valid keys.
 const WORDS: [&str; 3] = ["series", "url", "at"];

@@ -1,155 +1,14 @@
-//! Texts with placeholders `{{ … }}`. Names in them are resolved by `scope`.
+//! Texts with placeholders `{{ … }}`. What their names and functions stand for is up to the file that is read.
 
 mod parse;
 
 use std::ops::Range;
 
-use plimsoll_model::journey::Function;
-
 use super::reader::DocumentReader;
 use super::source::SourceText;
 use super::tree::DocumentNode;
-pub(crate) use parse::{Expression, TemplateSegment, parse};
-
-/// A function of templates.
-pub(crate) struct FunctionWord {
-    pub(crate) name: &'static str,
-    pub(crate) does: Does,
-    /// Minimum and maximum number of arguments.
-    pub(crate) arguments: (usize, usize),
-    pub(crate) example: &'static str,
-    pub(crate) meaning: &'static str,
-}
-
-/// When and how a function is evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
-    /// For each user, at run time.
-    Compute(Function),
-    /// Environment variable, when the plan is read.
-    Environment,
-    /// Content of a file, when the plan is read.
-    File,
-}
-
-const fn word(
-    name: &'static str,
-    does: Does,
-    arguments: (usize, usize),
-    example: &'static str,
-    meaning: &'static str,
-) -> FunctionWord {
-    FunctionWord {
-        name,
-        does,
-        arguments,
-        example,
-        meaning,
-    }
-}
-
-/// Maximum arguments of `pick`.
-const PICK_MAX: usize = 1000;
-
-/// Every function.
-pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
-    word(
-        "env",
-        Does::Environment,
-        (1, 2),
-        "env('API_KEY')",
-        "Environment variable; the second argument is its default. The value is never stored with the run.",
-    ),
-    word(
-        "file",
-        Does::File,
-        (1, 1),
-        "file('answer.c')",
-        "Content of a file, relative to the folder of the plan file.",
-    ),
-    word(
-        "random_int",
-        Does::Compute(Function::RandomInt),
-        (2, 2),
-        "random_int(1, 100)",
-        "Random integer between two bounds, both included, from the seed.",
-    ),
-    word(
-        "random_string",
-        Does::Compute(Function::RandomString),
-        (1, 1),
-        "random_string(8)",
-        "Random letters and digits of this length, from the seed.",
-    ),
-    word(
-        "uuid",
-        Does::Compute(Function::Uuid),
-        (0, 0),
-        "uuid()",
-        "Random UUID (version 4), from the seed.",
-    ),
-    word(
-        "pick",
-        Does::Compute(Function::Pick),
-        (1, PICK_MAX),
-        "pick('red', 'green')",
-        "One of the arguments at random, from the seed.",
-    ),
-    word(
-        "now",
-        Does::Compute(Function::Now),
-        (0, 0),
-        "now()",
-        "Unix time in seconds.",
-    ),
-    word(
-        "now_ms",
-        Does::Compute(Function::NowMs),
-        (0, 0),
-        "now_ms()",
-        "Unix time in milliseconds.",
-    ),
-    word(
-        "urlencode",
-        Does::Compute(Function::Urlencode),
-        (1, 1),
-        "urlencode(title)",
-        "Percent-encoded for a path segment or query value.",
-    ),
-    word(
-        "unescape",
-        Does::Compute(Function::Unescape),
-        (1, 1),
-        "unescape(link)",
-        "HTML entities decoded.",
-    ),
-    word(
-        "base64",
-        Does::Compute(Function::Base64),
-        (1, 1),
-        "base64(name)",
-        "Base64.",
-    ),
-    word(
-        "sha256",
-        Does::Compute(Function::Sha256),
-        (1, 1),
-        "sha256(name)",
-        "SHA-256 in hexadecimal.",
-    ),
-    word(
-        "json",
-        Does::Compute(Function::Json),
-        (1, 1),
-        "json(name)",
-        "Escaped as a JSON string, without quotes.",
-    ),
-];
-
-/// Names of all functions.
-pub(crate) fn function_names() -> Vec<&'static str> {
-    FUNCTIONS.iter().map(|function| function.name).collect()
-}
+use parse::parse;
+pub(crate) use parse::{Expression, TemplateSegment};
 
 /// A text and its place: in a node, or in a file that a node names.
 #[derive(Clone, Copy)]
@@ -190,12 +49,12 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// The byte of the plan file that corresponds to a byte of the text.
+    /// The byte of the document that corresponds to a byte of the text.
     pub(crate) fn place(&self, reader: &DocumentReader<'_>, at: usize) -> usize {
         match self.file {
             None => {
                 let (whole, offset) = self.within;
-                reader.source.place_in(&self.node.span, whole, offset + at)
+                reader.place_in(self.node, whole, offset + at)
             }
             Some(_) => self.node.span.start,
         }
@@ -253,10 +112,7 @@ impl<'n> Spot<'n> {
                 return None;
             }
         };
-        let value = reader
-            .surroundings
-            .variable(name)
-            .or_else(|| default.cloned());
+        let value = reader.variable(name).or_else(|| default.cloned());
         if value.is_none() {
             let message = format!("the environment variable `{name}` is not set");
             let valid = format!("a variable that is set, or env('{name}', 'default')");

@@ -1,9 +1,9 @@
-//! Errors of a plan file, all at once.
+//! Errors of a document, all at once.
 
 use std::fmt;
 
 /// Maximum errors that are kept per file.
-pub(crate) const DIAGNOSTICS_MAX: usize = 100;
+pub(super) const DIAGNOSTICS_MAX: usize = 100;
 
 /// One error of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Sorts errors and removes duplicates.
-    pub(crate) fn new(mut list: Vec<Diagnostic>) -> Self {
+    pub(super) fn new(mut list: Vec<Diagnostic>) -> Self {
         list.sort();
         list.dedup();
         Self { list }

@@ -1,4 +1,4 @@
-//! The text of a plan file, with line and column of each byte.
+//! The text of a document, with line and column of each byte.
 
 use std::ops::Range;
 

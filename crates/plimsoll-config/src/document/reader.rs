@@ -7,18 +7,19 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
-use super::diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
+use super::diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 use super::keywords::KeywordTable;
 use super::source::SourceText;
-use super::tree::{DocumentKey, DocumentNode, NodeKind};
+use super::template::Spot;
+use super::tree::{self, DocumentKey, DocumentNode, NodeKind};
 use super::{FileError, Surroundings};
 use crate::problem::nearest;
 use crate::{Problem, units};
 
-/// A file being read.
+/// A document being read.
 pub(crate) struct DocumentReader<'a> {
-    pub(crate) source: &'a SourceText,
-    pub(crate) surroundings: &'a dyn Surroundings,
+    source: SourceText,
+    surroundings: &'a dyn Surroundings,
     diagnostics: RefCell<Vec<Diagnostic>>,
 }
 
@@ -62,20 +63,54 @@ impl<'n> MapFields<'n> {
 }
 
 impl<'a> DocumentReader<'a> {
-    pub(crate) fn new(source: &'a SourceText, surroundings: &'a dyn Surroundings) -> Self {
+    pub(crate) fn new(text: &str, surroundings: &'a dyn Surroundings) -> Self {
         Self {
-            source,
+            source: SourceText::new(text),
             surroundings,
             diagnostics: RefCell::default(),
         }
     }
 
-    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
-        self.diagnostics.into_inner()
+    /// The tree of the document; errors in the YAML itself are reported.
+    pub(crate) fn root(&self) -> Option<DocumentNode> {
+        let (root, errors) = tree::read(&self.source);
+        for error in errors {
+            self.report_at(error.span.start, error.message, error.valid, None);
+        }
+        root
+    }
+
+    /// Whether the text has whitespace only.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.source.text().trim().is_empty()
     }
 
     pub(crate) fn has_diagnostics(&self) -> bool {
         !self.diagnostics.borrow().is_empty()
+    }
+
+    /// What was read, if there were no errors.
+    pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Diagnostics> {
+        let diagnostics = self.diagnostics.into_inner();
+        match read {
+            Some(read) if diagnostics.is_empty() => Ok(read),
+            _ => Err(Diagnostics::new(diagnostics)),
+        }
+    }
+
+    /// Line and column of a byte, both from 1.
+    pub(crate) fn position(&self, at: usize) -> (usize, usize) {
+        self.source.position(at)
+    }
+
+    /// The byte of the document at which byte `at` of a node's content stands.
+    pub(crate) fn place_in(&self, node: &DocumentNode, content: &str, at: usize) -> usize {
+        self.source.place_in(&node.span, content, at)
+    }
+
+    /// An environment variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        self.surroundings.variable(name)
     }
 
     /// Reports an error at a byte.
@@ -86,7 +121,7 @@ impl<'a> DocumentReader<'a> {
         valid: impl Into<String>,
         near: Option<&str>,
     ) {
-        let (line, column) = self.source.position(at);
+        let (line, column) = self.position(at);
         let mut diagnostics = self.diagnostics.borrow_mut();
         if diagnostics.len() < DIAGNOSTICS_MAX {
             diagnostics.push(Diagnostic {
@@ -118,7 +153,7 @@ impl<'a> DocumentReader<'a> {
         (message, valid): (String, String),
         near: Option<&str>,
     ) {
-        let place = self.source.place_in(&node.span, content, at);
+        let place = self.place_in(node, content, at);
         self.report_at(place, message, valid, near);
     }
 
@@ -224,7 +259,7 @@ impl<'a> DocumentReader<'a> {
         if !text.contains("{{") {
             return Some(text.to_owned());
         }
-        super::template::Spot::of(node, text).constant(self)
+        Spot::of(node, text).constant(self)
     }
 
     /// A text that is not empty.
