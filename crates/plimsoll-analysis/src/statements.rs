@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
+use plimsoll_sql::index::advised;
 
 pub use advice::{Advice, advice};
-pub(crate) use plimsoll_model::index::{Index, advised, chooses};
 
 /// Most statements reported.
 const STATEMENTS_MAX: usize = 12;

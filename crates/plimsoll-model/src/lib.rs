@@ -11,7 +11,6 @@ pub mod component;
 pub mod event;
 pub mod finding;
 pub mod histogram;
-pub mod index;
 pub mod journey;
 pub mod labels;
 pub mod load_line;

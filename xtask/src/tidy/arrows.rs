@@ -13,7 +13,7 @@ struct CrateRule {
 const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 
-const CRATE_RULES: [CrateRule; 16] = [
+const CRATE_RULES: [CrateRule; 17] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -24,6 +24,10 @@ const CRATE_RULES: [CrateRule; 16] = [
     },
     CrateRule {
         name: "plimsoll-wire",
+        may_know: &[],
+    },
+    CrateRule {
+        name: "plimsoll-sql",
         may_know: &[],
     },
     CrateRule {
@@ -40,11 +44,11 @@ const CRATE_RULES: [CrateRule; 16] = [
     },
     CrateRule {
         name: "plimsoll-probe",
-        may_know: &[MODEL, "plimsoll-wire"],
+        may_know: &[MODEL, "plimsoll-wire", "plimsoll-sql"],
     },
     CrateRule {
         name: "plimsoll-analysis",
-        may_know: &[MODEL],
+        may_know: &[MODEL, "plimsoll-sql"],
     },
     CrateRule {
         name: "plimsoll-lab",

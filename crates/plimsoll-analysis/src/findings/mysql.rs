@@ -1,13 +1,13 @@
 //! Rules about MariaDB and MySQL, from their own metrics.
 
 use plimsoll_model::metric;
+use plimsoll_sql::index::{Index, advised};
 
 use super::measure::sustained;
 use super::proxy::{place, written};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::{busiest, counted, counted_words, each, each_most, most};
 use super::stretch::{SecondValues, View, bounded};
-use crate::statements::{Index, advised};
 
 /// Share of `max_connections` from which sessions are as good as used up.
 const NEARLY_FULL: f64 = 0.95;

@@ -2,13 +2,13 @@
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
+use plimsoll_sql::index::{advised, chooses};
 
 use super::postgres::{ACTIVE_MIN, LOCK, append_statement, locks, of, servers, sessions, share};
 use super::proxy::{place, written};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::{busiest, counted_words, each_most, most};
 use super::stretch::{View, bounded};
-use crate::statements::{advised, chooses};
 
 /// How long a transaction may be idle, s.
 const IDLE_MAX_S: f64 = 5.0;

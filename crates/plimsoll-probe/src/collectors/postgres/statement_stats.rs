@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plimsoll_model::index::advised;
 use plimsoll_model::metric;
+use plimsoll_sql::index::advised;
 
 use super::super::link::{ComponentLink, shortly};
 use super::super::metrics::MetricsRecorder;
