@@ -5,15 +5,14 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-
-use crate::workspace::{Workspace, cargo};
+use plimsoll_harness::workspace::{Workspace, cargo};
 
 /// Returns only if something fails: otherwise this process is the demo, with its exit code and its signals.
 pub(crate) fn run(rest: &[String]) -> Result<Infallible> {
     let workspace = Workspace::find()?;
     let status = cargo()
         .args(["build", "--release", "--package", "plimsoll"])
-        .current_dir(&workspace.root)
+        .current_dir(workspace.root())
         .status()?;
     ensure!(
         status.success(),

@@ -1,42 +1,26 @@
 //! Automation of the workspace: `cargo xtask test` is all of CI, `cargo xtask demo` the first thing to try.
 //!
-//! It runs other programs and reads their output; it contains no product logic.
+//! It runs other programs and reads their output; it contains no product logic. Measurements and long checks are programs of
+//! their own, to which it forwards.
 
 #![expect(
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "a task talks to the person who started it"
 )]
 
-mod bench;
-mod bottlenecks;
-mod cache_suite;
-mod case;
-mod child;
-mod clock;
 mod demo;
-mod fuzz;
-mod machine;
+mod forward;
 mod messages;
-mod not_tried;
-mod origin;
-mod packages;
-mod port;
 mod prepare;
-mod python;
 mod reference;
-mod release;
-mod request;
 mod rules;
-mod soak;
-mod step;
 mod test;
 mod tidy;
-mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use plimsoll_harness::exit;
 
 /// Automation of the Plimsoll workspace
 #[derive(Parser)]
@@ -55,19 +39,23 @@ enum XtaskCommand {
     /// Check the project's own rules: crate dependencies, file sizes, leftovers, links, secrets
     Tidy,
     /// Measure side by side with peers and write the table into docs/benchmarks
-    #[command(subcommand)]
-    Bench(bench::Bench),
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    Bench,
     /// Plant limits in real programs, check which of them are found, and write the table
-    Bottlenecks(bottlenecks::BottlenecksArguments),
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    Bottlenecks,
     /// Run the case studies on real software, with and without each fault
-    #[command(subcommand)]
-    Case(case::CaseStudy),
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    Case,
     /// Run the public test suite for HTTP caches against the edge, nginx, Varnish and HAProxy
-    CacheSuite(cache_suite::CacheSuiteArguments),
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    CacheSuite,
     /// Fuzz every parser, guided by coverage
-    Fuzz(fuzz::FuzzArguments),
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    Fuzz,
     /// Run for hours: the load line against known laws on real sockets, and memory over time
-    Soak(soak::SoakArguments),
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    Soak,
     /// List every user-visible text with its place
     Messages {
         /// Only files whose path contains this
@@ -83,26 +71,41 @@ enum XtaskCommand {
 }
 
 fn main() -> ExitCode {
-    let outcome = match XtaskArguments::parse().task {
+    exit::code(match XtaskArguments::parse().task {
         XtaskCommand::Test => test::run(),
         XtaskCommand::Reference => reference::write().map(|()| ExitCode::SUCCESS),
         XtaskCommand::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
-        XtaskCommand::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
-        XtaskCommand::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
-        XtaskCommand::Bottlenecks(arguments) => {
-            bottlenecks::run(&arguments).map(|()| ExitCode::SUCCESS)
+        XtaskCommand::Bench | XtaskCommand::CacheSuite => {
+            forward::run("plimsoll-bench").map(|never| match never {})
         }
-        XtaskCommand::CacheSuite(arguments) => cache_suite::run(&arguments),
-        XtaskCommand::Fuzz(arguments) => fuzz::run(&arguments),
-        XtaskCommand::Soak(arguments) => soak::run(&arguments),
+        XtaskCommand::Case => forward::run("plimsoll-cases").map(|never| match never {}),
+        XtaskCommand::Bottlenecks | XtaskCommand::Fuzz | XtaskCommand::Soak => {
+            forward::run("plimsoll-soak").map(|never| match never {})
+        }
         XtaskCommand::Messages { part } => messages::run(&part).map(|()| ExitCode::SUCCESS),
         XtaskCommand::Demo { rest } => demo::run(&rest).map(|never| match never {}),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The help and errors of a forwarded task are those of its program.
+    #[test]
+    fn forwarded_tasks_take_any_arguments() {
+        for arguments in [
+            &["bench"][..],
+            &["bench", "--help"],
+            &["bench", "hub", "--only", "fan", "-h"],
+            &["bench", "no such comparison"],
+        ] {
+            let line = ["cargo xtask"].iter().chain(arguments);
+            let task = XtaskArguments::try_parse_from(line).map(|arguments| arguments.task);
+            assert!(matches!(task, Ok(XtaskCommand::Bench)));
         }
+        let line = ["cargo xtask", "cache-suite", "--", "--flag"];
+        let task = XtaskArguments::try_parse_from(line).map(|arguments| arguments.task);
+        assert!(matches!(task, Ok(XtaskCommand::CacheSuite)));
     }
 }

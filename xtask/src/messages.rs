@@ -8,13 +8,20 @@ use std::fmt::Write as _;
 use std::str::FromStr as _;
 
 use anyhow::Result;
+use plimsoll_harness::workspace::Workspace;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::tidy::SourceTree;
-use crate::workspace::Workspace;
 
 /// Crates whose texts no user sees.
-const UNSEEN: [&str; 2] = ["crates/plimsoll-testkit/", "xtask/"];
+const UNSEEN: [&str; 6] = [
+    "crates/plimsoll-bench/",
+    "crates/plimsoll-cases/",
+    "crates/plimsoll-harness/",
+    "crates/plimsoll-soak/",
+    "crates/plimsoll-testkit/",
+    "xtask/",
+];
 /// Calls and attributes whose texts no user sees.
 const INTERNAL: [&str; 12] = [
     "assert",

@@ -4,83 +4,31 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
+use plimsoll_harness::machine::raise_descriptor_limit;
+use plimsoll_harness::packages::install;
+use plimsoll_harness::python;
+use plimsoll_harness::step::execute;
+use plimsoll_harness::test_programs;
+use plimsoll_harness::workspace::Workspace;
 
-use crate::case::{market, tutor};
-use crate::packages::{Tool, install, see_to};
-use crate::python;
-use crate::step::execute;
-use crate::workspace::Workspace;
-
-const TOOLS: [Tool; 44] = [
-    Tool::new("curl", "curl"),
-    Tool::new("openssl", "openssl"),
-    Tool::new("nginx", "nginx-light"),
-    Tool::new("apache2", "apache2"),
-    Tool::new("haproxy", "haproxy"),
-    Tool::new("redis-server", "redis-server"),
-    Tool::new("nats-server", "nats-server"),
-    Tool::new("webdis", "webdis"),
-    Tool::new("memcached", "memcached"),
-    Tool::new("setpriv", "util-linux"),
-    Tool::new("chromium", "chromium"),
-    Tool::new("node", "nodejs"),
-    Tool::new("npm", "npm"),
-    Tool::new("python3", "python3"),
-    Tool::new("go", "golang-go"),
-    Tool::new("dnsmasq", "dnsmasq-base"),
-    Tool::new("systemd-socket-activate", "systemd"),
-    Tool::new("pebble", "pebble"),
-    Tool::new("ip", "iproute2"),
-    Tool::new("nft", "nftables"),
-    Tool::new("ps", "procps"),
-    Tool::new("taskset", "util-linux"),
-    Tool::new("prlimit", "util-linux"),
-    Tool::new("pg_ctlcluster", "postgresql"),
-    Tool::new("psql", "postgresql-client"),
-    Tool::new("mariadbd", "mariadb-server"),
-    Tool::new("pgbouncer", "pgbouncer"),
-    Tool::new("gunicorn", "gunicorn"),
-    Tool::new("puma", "puma"),
-    Tool::new("/usr/lib/ruby/vendor_ruby/pg.rb", "ruby-pg"),
-    Tool::new("/usr/lib/ruby/vendor_ruby/mysql2.rb", "ruby-mysql2"),
-    Tool::new("/usr/share/doc/php-fpm/copyright", "php-fpm"),
-    Tool::new("cc", "gcc"),
-    Tool::new("java", "default-jdk-headless"),
-    Tool::new("javac", "default-jdk-headless"),
-    Tool::new("/usr/share/java/HikariCP.jar", "libhikaricp-java"),
-    Tool::new("/usr/share/java/jolokia-core.jar", "libjolokia-core-java"),
-    Tool::new("/usr/share/java/postgresql.jar", "libpostgresql-jdbc-java"),
-    Tool::new("/usr/share/java/slf4j-nop.jar", "libslf4j-java"),
-    Tool::new("/usr/share/java/tomcat10-catalina.jar", "libtomcat10-java"),
-    Tool::new("/usr/share/java/jetty9-server.jar", "libjetty9-java"),
-    Tool::new("uwsgi", "uwsgi-core"),
-    Tool::new(
-        "/usr/lib/uwsgi/plugins/python3_plugin.so",
-        "uwsgi-plugin-python3",
-    ),
-    Tool::new("varnishd", "varnish"),
-];
+use crate::forward;
 
 /// Parts of the toolchain that rustup installs separately.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
 
-/// The programs that the tests start.
-pub(crate) fn programs() -> Result<()> {
-    see_to(&TOOLS)
-}
-
 /// Installs missing programs, or fails with one line that lists them.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
-    see_to(&TOOLS)?;
+    // The tests inherit it.
+    raise_descriptor_limit()?;
+    test_programs::install()?;
     pretend_indexes()?;
-    tutor::prepare()?;
-    market::prepare()?;
+    execute(&mut forward::case_command(workspace, &["prepare"]))?;
     python::install(
         &workspace
-            .root
+            .root()
             .join("crates/plimsoll-testkit/python/requirements.txt"),
-        &workspace.target.join("tools/python"),
+        &workspace.target().join("tools/python"),
     )
     .context("missing: py-spy, which pip installs")?;
     let mut programs = BUILT_BY_GO.into_iter();
@@ -115,8 +63,8 @@ const BUILT_BY_GO: [(&str, &str, &str); 2] = [
 
 /// Builds a program, unless it was built since its sources were locked.
 fn build_by_go(workspace: &Workspace, (folder, package, name): (&str, &str, &str)) -> Result<()> {
-    let folder = workspace.root.join(folder);
-    let program = workspace.target.join("tools").join(name);
+    let folder = workspace.root().join(folder);
+    let program = workspace.target().join("tools").join(name);
     let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
     let built = modified(&program);
     let locked = modified(&folder.join("go.sum"));

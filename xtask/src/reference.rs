@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
+use plimsoll_harness::step::execute;
+use plimsoll_harness::workspace::{Workspace, cargo};
 
 use crate::rules;
-use crate::step::execute;
-use crate::workspace::{Workspace, cargo};
 
 /// Folder in the repository.
 const FOLDER: &str = "docs/reference";
@@ -18,9 +18,9 @@ pub(crate) fn write() -> Result<()> {
     let mut build = cargo();
     build
         .args(["build", "--package", "plimsoll"])
-        .current_dir(&workspace.root);
+        .current_dir(workspace.root());
     execute(&mut build)?;
-    generate(&workspace, &workspace.root.join(FOLDER))
+    generate(&workspace, &workspace.root().join(FOLDER))
 }
 
 /// Fails if a page in the repository differs from the generated one.
@@ -29,7 +29,7 @@ pub(crate) fn write() -> Result<()> {
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let fresh = tempfile::tempdir()?;
     generate(workspace, fresh.path())?;
-    let stale = differences(fresh.path(), &workspace.root.join(FOLDER))?;
+    let stale = differences(fresh.path(), &workspace.root().join(FOLDER))?;
     if !stale.is_empty() {
         bail!(
             "{} in {FOLDER} not up to date: run `cargo xtask reference` and commit",
@@ -40,7 +40,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
 }
 
 fn generate(workspace: &Workspace, folder: &Path) -> Result<()> {
-    let binary = workspace.target.join("debug/plimsoll");
+    let binary = workspace.target().join("debug/plimsoll");
     let mut command = Command::new(binary);
     execute(
         command
@@ -48,7 +48,7 @@ fn generate(workspace: &Workspace, folder: &Path) -> Result<()> {
             .arg(folder)
             .stdin(Stdio::null()),
     )?;
-    rules::write(&workspace.root, folder)
+    rules::write(workspace.root(), folder)
 }
 
 /// Names of generated files that are missing or differ in the repository, which may have hand-written pages too.

@@ -17,9 +17,8 @@ use std::fmt;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use plimsoll_harness::workspace::Workspace;
 use serde_json::Value;
-
-use crate::workspace::Workspace;
 
 /// Every text file that git would commit, and cargo's metadata of the crates.
 pub(crate) struct SourceTree {
@@ -143,7 +142,7 @@ impl SourceTree {
                 "--others",
                 "--exclude-standard",
             ])
-            .current_dir(&workspace.root)
+            .current_dir(workspace.root())
             .output()
             .context("cannot run git, which lists the files to check")?;
         ensure!(
@@ -156,7 +155,7 @@ impl SourceTree {
         let mut paths = Vec::new();
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
             // Listed but missing: deleted and not committed yet.
-            let Ok(bytes) = std::fs::read(workspace.root.join(path)) else {
+            let Ok(bytes) = std::fs::read(workspace.root().join(path)) else {
                 continue;
             };
             paths.push(path.to_owned());
@@ -170,7 +169,7 @@ impl SourceTree {
         Ok(Self {
             files,
             paths,
-            metadata: workspace.metadata.clone(),
+            metadata: workspace.metadata().clone(),
         })
     }
 

@@ -12,8 +12,9 @@ struct CrateRule {
 
 const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
+const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 17] = [
+const CRATE_RULES: [CrateRule; 21] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -95,8 +96,24 @@ const CRATE_RULES: [CrateRule; 17] = [
         may_know: &[MODEL],
     },
     CrateRule {
-        name: "xtask",
+        name: HARNESS,
         may_know: &[],
+    },
+    CrateRule {
+        name: "plimsoll-bench",
+        may_know: &[HARNESS],
+    },
+    CrateRule {
+        name: "plimsoll-cases",
+        may_know: &[HARNESS],
+    },
+    CrateRule {
+        name: "plimsoll-soak",
+        may_know: &[HARNESS],
+    },
+    CrateRule {
+        name: "xtask",
+        may_know: &[HARNESS],
     },
     CrateRule {
         name: "plimsoll-edge",

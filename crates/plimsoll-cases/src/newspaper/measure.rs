@@ -1,0 +1,206 @@
+//! The site's load line, and results of overload.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::stack::{NewspaperEdge, NewspaperStack};
+use crate::exchange::exchange;
+use crate::plimsoll_run::{LoadLineResult, run_plimsoll};
+
+/// What the study counted as good.
+const OBJECTIVE: &str = "p95 < 800ms, errors < 1%";
+
+/// The generator under use, and the folder of its runs.
+pub(super) struct NewspaperMeter<'a> {
+    pub(super) plimsoll: PathBuf,
+    pub(super) out: PathBuf,
+    pub(super) is_quick: bool,
+    pub(super) is_stopped: &'a AtomicBool,
+}
+
+/// What a search found: the line, and the limit it named first.
+pub(super) struct Evaluated {
+    pub(super) found: LoadLineResult,
+    pub(super) finding: Option<String>,
+}
+
+/// What became of the requests of one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shares {
+    /// Requests a second that were really offered.
+    pub(super) offered: f64,
+    /// Pages that the server rendered, of all requests.
+    pub(super) rendered: f64,
+    /// Fallbacks, of all requests.
+    pub(super) fallback: f64,
+    /// Good answers slower than 1.2 s, of all requests.
+    pub(super) slow: f64,
+    /// Requests without a good answer, of all.
+    pub(super) failed: f64,
+    /// Whether the measurement is void, as reported.
+    pub(super) is_void: bool,
+}
+
+impl NewspaperMeter<'_> {
+    /// The highest rate within the objective. A short search may run out of time before it has confirmed a line: then it
+    /// is made once more.
+    pub(super) fn line(&self, url: &str, stack: &NewspaperStack, name: &str) -> Result<Evaluated> {
+        let evaluated = self.search(url, stack, name)?;
+        if !self.is_quick || matches!(evaluated.found, LoadLineResult::Line { .. }) {
+            return Ok(evaluated);
+        }
+        println!("{:?}; once more", evaluated.found);
+        self.search(url, stack, name)
+    }
+
+    fn search(&self, url: &str, stack: &NewspaperStack, name: &str) -> Result<Evaluated> {
+        let mut arguments = self.words("limit", url, stack, name);
+        arguments.extend(["--objective", OBJECTIVE].map(OsString::from));
+        if self.is_quick {
+            arguments.push("--quick".into());
+        }
+        let report = run_plimsoll(&self.plimsoll, arguments, self.is_stopped)?;
+        let finding = report["findings"][0]["sentence"].as_str();
+        Ok(Evaluated {
+            found: LoadLineResult::of(&report, "req/s")?,
+            finding: finding.map(str::to_owned),
+        })
+    }
+
+    /// What becomes of so many requests a second.
+    pub(super) fn shares(
+        &self,
+        edge: &NewspaperEdge,
+        stack: &NewspaperStack,
+        rate: f64,
+        time: Duration,
+    ) -> Result<Shares> {
+        let before = EdgeCounts::of(edge)?;
+        let mut arguments = self.words("run", &edge.url(), stack, "newspaper-overload");
+        let rate = format!("{rate:.1}/s");
+        let time = format!("{}s", time.as_secs());
+        arguments.extend(["--rate", &rate, "--for", &time].map(OsString::from));
+        let report = run_plimsoll(&self.plimsoll, arguments, self.is_stopped)?;
+        Shares::of(&report, EdgeCounts::of(edge)?.since(before))
+    }
+
+    fn words(&self, command: &str, url: &str, stack: &NewspaperStack, name: &str) -> Vec<OsString> {
+        vec![
+            command.into(),
+            url.into(),
+            "--urls".into(),
+            stack.feed().into(),
+            "--header".into(),
+            "Accept: text/html".into(),
+            "--classes".into(),
+            "800ms,1200ms".into(),
+            "--name".into(),
+            name.into(),
+            "--out".into(),
+            self.out.clone().into(),
+            "--quiet".into(),
+        ]
+    }
+}
+
+impl Shares {
+    /// From the object of `plimsoll run` and what the edge counted meanwhile.
+    fn of(report: &Value, counts: EdgeCounts) -> Result<Self> {
+        let requests = report["requests"]
+            .as_f64()
+            .context("plimsoll run reported no requests")?;
+        ensure!(requests > 0.0, "no requests were made");
+        let class = |name: &str| {
+            report["classes"][name]
+                .as_f64()
+                .with_context(|| format!("plimsoll run reported no class `{name}`"))
+        };
+        Ok(Self {
+            offered: report["offered"].as_f64().unwrap_or_default(),
+            rendered: counts.served / requests,
+            fallback: counts.fallback / requests,
+            slow: class("slow")? / requests,
+            failed: class("failed")? / requests,
+            is_void: !report["void"].is_null(),
+        })
+    }
+}
+
+/// What the edge has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct EdgeCounts {
+    /// Answers that a server of the site gave.
+    served: f64,
+    fallback: f64,
+}
+
+impl EdgeCounts {
+    fn of(edge: &NewspaperEdge) -> Result<Self> {
+        let answer = exchange(edge.admin_port(), "/metrics", "", None)?;
+        ensure!(
+            answer.status == 200,
+            "the edge's metrics answered {answer:?}"
+        );
+        Self::read(&answer.body)
+    }
+
+    fn read(metrics: &str) -> Result<Self> {
+        let value = |start: &str, holds: &str| {
+            metrics
+                .lines()
+                .find(|line| line.starts_with(start) && line.contains(holds))
+                .and_then(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
+                .with_context(|| format!("the edge's metrics have no {start} with {holds}"))
+        };
+        Ok(Self {
+            served: value("plimsoll_edge_server_answers_total", "pool=\"site\"")?,
+            fallback: value("plimsoll_edge_own_answers_total", "reason=\"fallback\"")?,
+        })
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            served: self.served - earlier.served,
+            fallback: self.fallback - earlier.fallback,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_all_requests() {
+        let metrics = "# HELP x\n\
+            plimsoll_edge_own_answers_total{reason=\"fallback\"} 700\n\
+            plimsoll_edge_server_answers_total{pool=\"articles\",server=\"a\"} 9\n\
+            plimsoll_edge_server_answers_total{pool=\"site\",server=\"b\"} 320\n";
+        let before = EdgeCounts {
+            served: 20.0,
+            fallback: 0.0,
+        };
+        let counts = EdgeCounts::read(metrics).unwrap().since(before);
+        let report = serde_json::json!({
+            "requests": 1000, "offered": 100.0, "void": null,
+            "classes": { "fast": 970, "middle": 10, "slow": 15, "failed": 5 },
+        });
+        let shares = Shares::of(&report, counts).unwrap();
+        let expected = Shares {
+            offered: 100.0,
+            rendered: 0.3,
+            fallback: 0.7,
+            slow: 0.015,
+            failed: 0.005,
+            is_void: false,
+        };
+        assert_eq!(shares, expected);
+        assert!(EdgeCounts::read("").is_err());
+        assert!(Shares::of(&serde_json::json!({ "requests": 0 }), counts).is_err());
+    }
+}

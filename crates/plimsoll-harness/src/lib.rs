@@ -1,0 +1,29 @@
+//! What benchmarks, case studies, long checks and CI share: processes and their cost, servers, ports, packages, the
+//! machine, and the workspace.
+//!
+//! It runs other programs and reads their output; it contains no product logic. Its functions fail with [`anyhow::Error`]:
+//! the callers are programs that print the error and end.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "its users are tasks, which talk to the person who started them"
+)]
+
+pub mod child;
+pub mod clock;
+pub mod exit;
+pub mod machine;
+pub mod node;
+pub mod not_tried;
+pub mod origin;
+pub mod packages;
+pub mod port;
+pub mod python;
+pub mod release;
+pub mod request;
+pub mod server;
+pub mod step;
+pub mod test_output;
+pub mod test_programs;
+pub mod workspace;
