@@ -8,8 +8,8 @@ mod times;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
 
-use crate::cgroups::Cgroups;
 use crate::files::Files;
+use crate::host::cgroups::Cgroups;
 use crate::parse::network::port_range;
 use crate::parse::{memory, process};
 use crate::probe::{Probe, ProbePlan};

@@ -4,31 +4,27 @@
 //! is executed.
 
 pub(crate) mod admission;
-mod databases;
-mod engines;
-mod nginx;
-mod proxy_logs;
-mod runtimes;
-mod servers;
-mod texts;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use crate::collectors::{ComponentMetadata, FileSetting};
+use crate::collectors::discovery::{
+    COMPONENTS_PER_PROCESS_MAX, DiscoveredComponent, PROCESSES_MAX,
+};
+use crate::collectors::{
+    ComponentMetadata, apache, go, gunicorn, haproxy, jvm, memcached, mongo, mysql, nginx, node,
+    pgbouncer, php_fpm, postgres, prometheus, puma, redis, uwsgi, varnish,
+};
 use crate::files::Files;
-use crate::parse::haproxy_configuration;
 use admission::Admission;
-pub(crate) use texts::{text_beside, text_for, texts_for};
 
-/// Processes that are examined at most.
-pub(crate) const PROCESSES_MAX: usize = 65_536;
-/// Components that one process may name, and that are scraped in all, at most.
-const COMPONENTS_PER_PROCESS_MAX: usize = 32;
+/// Components that are scraped in all, at most.
 const COMPONENTS_MAX: usize = 128;
 /// Programs that can be scraped, by their name in the kernel.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 17] = [
     "nginx",
     "haproxy",
     "redis-server",
@@ -40,14 +36,15 @@ const NAMES: [&str; 11] = [
     "node",
     "puma",
     "ruby",
+    "pgbouncer",
+    "apache2",
+    "httpd",
+    "java",
+    "mongod",
+    "varnishd",
 ];
-
-/// A component that was found, and where.
-struct DiscoveredComponent {
-    component: Component,
-    known: ComponentMetadata,
-    source: String,
-}
+/// The same, by the beginning of their name.
+const PREFIXES: [&str; 3] = ["php-fpm", "gunicorn", "uwsgi"];
 
 /// Components, each with settings from its configuration.
 #[derive(Debug, Default)]
@@ -158,7 +155,7 @@ fn is_same(a: &Component, b: &Component) -> bool {
         }
     };
     let place = |component: &Component| match &component.place {
-        ComponentAddress::Socket(path) => match databases::port_of(path) {
+        ComponentAddress::Socket(path) => match postgres::discover::port_of(path) {
             // PostgreSQL's socket has the number of its port.
             Some(port) if component.kind == ComponentKind::Postgres => {
                 ("127.0.0.1".to_owned(), port, String::new())
@@ -186,10 +183,9 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
         let before = found.len();
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
-        let is_fpm = comm.starts_with("php-fpm");
-        if !is_fpm && !NAMES.contains(&comm.as_str()) && !servers::knows(&comm) {
+        if !is_known(&comm) {
             if auto && !named.contains(&ComponentKind::Go) {
-                engines::go(files, pid, &comm);
+                go::discover::report(files, pid, &comm);
             }
             continue;
         }
@@ -198,26 +194,7 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
             .split(['\0', ' '])
             .filter(|word| !word.is_empty())
             .collect();
-        match comm.as_str() {
-            "nginx" => nginx::nginx(files, pid, &words, auto, &mut found),
-            "haproxy" => haproxy(files, pid, &words, auto, &mut found),
-            "memcached" => found.extend(memcached(pid, &words)),
-            "redis-server" | "valkey-server" => found.extend(redis(pid, &words)),
-            "postgres" => found.extend(databases::postgres(files, pid, &words, auto)),
-            "node" => found.extend(runtimes::node(files, pid, auto)),
-            "puma" | "ruby" => {
-                runtimes::puma(
-                    files,
-                    pid,
-                    &words,
-                    !auto || named.contains(&ComponentKind::Puma),
-                );
-            }
-            _ if is_fpm => runtimes::php_fpm(files, pid, &words, auto, &mut found),
-            "varnishd" if named.contains(&ComponentKind::Varnish) => {}
-            "mariadbd" | "mysqld" => found.extend(databases::mysql(files, pid, &words)),
-            other => servers::find(files, (pid, other), &words, auto, &mut found),
-        }
+        examine(files, (pid, &comm), &words, auto, named, &mut found);
         found.truncate(before + COMPONENTS_PER_PROCESS_MAX);
         for candidate in &mut found[before..] {
             candidate.known.named_by = Some(pid);
@@ -225,6 +202,74 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
         }
     }
     found
+}
+
+/// Whether a process of this name may be a component, or an exporter of its metrics.
+fn is_known(comm: &str) -> bool {
+    NAMES.contains(&comm)
+        || PREFIXES.iter().any(|prefix| comm.starts_with(prefix))
+        || prometheus::discover::is_exporter(comm)
+}
+
+/// Examines a process of such a name.
+fn examine(
+    files: &mut Files,
+    (pid, comm): (u32, &str),
+    words: &[&str],
+    auto: bool,
+    named: &[ComponentKind],
+    found: &mut Vec<DiscoveredComponent>,
+) {
+    match comm {
+        "nginx" => nginx::discover::find(files, pid, words, auto, found),
+        "haproxy" => haproxy::discover::find(files, pid, words, auto, found),
+        "memcached" => found.extend(memcached::discover::find(pid, words)),
+        "redis-server" | "valkey-server" => found.extend(redis::discover::find(pid, words)),
+        "postgres" => found.extend(postgres::discover::find(files, pid, words, auto)),
+        "mariadbd" | "mysqld" => found.extend(mysql::discover::find(files, pid, words)),
+        "node" => found.extend(node::discover::find(files, pid, auto)),
+        "puma" | "ruby" => {
+            let is_named = !auto || named.contains(&ComponentKind::Puma);
+            puma::discover::report(files, pid, words, is_named);
+        }
+        "varnishd" if !auto || named.contains(&ComponentKind::Varnish) => {}
+        "varnishd" => varnish::discover::report(files, pid, words),
+        _ if comm.starts_with("php-fpm") => {
+            php_fpm::discover::find(files, pid, words, auto, found);
+        }
+        _ => {
+            let candidate = server(files, (pid, comm), words, auto);
+            // Workers were started by the same command line.
+            let candidate = candidate.filter(|candidate| {
+                let mut known = found.iter();
+                !known.any(|known| known.component == candidate.component)
+            });
+            found.extend(candidate);
+        }
+    }
+}
+
+/// A server whose workers have its name and its command line.
+fn server(
+    files: &mut Files,
+    (pid, comm): (u32, &str),
+    words: &[&str],
+    auto: bool,
+) -> Option<DiscoveredComponent> {
+    match comm {
+        "pgbouncer" => pgbouncer::discover::find(files, pid, words, auto),
+        "apache2" | "httpd" => apache::discover::find(files, pid, words, auto),
+        "java" => jvm::discover::find(files, pid, auto),
+        "mongod" => Some(mongo::discover::find(files, pid, words)),
+        _ if comm.starts_with("gunicorn") => gunicorn::discover::find(files, pid, words),
+        _ if comm.starts_with("uwsgi") => uwsgi::discover::find(files, pid, words, auto),
+        _ => {
+            if auto {
+                prometheus::discover::report(files, pid, comm, words);
+            }
+            None
+        }
+    }
 }
 
 /// Translates a path in a process's own root to a path of this machine: the same path may name another file here,
@@ -240,173 +285,4 @@ fn place_in_root(files: &mut Files, pid: u32, place: &mut ComponentAddress) {
     if !path.starts_with("/proc") && files.is_elsewhere(pid, &folder) {
         *path = format!("/proc/{pid}/root{}", path.display()).into();
     }
-}
-
-/// The value of an option, in the next word or the same one.
-pub(crate) fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.strip_prefix(name) {
-            Some("") => return words.next().copied(),
-            Some(value) if name.len() == 2 => return Some(value.trim_start_matches('=')),
-            _ => {}
-        }
-    }
-    None
-}
-
-fn haproxy(
-    files: &mut Files,
-    pid: u32,
-    words: &[&str],
-    auto: bool,
-    found: &mut Vec<DiscoveredComponent>,
-) {
-    let named = words
-        .windows(2)
-        .filter(|two| two[0] == "-f")
-        .map(|two| two[1]);
-    let mut paths: Vec<&str> = named.collect();
-    if paths.is_empty() {
-        paths.push("/etc/haproxy/haproxy.cfg");
-    }
-    let (mut sockets, mut settings, mut is_read) = (Vec::new(), Vec::new(), false);
-    for path in &paths {
-        let Some(text) = text_for(files, pid, path) else {
-            continue;
-        };
-        is_read = true;
-        let read = haproxy_configuration::read(&text);
-        sockets.extend(read.sockets);
-        settings.extend(read.limits.into_iter().map(|limit| FileSetting {
-            name: "maxconn",
-            of: limit.of,
-            value: limit.value as f64,
-            file: format!("{path}:{}", limit.line),
-        }));
-    }
-    let main = paths.first().copied().unwrap_or_default();
-    let place = sockets.iter().find_map(|socket| socket_of(socket));
-    match place {
-        Some(place) => {
-            let component = Component {
-                kind: ComponentKind::Haproxy,
-                place,
-                login: None,
-            };
-            // Master and workers were started by the same command line.
-            if !found.iter().any(|found| found.component == component) {
-                let known = ComponentMetadata {
-                    settings,
-                    ..ComponentMetadata::default()
-                };
-                found.push(DiscoveredComponent {
-                    component,
-                    known,
-                    source: main.to_owned(),
-                });
-            }
-        }
-        None if auto && is_read => files.announce(
-            &format!("haproxy without socket {main}"),
-            &format!(
-                "HAProxy (pid {pid}) has no stats socket: add to `global` in {main} `stats socket \
-                 /run/haproxy/admin.sock mode 660 level user` and reload it"
-            ),
-        ),
-        None if auto => files.announce(
-            &format!("haproxy {main}"),
-            &format!("HAProxy (pid {pid}): its configuration {main} cannot be read; run as root, or name its socket by `watch: {{ haproxy: unix:PATH }}`"),
-        ),
-        None => {}
-    }
-}
-
-/// An address behind `stats socket`.
-fn socket_of(written: &str) -> Option<ComponentAddress> {
-    let path = written.strip_prefix("unix@").unwrap_or(written);
-    if path.starts_with('/') {
-        return Some(ComponentAddress::Socket(path.into()));
-    }
-    let address = written
-        .strip_prefix("ipv4@")
-        .or(written.strip_prefix("ipv6@"))
-        .unwrap_or(written);
-    address_of(address)
-}
-
-/// `host:port` as a listener writes it.
-fn address_of(written: &str) -> Option<ComponentAddress> {
-    let (host, port) = written.rsplit_once(':')?;
-    let host = match host.trim_start_matches('[').trim_end_matches(']') {
-        "" | "*" | "0.0.0.0" => "127.0.0.1",
-        "::" | "::*" => "::1",
-        host => host,
-    };
-    Some(ComponentAddress::Tcp {
-        host: host.to_owned(),
-        port: port.parse().ok().filter(|&port: &u16| port > 0)?,
-    })
-}
-
-/// Redis shows where it listens in its command line: `redis-server 127.0.0.1:6379`.
-fn redis(pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
-    let listens = words.iter().skip(1);
-    let place = listens
-        .copied()
-        .filter(|word| Path::new(word).extension().is_none_or(|end| end != "conf"))
-        .find_map(|word| {
-            if word.starts_with('/') {
-                Some(ComponentAddress::Socket(word.into()))
-            } else {
-                address_of(word)
-            }
-        })?;
-    Some(DiscoveredComponent {
-        component: Component {
-            kind: ComponentKind::Redis,
-            place,
-            login: None,
-        },
-        known: ComponentMetadata {
-            settings: Vec::new(),
-            pid: Some(pid),
-            ..ComponentMetadata::default()
-        },
-        source: format!("the command line of pid {pid}"),
-    })
-}
-
-fn memcached(pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
-    let place = if let Some(path) = option(words, "-s") {
-        ComponentAddress::Socket(path.into())
-    } else {
-        let port = option(words, "-p").unwrap_or("11211");
-        let host = option(words, "-l").unwrap_or("127.0.0.1");
-        let host = host.split(',').next().unwrap_or(host);
-        let is_whole = host
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
-            && !host.ends_with(']')
-            && host.matches(':').count() == 1;
-        let whole = if is_whole {
-            host.to_owned()
-        } else {
-            format!("{host}:{port}")
-        };
-        address_of(&whole)?
-    };
-    Some(DiscoveredComponent {
-        component: Component {
-            kind: ComponentKind::Memcached,
-            place,
-            login: None,
-        },
-        known: ComponentMetadata {
-            settings: Vec::new(),
-            pid: Some(pid),
-            ..ComponentMetadata::default()
-        },
-        source: format!("the command line of pid {pid}"),
-    })
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use crate::clock;
 use crate::files::Files;
+use crate::host::sockets::SocketTable;
 use crate::kernel_files;
 use crate::parse::socket::socket_link;
-use crate::sockets::SocketTable;
 use crate::tree::{ProcessTree, holders_of};
 
 /// Interval between two scans, ns: a second for each ms of CPU of the last scan, within these bounds.

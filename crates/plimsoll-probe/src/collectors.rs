@@ -3,38 +3,42 @@
 //! The probe triggers the collectors first, reads the host meanwhile, and then waits briefly for their results.
 //! Late results count for the next second. So a slow component delays no other reading, and a component that cannot
 //! be scraped leaves a gap and a note.
+//!
+//! Each technology has a folder: what scrapes it (`collect`), reads its texts (`parse`), finds it on this machine
+//! (`discover`), reads its time-outs for advice (`advise`) and changes its settings (`tune`).
 
-mod access_log;
-mod apache;
+pub(crate) mod apache;
 mod command;
-mod go;
-mod gunicorn;
-mod haproxy;
-mod jvm;
+pub(crate) mod discovery;
+pub(crate) mod go;
+pub(crate) mod gunicorn;
+pub(crate) mod haproxy;
+pub(crate) mod jvm;
 mod link;
 mod listener;
 mod log;
-mod memcached;
+pub(crate) mod memcached;
 mod metrics;
-mod mongo;
-mod mysql;
-mod nginx;
-mod node;
-mod otlp;
-mod php_fpm;
-mod php_fpm_processes;
-mod postgres;
-mod prometheus;
-mod puma;
+pub(crate) mod mongo;
+pub(crate) mod mysql;
+pub(crate) mod nginx;
+pub(crate) mod node;
+pub(crate) mod otlp;
+pub(crate) mod pgbouncer;
+pub(crate) mod php_fpm;
+pub(crate) mod postgres;
+pub(crate) mod prometheus;
+pub(crate) mod puma;
 mod python;
 mod query_error;
-mod redis;
+pub(crate) mod redis;
 mod statements;
 mod tail;
 mod threads;
+pub(crate) mod timeouts;
 pub mod tunables;
-mod uwsgi;
-mod varnish;
+pub(crate) mod uwsgi;
+pub(crate) mod varnish;
 
 #[cfg(test)]
 mod databases_tests;
@@ -59,8 +63,8 @@ use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
 use link::{ComponentLink, ScrapeError};
-use metrics::MetricsRecorder;
 pub(crate) use metrics::{ComponentMetadata, FileSetting};
+use metrics::{MetricsRecorder, Sink};
 pub use node::MODULE as NODE_MODULE;
 pub(crate) use threads::Collectors;
 
@@ -71,11 +75,9 @@ const TRIES_MAX: usize = 10;
 
 /// Scrapes one kind of component.
 trait Scraper: fmt::Debug + Send {
-    /// Sends the request over the connection and reads the whole response.
-    fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError>;
-
-    /// Converts the response into series.
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError>;
+    /// Sends the request over the connection, reads the whole response, and records its series.
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>)
+    -> Result<(), ScrapeError>;
 
     /// Sets the user name of this process on the machine; for peer authentication.
     fn known_as(&mut self, _name: &str) {}
@@ -101,21 +103,68 @@ struct ScrapeResult {
     notes: Vec<(&'static str, String)>,
 }
 
+/// A component that is scraped, and the connection to it.
+#[derive(Debug)]
+struct ScrapedComponent {
+    scraper: Box<dyn Scraper>,
+    link: ComponentLink,
+    /// User name of this process.
+    own_name: String,
+    /// The user that it acts as, where that is another one.
+    known_as: Option<u32>,
+    patience: Duration,
+}
+
+impl ScrapedComponent {
+    /// Scrapes. A connection that the component has closed meanwhile is reopened; a component at its connection
+    /// limit closes most new ones as well, and that is when it must be observed.
+    fn collect(&mut self, sink: &mut Sink<'_>) -> Result<(), ScrapeError> {
+        self.link.begin(self.patience);
+        let theirs = self.link.acts_as();
+        if let Some(owner) = theirs.filter(|_| self.known_as != theirs) {
+            self.known_as = theirs;
+            let name = name_of(&mut Files::new(PathBuf::from("/")), owner);
+            self.scraper.known_as(&name);
+        }
+        let collected = self.collect_with_retries(sink);
+        let is_denied = matches!(collected, Err(ScrapeError::Denied(_)));
+        if theirs.is_none() || !is_denied || sink.answered_ns().is_some() {
+            return collected;
+        }
+        // The rights of the process that names the address do not suffice. The owner of the listener has been
+        // checked anyway.
+        self.link.take_own_rights();
+        self.scraper.known_as(&self.own_name);
+        self.link.begin(self.patience);
+        self.collect_with_retries(sink)
+    }
+
+    fn collect_with_retries(&mut self, sink: &mut Sink<'_>) -> Result<(), ScrapeError> {
+        let mut collected = self.scraper.collect(&mut self.link, sink);
+        for _ in 1..TRIES_MAX {
+            if collected != Err(ScrapeError::Closed) || sink.answered_ns().is_some() {
+                break;
+            }
+            self.link.close();
+            collected = self.scraper.collect(&mut self.link, sink);
+        }
+        if collected.is_err() && sink.answered_ns().is_none() {
+            // Late bytes would be read as the response to the next request.
+            self.link.close();
+        }
+        collected
+    }
+}
+
 /// A collector, owned by its thread.
 #[derive(Debug)]
 struct Collector {
     name: String,
     at: String,
-    source: Box<dyn Scraper>,
-    /// User name of this process.
-    own_name: String,
-    /// The user that it acts as, where that is another one.
-    known_as: Option<u32>,
-    link: ComponentLink,
+    source: ScrapedComponent,
     meter: Meter,
     identity: Option<String>,
     has_answered: bool,
-    patience: Duration,
     /// Failed scrapes since the last successful one.
     missed: u32,
     /// Access was denied: further attempts would only fill the component's log.
@@ -130,15 +179,17 @@ impl Collector {
         own_name: &str,
     ) -> Self {
         let named_by = known.named_by;
-        let source = scraper(&component, known, own_name);
+        let scraper = scraper(&component, known, own_name);
         Self {
             name: component.to_string(),
             at: component.place.to_string(),
-            patience: patience * source.slower(),
-            source,
-            own_name: own_name.to_owned(),
-            known_as: None,
-            link: ComponentLink::to(component.place, named_by),
+            source: ScrapedComponent {
+                patience: patience * scraper.slower(),
+                scraper,
+                link: ComponentLink::to(component.place, named_by),
+                own_name: own_name.to_owned(),
+                known_as: None,
+            },
             meter: Meter::default(),
             identity: None,
             has_answered: false,
@@ -147,69 +198,30 @@ impl Collector {
         }
     }
 
-    /// Scrapes. A connection that the component has closed meanwhile is reopened; a component at its connection
-    /// limit closes most new ones as well, and that is when it must be observed.
-    fn fetch(&mut self) -> Result<String, ScrapeError> {
-        self.link.begin(self.patience);
-        let theirs = self.link.acts_as();
-        if let Some(owner) = theirs.filter(|_| self.known_as != theirs) {
-            self.known_as = theirs;
-            let name = name_of(&mut Files::new(PathBuf::from("/")), owner);
-            self.source.known_as(&name);
-        }
-        let answer = self.fetch_with_retries();
-        if theirs.is_none() || !matches!(answer, Err(ScrapeError::Denied(_))) {
-            return answer;
-        }
-        // The rights of the process that names the address do not suffice. The owner of the listener has been
-        // checked anyway.
-        self.link.take_own_rights();
-        self.source.known_as(&self.own_name);
-        self.link.begin(self.patience);
-        self.fetch_with_retries()
-    }
-
-    fn fetch_with_retries(&mut self) -> Result<String, ScrapeError> {
-        let mut answer = self.source.fetch(&mut self.link);
-        for _ in 1..TRIES_MAX {
-            if answer != Err(ScrapeError::Closed) {
-                break;
-            }
-            self.link.close();
-            answer = self.source.fetch(&mut self.link);
-        }
-        if answer.is_err() {
-            // Late bytes would be read as the response to the next request.
-            self.link.close();
-        }
-        answer
-    }
-
     fn scrape(&mut self) -> (Readings, Vec<(&'static str, String)>) {
         let mut notes = Vec::new();
         if self.is_refused {
             return (Readings::default(), notes);
         }
         let (begin_ns, begin_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
-        let answer = self.fetch();
-        let now_ns = clock::now_ns();
-        self.meter.begin(now_ns);
         let mut was_restarted = false;
-        let mut metrics = MetricsRecorder {
+        let mut sink = Sink::new(MetricsRecorder {
             meter: &mut self.meter,
             at: &self.at,
             identity: &mut self.identity,
             was_restarted: &mut was_restarted,
             notes: &mut notes,
-        };
-        let recorded = answer.and_then(|text| self.source.record(&text, &mut metrics));
-        if recorded.is_err() {
-            self.source.record_unanswered(&mut metrics);
+        });
+        let collected = self.source.collect(&mut sink);
+        let metrics = sink.answered();
+        if collected.is_err() {
+            self.source.scraper.record_unanswered(metrics);
         }
-        match recorded {
+        let answered_ns = sink.answered_ns().unwrap_or(begin_ns);
+        match collected {
             Ok(()) => {
                 self.has_answered = true;
-                let took_s = now_ns.saturating_sub(begin_ns) as f64 / 1e9;
+                let took_s = answered_ns.saturating_sub(begin_ns) as f64 / 1e9;
                 let at = [("at", self.at.as_str())];
                 self.meter.gauge(metric::PROBE_ANSWER_TIME, &at, took_s);
                 self.note_changes(was_restarted, &mut notes);
@@ -250,7 +262,7 @@ impl Collector {
 
     fn note_error(&mut self, error: &ScrapeError, notes: &mut Vec<(&'static str, String)>) {
         self.missed = self.missed.saturating_add(1);
-        let remedy = self.source.remedy(error);
+        let remedy = self.source.scraper.remedy(error);
         let goes_on = if matches!(error, ScrapeError::Denied(_)) {
             self.is_refused = true;
             "the run continues without it"
@@ -295,17 +307,16 @@ fn scraper(component: &Component, known: ComponentMetadata, own_name: &str) -> B
         ComponentKind::PhpFpm => php_fpm_of(place, known),
         ComponentKind::NginxLog => log_of(log::LogSource::Nginx, place, known),
         ComponentKind::NginxAccessLog => {
-            Box::new(access_log::AccessLogCollector::new(&file_of(place), &known))
+            Box::new(nginx::AccessLogCollector::new(&file_of(place), &known))
         }
         ComponentKind::HaproxyLog => log_of(log::LogSource::Haproxy, place, known),
         ComponentKind::PhpFpmSlowlog => log_of(log::LogSource::PhpFpm, place, known),
         ComponentKind::Node => Box::new(node::NodeCollector),
         ComponentKind::Puma => Box::new(puma::PumaCollector { login: login() }),
         ComponentKind::Prometheus => Box::new(prometheus::PrometheusCollector::new(place)),
-        ComponentKind::Pgbouncer => Box::new(postgres::pooler::PgbouncerCollector::new(
-            login(),
-            known.settings,
-        )),
+        ComponentKind::Pgbouncer => {
+            Box::new(pgbouncer::PgbouncerCollector::new(login(), known.settings))
+        }
         ComponentKind::Apache => Box::new(apache::ApacheCollector {
             settings: known.settings,
         }),
@@ -335,7 +346,7 @@ fn scraper(component: &Component, known: ComponentMetadata, own_name: &str) -> B
 fn php_fpm_of(place: &ComponentAddress, known: ComponentMetadata) -> Box<dyn Scraper> {
     let settings = known.settings;
     match (known.pool, known.pid) {
-        (Some(pool), Some(pid)) => Box::new(php_fpm_processes::PhpFpmProcessCollector::new(
+        (Some(pool), Some(pid)) => Box::new(php_fpm::PhpFpmProcessCollector::new(
             pool,
             pid,
             place.clone(),

@@ -1,11 +1,17 @@
 //! The machine: CPU, pressure, memory, disks, network, counters of TCP, files.
 
+pub(crate) mod cgroups;
+pub(crate) mod diag;
+pub(crate) mod facts;
+mod kernel;
+pub(crate) mod sockets;
+
 use plimsoll_model::metric;
 
 use crate::files::Files;
-use crate::kernel::Kernel;
 use crate::meter::Meter;
 use crate::parse::{cpu, disk, memory, network};
+use kernel::Kernel;
 
 /// Disks and network interfaces that are reported.
 const DEVICES_MAX: usize = 32;

@@ -1,7 +1,7 @@
 //! Reads host, cgroup, process and TCP state, and the metrics of a service's components, into readings, once a
 //! second, without privilege where the kernel allows.
 //!
-//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the
+//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`host_facts`] describes the
 //! machine; [`advice::check`] reports which limits of this host will bind first. What cannot be read is left out
 //! and noted, never guessed: a series that is absent was not read. Files and sockets that processes name are opened
 //! only by `untrusted`. [`tunables`] is the only module that changes something: a setting of a component, on
@@ -11,28 +11,24 @@ mod activity;
 pub mod advice;
 mod auto;
 mod behind;
-mod cgroups;
 mod clock;
 mod collectors;
-mod diag;
 mod edge;
-pub mod facts;
 mod files;
 mod group;
 mod host;
-mod kernel;
 mod kernel_files;
 mod meter;
 mod names;
-pub mod parse;
+mod parse;
 pub mod probe;
 pub mod series;
-mod sockets;
 mod tree;
 mod untrusted;
 mod waits;
 
 pub use activity::Activity;
+pub use collectors::otlp::parse as otlp;
 pub use collectors::{NODE_MODULE, tunables};
-pub use facts::host_facts;
+pub use host::facts::host_facts;
 pub use probe::{Probe, ProbePlan};

@@ -12,16 +12,16 @@ use crate::activity::Activity;
 use crate::auto;
 use crate::auto::admission::Belonging;
 use crate::behind::Behind;
-use crate::cgroups::Cgroups;
 use crate::clock;
 use crate::collectors::{Collectors, ComponentMetadata};
 use crate::edge::EdgeClient;
 use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
+use crate::host::cgroups::Cgroups;
+use crate::host::sockets::{SocketTable, TargetListener, is_own_address, unix_path};
 use crate::kernel_files;
 use crate::meter::Meter;
-use crate::sockets::{SocketTable, TargetListener, is_own_address, unix_path};
 use crate::tree::{ProcessTree, TargetSpec};
 use crate::waits::ThreadWaits;
 

@@ -7,12 +7,12 @@ use plimsoll_model::metric;
 
 use crate::clock;
 use crate::files::Files;
+use crate::host::sockets::{Peer, SocketTable};
 use crate::kernel_files;
 use crate::meter::Meter;
 use crate::names::BoundedNames;
 use crate::parse::socket::socket_link;
 use crate::parse::syscall::{Wait, place, syscall};
-use crate::sockets::{Peer, SocketTable};
 
 /// Processes and threads that are known; of more, the rest is not.
 const PROCESSES_MAX: usize = 256;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_probe::parse::otlp::{SPANS_MAX, TEXT_LEN_MAX, from_json, from_protobuf};
+use plimsoll_probe::otlp::{SPANS_MAX, TEXT_LEN_MAX, from_json, from_protobuf};
 
 fuzz_target!(|bytes: &[u8]| {
     for spans in [from_protobuf(bytes), from_json(bytes)]

@@ -11,8 +11,8 @@ use plimsoll_model::reading::Readings;
 
 use super::Advice;
 use super::components::{ComponentReadings, places, written};
+use crate::collectors::timeouts::{Ends, Hop, Limit, ServerTimeouts, is_at};
 use crate::files::Files;
-use crate::parse::times::{Ends, Hop, Limit, ServerTimeouts, is_at};
 
 /// Maximum number of pieces of advice.
 const ADVICE_MAX: usize = 64;

@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use plimsoll_model::component::{Component, ComponentAddress};
 use rustix::process::geteuid;
 
-use crate::diag::Diag;
 use crate::files::Files;
+use crate::host::diag::Diag;
+use crate::host::sockets::is_own_address;
 use crate::parse::socket::{LISTEN, TcpSocket, tcp_line};
-use crate::sockets::is_own_address;
 use crate::tree::{ProcessTree, holders_of};
 use crate::untrusted::Credentials;
 

@@ -3,7 +3,7 @@
 use plimsoll_model::component::ComponentAddress;
 
 use super::link::ScrapeError;
-use crate::diag::Diag;
+use crate::host::diag::Diag;
 use crate::kernel_files;
 use crate::parse::socket::{LISTEN, unix_listener};
 

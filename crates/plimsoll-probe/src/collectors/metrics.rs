@@ -2,6 +2,7 @@
 
 use plimsoll_model::metric;
 
+use crate::clock;
 use crate::meter::Meter;
 
 /// A setting from the component's configuration files, not from its response.
@@ -40,6 +41,38 @@ pub(crate) struct MetricsRecorder<'a> {
     pub(super) was_restarted: &'a mut bool,
     /// Keys, each reported once, and texts.
     pub(super) notes: &'a mut Vec<(&'static str, String)>,
+}
+
+/// Where a collector records a scrape.
+#[derive(Debug)]
+pub(crate) struct Sink<'a> {
+    metrics: MetricsRecorder<'a>,
+    /// When the response was complete, ns of the monotonic clock.
+    answered_ns: Option<u64>,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(metrics: MetricsRecorder<'a>) -> Self {
+        Self {
+            metrics,
+            answered_ns: None,
+        }
+    }
+
+    /// To be called when the response is complete: it is recorded as of this moment. A failure before it closes the
+    /// connection; one after it is the response's own.
+    pub(crate) fn answered(&mut self) -> &mut MetricsRecorder<'a> {
+        if self.answered_ns.is_none() {
+            let now_ns = clock::now_ns();
+            self.answered_ns = Some(now_ns);
+            self.metrics.meter.begin(now_ns);
+        }
+        &mut self.metrics
+    }
+
+    pub(super) fn answered_ns(&self) -> Option<u64> {
+        self.answered_ns
+    }
 }
 
 impl MetricsRecorder<'_> {

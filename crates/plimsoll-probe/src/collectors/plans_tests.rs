@@ -89,7 +89,7 @@ fn mariadb_plans_what_was_carried_out() {
          GRANT SELECT ON performance_schema.* TO eye@'127.0.0.1'",
     );
     let statement = "SELECT `id` FROM `orders` WHERE `customer` > ? ORDER BY `placed`";
-    let statement = crate::parse::statement::shape(statement);
+    let statement = crate::collectors::statements::shapes::shape(statement);
     let question = "SELECT id FROM orders WHERE customer > 10 ORDER BY placed;\n";
     // A statement is known by the session that carried it out last, while that is there.
     let sessions = std::cell::RefCell::new(Vec::new());

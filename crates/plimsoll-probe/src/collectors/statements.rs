@@ -1,5 +1,7 @@
 //! Statement statistics of a database, as increases since the last sample, by the statement's form.
 
+pub(super) mod shapes;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +9,7 @@ use plimsoll_model::metric;
 
 use super::metrics::MetricsRecorder;
 use crate::clock;
-use crate::parse::statement::shape;
+use shapes::shape;
 
 /// The counters of a statement, and the factors to the metric's unit. A counter that a database does not have is
 /// `None`.

@@ -109,7 +109,7 @@ impl Collectors {
             let collector = Collector::new(component, known, self.patience, &own_name);
             let (calls, called) = sync_channel(1);
             let (name, index) = (collector.name.clone(), self.handles.len());
-            let (patience, sender) = (collector.patience, self.sender.clone());
+            let (patience, sender) = (collector.source.patience, self.sender.clone());
             if index >= COLLECTORS_MAX {
                 let text = format!(
                     "{name} cannot be watched: at most {COLLECTORS_MAX} components are watched"

@@ -6,7 +6,7 @@ use super::value_of;
 const NO_LIMIT: u64 = 1 << 60;
 
 /// The cgroup of a process for one controller of version 1, or of version 2 (`controller` is empty then).
-pub fn path_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+pub(crate) fn path_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
@@ -19,17 +19,17 @@ pub fn path_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
 
 /// Where a cgroup hierarchy is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
+pub(crate) struct Mount {
     /// The cgroup that the mount point shows.
-    pub root: String,
+    pub(crate) root: String,
     /// The mount point.
-    pub point: String,
+    pub(crate) point: String,
     /// Controllers of version 1, comma-separated among mount options; `None` for version 2.
-    pub options: Option<String>,
+    pub(crate) options: Option<String>,
 }
 
 /// Cgroup mounts of `/proc/self/mountinfo`.
-pub fn mounts(text: &str) -> Vec<Mount> {
+pub(crate) fn mounts(text: &str) -> Vec<Mount> {
     text.lines()
         .filter_map(|line| {
             let (left, right) = line.split_once(" - ")?;
@@ -56,7 +56,7 @@ pub fn mounts(text: &str) -> Vec<Mount> {
 }
 
 /// CPUs allowed by `cpu.max`; `None` for no limit.
-pub fn cpu_max(text: &str) -> Option<f64> {
+pub(crate) fn cpu_max(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace();
     let quota: u64 = words.next()?.parse().ok()?;
     let period: u64 = words
@@ -66,23 +66,23 @@ pub fn cpu_max(text: &str) -> Option<f64> {
 }
 
 /// A number in a file of its own; `None` for `max`, for -1 and for a number that means no limit.
-pub fn limit(text: &str) -> Option<u64> {
+pub(crate) fn limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|&limit| limit < NO_LIMIT)
 }
 
 /// Values of `cpu.stat` since the cgroup was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuStat {
+pub(crate) struct CpuStat {
     /// Periods in which it ran.
-    pub periods: u64,
+    pub(crate) periods: u64,
     /// Periods in which it was stopped.
-    pub throttled: u64,
+    pub(crate) throttled: u64,
     /// Time for which it was stopped, ns.
-    pub throttled_ns: u64,
+    pub(crate) throttled_ns: u64,
 }
 
 /// Parses `cpu.stat` of either version.
-pub fn cpu_stat(text: &str) -> CpuStat {
+pub(crate) fn cpu_stat(text: &str) -> CpuStat {
     let v2 = value_of(text, "throttled_usec").map(|us| us.saturating_mul(1000));
     CpuStat {
         periods: value_of(text, "nr_periods").unwrap_or(0),

@@ -3,7 +3,7 @@
 use super::number_at;
 
 /// The names of [`Times::by_mode`], as OpenTelemetry's `cpu.mode` has them, where it has them.
-pub const MODES: [&str; 8] = [
+pub(crate) const MODES: [&str; 8] = [
     "user",
     "nice",
     "system",
@@ -21,21 +21,21 @@ const STEAL: usize = 7;
 
 /// CPU time since boot, in clock ticks. Guests' time is part of user time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTimes {
+pub(crate) struct CpuTimes {
     /// Ticks, in the order of [`MODES`].
-    pub by_mode: [u64; 8],
+    pub(crate) by_mode: [u64; 8],
 }
 
 impl CpuTimes {
     /// All ticks.
-    pub fn total(self) -> u64 {
+    pub(crate) fn total(self) -> u64 {
         self.by_mode
             .iter()
             .fold(0, |sum, &ticks| sum.saturating_add(ticks))
     }
 
     /// Ticks in which a task or an interrupt of this machine ran.
-    pub fn busy(self) -> u64 {
+    pub(crate) fn busy(self) -> u64 {
         let idle = [IDLE, IOWAIT, STEAL]
             .iter()
             .fold(0_u64, |sum, &mode| sum.saturating_add(self.by_mode[mode]));
@@ -43,13 +43,13 @@ impl CpuTimes {
     }
 
     /// Ticks in soft interrupts.
-    pub fn softirq(self) -> u64 {
+    pub(crate) fn softirq(self) -> u64 {
         self.by_mode[SOFTIRQ]
     }
 
     /// Increase since `before`; a mode that fell (the kernel corrects I/O wait) counts as unchanged.
     #[must_use]
-    pub fn since(self, before: Self) -> Self {
+    pub(crate) fn since(self, before: Self) -> Self {
         let mut by_mode = self.by_mode;
         for (now, before) in by_mode.iter_mut().zip(before.by_mode) {
             *now = now.saturating_sub(before);
@@ -60,17 +60,17 @@ impl CpuTimes {
 
 /// Values of `/proc/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CpuCounters {
+pub(crate) struct CpuCounters {
     /// Of all CPUs together.
-    pub all: CpuTimes,
+    pub(crate) all: CpuTimes,
     /// Number and times of each CPU.
-    pub each: Vec<(u32, CpuTimes)>,
+    pub(crate) each: Vec<(u32, CpuTimes)>,
     /// Processes and threads created since boot.
-    pub processes_created: u64,
+    pub(crate) processes_created: u64,
 }
 
 /// Parses `/proc/stat`.
-pub fn stat(text: &str) -> CpuCounters {
+pub(crate) fn stat(text: &str) -> CpuCounters {
     let mut stat = CpuCounters::default();
     for line in text.lines() {
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -93,15 +93,15 @@ pub fn stat(text: &str) -> CpuCounters {
 
 /// Values of `/proc/loadavg`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LoadAverage {
+pub(crate) struct LoadAverage {
     /// Load average over one minute.
-    pub one_minute: f64,
+    pub(crate) one_minute: f64,
     /// Threads that are running or runnable.
-    pub running: u64,
+    pub(crate) running: u64,
 }
 
 /// Parses `/proc/loadavg`.
-pub fn loadavg(text: &str) -> LoadAverage {
+pub(crate) fn loadavg(text: &str) -> LoadAverage {
     let words: Vec<&str> = text.split_whitespace().collect();
     let one_minute = words.first().and_then(|word| word.parse().ok());
     let running = words.get(3).and_then(|word| word.split('/').next());
@@ -112,7 +112,7 @@ pub fn loadavg(text: &str) -> LoadAverage {
 }
 
 /// Stalled time since boot, µs: `some` and `full` of a file in `/proc/pressure`; `None` where a line is missing.
-pub fn pressure(text: &str) -> (Option<u64>, Option<u64>) {
+pub(crate) fn pressure(text: &str) -> (Option<u64>, Option<u64>) {
     let total = |name: &str| {
         let line = text
             .lines()
@@ -126,7 +126,7 @@ pub fn pressure(text: &str) -> (Option<u64>, Option<u64>) {
 }
 
 /// Time on a CPU and time waiting for one, ns, of `/proc/PID/task/TID/schedstat`.
-pub fn schedstat(text: &str) -> (u64, u64) {
+pub(crate) fn schedstat(text: &str) -> (u64, u64) {
     let words: Vec<&str> = text.split_whitespace().collect();
     (number_at(&words, 0), number_at(&words, 1))
 }

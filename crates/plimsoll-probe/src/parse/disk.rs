@@ -3,35 +3,35 @@
 use super::number_at;
 
 /// Bytes of a sector in `/proc/diskstats`, whatever the device's own.
-pub const SECTOR_LEN: u64 = 512;
+pub(crate) const SECTOR_LEN: u64 = 512;
 
 /// One device, counted since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskStats {
+pub(crate) struct DiskStats {
     /// Name, such as `nvme0n1`.
-    pub name: String,
+    pub(crate) name: String,
     /// Reads completed.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// Sectors of 512 bytes read.
-    pub sectors_read: u64,
+    pub(crate) sectors_read: u64,
     /// Time of all reads, ms.
-    pub read_ms: u64,
+    pub(crate) read_ms: u64,
     /// Writes completed.
-    pub writes: u64,
+    pub(crate) writes: u64,
     /// Sectors of 512 bytes written.
-    pub sectors_written: u64,
+    pub(crate) sectors_written: u64,
     /// Time of all writes, ms.
-    pub write_ms: u64,
+    pub(crate) write_ms: u64,
     /// Time with work, ms.
-    pub busy_ms: u64,
+    pub(crate) busy_ms: u64,
     /// Flushes completed; 0 before Linux 5.5.
-    pub flushes: u64,
+    pub(crate) flushes: u64,
     /// Time of all flushes, ms.
-    pub flush_ms: u64,
+    pub(crate) flush_ms: u64,
 }
 
 /// Parses `/proc/diskstats`. Devices that never did anything, loop and RAM devices are left out.
-pub fn diskstats(text: &str) -> Vec<DiskStats> {
+pub(crate) fn diskstats(text: &str) -> Vec<DiskStats> {
     text.lines().filter_map(disk).collect()
 }
 

@@ -4,25 +4,25 @@ use super::value_of;
 
 /// Values of `/proc/meminfo`, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Memory of the machine.
-    pub total: u64,
+    pub(crate) total: u64,
     /// Not used for anything.
-    pub free: u64,
+    pub(crate) free: u64,
     /// Programs can still have this much without swapping.
-    pub available: u64,
+    pub(crate) available: u64,
     /// Block device buffers.
-    pub buffers: u64,
+    pub(crate) buffers: u64,
     /// Page cache and reclaimable slab.
-    pub cached: u64,
+    pub(crate) cached: u64,
     /// Swap of the machine.
-    pub swap_total: u64,
+    pub(crate) swap_total: u64,
     /// Swap not used.
-    pub swap_free: u64,
+    pub(crate) swap_free: u64,
 }
 
 /// Parses `/proc/meminfo`.
-pub fn meminfo(text: &str) -> Memory {
+pub(crate) fn meminfo(text: &str) -> Memory {
     let mut memory = Memory::default();
     for line in text.lines() {
         let mut words = line.split_whitespace();
@@ -45,7 +45,7 @@ pub fn meminfo(text: &str) -> Memory {
 
 impl Memory {
     /// Memory that is neither free nor cache.
-    pub fn used(self) -> u64 {
+    pub(crate) fn used(self) -> u64 {
         self.total
             .saturating_sub(self.free)
             .saturating_sub(self.buffers)
@@ -55,19 +55,19 @@ impl Memory {
 
 /// Values of `/proc/vmstat`, counted since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Paging {
+pub(crate) struct Paging {
     /// Pages swapped in.
-    pub swapped_in: u64,
+    pub(crate) swapped_in: u64,
     /// Pages swapped out.
-    pub swapped_out: u64,
+    pub(crate) swapped_out: u64,
     /// Major faults.
-    pub major_faults: u64,
+    pub(crate) major_faults: u64,
     /// Processes killed by the OOM killer; `None` before Linux 4.13.
-    pub oom_kills: Option<u64>,
+    pub(crate) oom_kills: Option<u64>,
 }
 
 /// Parses `/proc/vmstat`.
-pub fn vmstat(text: &str) -> Paging {
+pub(crate) fn vmstat(text: &str) -> Paging {
     Paging {
         swapped_in: value_of(text, "pswpin").unwrap_or(0),
         swapped_out: value_of(text, "pswpout").unwrap_or(0),

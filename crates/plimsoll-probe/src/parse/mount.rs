@@ -9,7 +9,7 @@ const LOCAL: [&str; 12] = [
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Where local file systems are mounted that may be written to: each once, however often it is mounted.
-pub fn local(text: &str) -> Vec<String> {
+pub(crate) fn local(text: &str) -> Vec<String> {
     let mut devices = Vec::new();
     let mut points = Vec::new();
     for line in text.lines() {

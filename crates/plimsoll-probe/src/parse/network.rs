@@ -4,30 +4,30 @@ use super::number_at;
 
 /// One direction of an interface, counted since it came up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// Bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Packets.
-    pub packets: u64,
+    pub(crate) packets: u64,
     /// Packets in error.
-    pub errors: u64,
+    pub(crate) errors: u64,
     /// Packets dropped.
-    pub dropped: u64,
+    pub(crate) dropped: u64,
 }
 
 /// One network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
+pub(crate) struct Interface {
     /// Name, such as `eth0`.
-    pub name: String,
+    pub(crate) name: String,
     /// Received.
-    pub receive: Traffic,
+    pub(crate) receive: Traffic,
     /// Sent.
-    pub transmit: Traffic,
+    pub(crate) transmit: Traffic,
 }
 
 /// Parses `/proc/net/dev`.
-pub fn dev(text: &str) -> Vec<Interface> {
+pub(crate) fn dev(text: &str) -> Vec<Interface> {
     text.lines().skip(2).filter_map(interface).collect()
 }
 
@@ -49,7 +49,7 @@ fn interface(line: &str) -> Option<Interface> {
 }
 
 /// Packets dropped and budgets used up, of all CPUs, of `/proc/net/softnet_stat` (hexadecimal columns).
-pub fn softnet(text: &str) -> (u64, u64) {
+pub(crate) fn softnet(text: &str) -> (u64, u64) {
     let column = |line: &str, index: usize| {
         line.split_whitespace()
             .nth(index)
@@ -66,14 +66,14 @@ pub fn softnet(text: &str) -> (u64, u64) {
 
 /// The counters of one group (`Tcp`, `TcpExt`) of `/proc/net/snmp` or `netstat`: a line of names, a line of values.
 #[derive(Clone, Copy, Debug)]
-pub struct Counters<'a> {
+pub(crate) struct Counters<'a> {
     names: &'a str,
     values: &'a str,
 }
 
 impl<'a> Counters<'a> {
     /// Finds a group.
-    pub fn of(text: &'a str, group: &str) -> Option<Self> {
+    pub(crate) fn of(text: &'a str, group: &str) -> Option<Self> {
         let mut lines = text.lines().filter_map(|line| {
             let (name, rest) = line.split_once(':')?;
             (name == group).then_some(rest)
@@ -85,7 +85,7 @@ impl<'a> Counters<'a> {
     }
 
     /// A counter by its name.
-    pub fn get(&self, name: &str) -> Option<u64> {
+    pub(crate) fn get(&self, name: &str) -> Option<u64> {
         let index = self
             .names
             .split_whitespace()
@@ -96,19 +96,19 @@ impl<'a> Counters<'a> {
 
 /// Values of `/proc/net/sockstat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SockStat {
+pub(crate) struct SockStat {
     /// Sockets of any kind.
-    pub used: u64,
+    pub(crate) used: u64,
     /// TCP sockets in use; IPv4 only in `sockstat`, the rest in `sockstat6`.
-    pub tcp_in_use: u64,
+    pub(crate) tcp_in_use: u64,
     /// TCP sockets in `TIME_WAIT`, of both families.
-    pub tcp_time_wait: u64,
+    pub(crate) tcp_time_wait: u64,
     /// Memory of TCP buffers, pages.
-    pub tcp_memory_pages: u64,
+    pub(crate) tcp_memory_pages: u64,
 }
 
 /// Parses `/proc/net/sockstat`.
-pub fn sockstat(text: &str) -> SockStat {
+pub(crate) fn sockstat(text: &str) -> SockStat {
     let field = |group: &str, name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(group))?;
         let mut words = line.split_whitespace();
@@ -124,7 +124,7 @@ pub fn sockstat(text: &str) -> SockStat {
 }
 
 /// TCP sockets in use of `/proc/net/sockstat6`.
-pub fn sockstat6_in_use(text: &str) -> u64 {
+pub(crate) fn sockstat6_in_use(text: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("TCP6:"));
     line.and_then(|line| {
         let mut words = line.split_whitespace();
@@ -135,7 +135,7 @@ pub fn sockstat6_in_use(text: &str) -> u64 {
 }
 
 /// First and last of `ip_local_port_range`.
-pub fn port_range(text: &str) -> Option<(u16, u16)> {
+pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
     let mut words = text.split_whitespace();
     let first = words.next()?.parse().ok()?;
     let last = words.next()?.parse().ok()?;

@@ -4,36 +4,29 @@ use super::{number_at, value_of};
 
 /// Values of `/proc/PID/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProcessStat {
+pub(crate) struct ProcessStat {
     /// Name, at most 15 bytes.
-    pub comm: String,
+    pub(crate) comm: String,
     /// State letter: R, S, D, Z, …
-    pub state: char,
+    pub(crate) state: char,
     /// Parent.
-    pub parent: u32,
+    pub(crate) parent: u32,
     /// Major faults since its start.
-    pub major_faults: u64,
+    pub(crate) major_faults: u64,
     /// CPU time in user mode, clock ticks.
-    pub user_ticks: u64,
+    pub(crate) user_ticks: u64,
     /// CPU time in system mode, clock ticks.
-    pub system_ticks: u64,
+    pub(crate) system_ticks: u64,
     /// Threads.
-    pub threads: u64,
+    pub(crate) threads: u64,
     /// Start, clock ticks since boot; with the pid it names a process for ever.
-    pub start_ticks: u64,
+    pub(crate) start_ticks: u64,
     /// Resident memory, pages.
-    pub resident_pages: u64,
-}
-
-impl ProcessStat {
-    /// CPU time, clock ticks.
-    pub fn ticks(&self) -> u64 {
-        self.user_ticks.saturating_add(self.system_ticks)
-    }
+    pub(crate) resident_pages: u64,
 }
 
 /// Parses `/proc/PID/stat`; `None` when it is not such a line.
-pub fn stat(text: &str) -> Option<ProcessStat> {
+pub(crate) fn stat(text: &str) -> Option<ProcessStat> {
     // The name may contain spaces and parentheses: it ends at the last parenthesis.
     let open = text.find('(')?;
     let close = text.rfind(')')?;
@@ -53,14 +46,14 @@ pub fn stat(text: &str) -> Option<ProcessStat> {
 }
 
 /// The numbers of a line of `/proc/PID/status` after its name, such as `Uid:`.
-pub fn numbers(text: &str, name: &str) -> Vec<u32> {
+pub(crate) fn numbers(text: &str, name: &str) -> Vec<u32> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let words = line.unwrap_or_default().split_whitespace();
     words.map_while(|word| word.parse().ok()).collect()
 }
 
 /// Voluntary and involuntary context switches of `/proc/PID/status`: of one thread.
-pub fn switches(text: &str) -> (u64, u64) {
+pub(crate) fn switches(text: &str) -> (u64, u64) {
     (
         value_of(text, "voluntary_ctxt_switches:").unwrap_or(0),
         value_of(text, "nonvoluntary_ctxt_switches:").unwrap_or(0),
@@ -68,7 +61,7 @@ pub fn switches(text: &str) -> (u64, u64) {
 }
 
 /// Soft and hard limit of open files of `/proc/PID/limits`; `u64::MAX` for unlimited.
-pub fn files_limit(text: &str) -> Option<(u64, u64)> {
+pub(crate) fn files_limit(text: &str) -> Option<(u64, u64)> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"))?;
@@ -80,6 +73,6 @@ pub fn files_limit(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Proportional set size of `/proc/PID/smaps_rollup`, bytes.
-pub fn pss(text: &str) -> Option<u64> {
+pub(crate) fn pss(text: &str) -> Option<u64> {
     value_of(text, "Pss:").map(|kib| kib.saturating_mul(1024))
 }

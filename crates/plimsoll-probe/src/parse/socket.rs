@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// TCP states as the kernel numbers them (`include/net/tcp_states.h`), index 0 unused.
-pub const STATES: [&str; 13] = [
+pub(crate) const STATES: [&str; 13] = [
     "unknown",
     "established",
     "syn_sent",
@@ -20,33 +20,33 @@ pub const STATES: [&str; 13] = [
 ];
 
 /// State number of `ESTABLISHED`.
-pub const ESTABLISHED: u8 = 1;
+pub(crate) const ESTABLISHED: u8 = 1;
 /// State number of `CLOSE_WAIT`.
-pub const CLOSE_WAIT: u8 = 8;
+pub(crate) const CLOSE_WAIT: u8 = 8;
 /// State number of `TIME_WAIT`.
-pub const TIME_WAIT: u8 = 6;
+pub(crate) const TIME_WAIT: u8 = 6;
 /// State number of `LISTEN`.
-pub const LISTEN: u8 = 10;
+pub(crate) const LISTEN: u8 = 10;
 
 /// One TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpSocket {
+pub(crate) struct TcpSocket {
     /// State number, an index of [`STATES`].
-    pub state: u8,
+    pub(crate) state: u8,
     /// This end.
-    pub local: SocketAddr,
+    pub(crate) local: SocketAddr,
     /// The other end.
-    pub remote: SocketAddr,
+    pub(crate) remote: SocketAddr,
     /// Bytes not read yet; of a listener, connections not accepted yet.
-    pub receive_queue: u32,
+    pub(crate) receive_queue: u32,
     /// Bytes not acknowledged yet; of a listener, its backlog by `sock_diag`, 0 in `/proc/net/tcp`.
-    pub send_queue: u32,
+    pub(crate) send_queue: u32,
     /// Inode of the socket; 0 when no process holds it any more.
-    pub inode: u64,
+    pub(crate) inode: u64,
 }
 
 /// Parses one line of `/proc/net/tcp` or `tcp6`; `None` for the heading and for other lines.
-pub fn tcp_line(line: &str) -> Option<TcpSocket> {
+pub(crate) fn tcp_line(line: &str) -> Option<TcpSocket> {
     let mut words = line.split_whitespace();
     let local = address(words.nth(1)?)?;
     let remote = address(words.next()?)?;
@@ -82,13 +82,13 @@ fn address(text: &str) -> Option<SocketAddr> {
 }
 
 /// Inode of the socket in the link of a descriptor, `socket:[5]`; `None` where it is not a socket.
-pub fn socket_link(link: &str) -> Option<u64> {
+pub(crate) fn socket_link(link: &str) -> Option<u64> {
     let inode = link.strip_prefix("socket:[")?;
     inode.strip_suffix(']')?.parse().ok()
 }
 
 /// Number of the file of the socket that listens at `path`, of `/proc/net/unix`.
-pub fn unix_listener(text: &str, path: &str) -> Option<u64> {
+pub(crate) fn unix_listener(text: &str, path: &str) -> Option<u64> {
     /// `SO_ACCEPTCON`: the socket listens.
     const LISTENS: u32 = 1 << 16;
     text.lines().find_map(|line| {

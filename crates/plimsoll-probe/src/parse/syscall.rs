@@ -2,7 +2,7 @@
 
 /// What a thread does, by its current system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wait {
+pub(crate) enum Wait {
     /// It runs, or would if a CPU was free.
     Running,
     /// It reads from a descriptor, or writes to it.
@@ -96,7 +96,7 @@ const PLACES: [(&str, Wait); 15] = [
 
 /// Content of `syscall`: `running`, or a call's number and its arguments, `0 0x7 0x7f…`; `-1` outside of any.
 #[must_use]
-pub fn syscall(text: &str) -> Wait {
+pub(crate) fn syscall(text: &str) -> Wait {
     let mut words = text.split_whitespace();
     let call = match words.next() {
         Some("running") => return Wait::Running,
@@ -133,7 +133,7 @@ pub fn syscall(text: &str) -> Wait {
 
 /// Content of `wchan`: the kernel function in which a thread waits; `0` where it runs, or is hidden.
 #[must_use]
-pub fn place(text: &str) -> Option<Wait> {
+pub(crate) fn place(text: &str) -> Option<Wait> {
     let name = text.trim();
     if name.is_empty() || name == "0" {
         return None;

@@ -277,7 +277,7 @@ fn parse_everything(text: &str) {
     );
     let _ = (network::sockstat6_in_use(text), network::port_range(text));
     let _ = network::Counters::of(text, "TcpExt").map(|counters| counters.get("ListenDrops"));
-    let _ = process::stat(text).map(|stat| stat.ticks());
+    let _ = process::stat(text);
     let _ = (
         process::switches(text),
         process::files_limit(text),

@@ -50,7 +50,7 @@ pub(super) const PLANTED: &[Planted] = &[
 ];
 
 /// The module that `plimsoll watch --node-module` prints: the test kit depends on nothing that it tests.
-const MODULE: &str = include_str!("../../../plimsoll-probe/src/collectors/node.cjs");
+const MODULE: &str = include_str!("../../../plimsoll-probe/src/collectors/node/node.cjs");
 
 fn begun() -> PlantedService {
     let database = Postgres::start("");

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::clock;
-use crate::diag::{Diag, Which};
+use crate::host::diag::{Diag, Which};
 use crate::kernel_files;
 use crate::parse::socket::{LISTEN, socket_link};
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::link::{ComponentLink, shortly};
-use super::super::metrics::MetricsRecorder;
-use super::super::query_error::QueryError;
-use super::super::statements::{StatementTotals, Statements};
 use super::plans::Plans;
 use super::wire::MysqlSession;
-use crate::parse::statement::shape;
+use crate::collectors::link::{ComponentLink, shortly};
+use crate::collectors::metrics::MetricsRecorder;
+use crate::collectors::query_error::QueryError;
+use crate::collectors::statements::shapes::shape;
+use crate::collectors::statements::{StatementTotals, Statements};
 
 /// The statements that took most time since the counts began, with the time in µs.
 const DIGESTS: &str = "SELECT DIGEST, COALESCE(SCHEMA_NAME, ''), COUNT_STAR, SUM_TIMER_WAIT DIV 1000000, \
@@ -120,8 +120,8 @@ fn digest(line: &str) -> Option<(String, StatementTotals, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::statements::TIME;
     use super::*;
+    use crate::collectors::statements::TIME;
 
     #[test]
     fn digests_are_read() {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::metric;
 
-use super::super::link::ComponentLink;
-use super::super::metrics::MetricsRecorder;
-use super::super::query_error::QueryError;
+use super::explain::{can_be_planned, plan};
 use super::wire::MysqlSession;
-use crate::parse::mysql_plan::{can_be_planned, plan};
-use crate::parse::statement::shape;
+use crate::collectors::link::ComponentLink;
+use crate::collectors::metrics::MetricsRecorder;
+use crate::collectors::query_error::QueryError;
+use crate::collectors::statements::shapes::shape;
 
 /// The last execution of a statement in a session, with its database. Longer texts were truncated.
 const SAMPLE: &str = "SELECT COALESCE(CURRENT_SCHEMA, ''), SQL_TEXT FROM performance_schema.events_statements_current \

@@ -3,10 +3,10 @@
 use plimsoll_model::component::ComponentAddress;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 
-use super::super::link::{ComponentLink, ScrapeError};
-use super::super::query_error::QueryError;
+use super::parse::{Greeting, error, greeting, row};
 use crate::clock;
-use crate::parse::mysql::{Greeting, error, greeting, row};
+use crate::collectors::link::{ComponentLink, ScrapeError};
+use crate::collectors::query_error::QueryError;
 
 /// Long passwords, protocol 4.1, transactions, proofs of 20 bytes, ways of proof by name.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::parse::otlp::OtlpSpan;
+use super::parse::OtlpSpan;
 
 /// Distinct services at most.
 const SERVICES_MAX: usize = 64;
@@ -84,8 +84,8 @@ impl Clocks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::SpanKind;
     use super::*;
-    use crate::parse::otlp::SpanKind;
 
     fn spans(service: &str, end_s: u64) -> Vec<OtlpSpan> {
         let span = OtlpSpan {

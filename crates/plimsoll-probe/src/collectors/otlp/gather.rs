@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::clocks::Clocks;
 use super::meaning::{self, SpanRole};
+use super::parse::OtlpSpan;
 use super::request::{self, PendingSpan};
 use super::totals::TraceTotals;
-use crate::parse::otlp::OtlpSpan;
 
 /// How long after its own span a request waits for its other spans: SDKs send several messages concurrently.
 const HOLD_NS: u64 = 1_000_000_000;
@@ -179,8 +179,8 @@ impl Gather {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::SpanKind;
     use super::*;
-    use crate::parse::otlp::SpanKind;
 
     fn span(trace: u128, id: u64, parent: u64, kind: SpanKind) -> OtlpSpan {
         OtlpSpan {

@@ -1,7 +1,7 @@
 //! Classifies spans by OpenTelemetry's semantic conventions, current and old.
 
-use crate::parse::otlp::{OtlpSpan, SpanKind};
-use crate::parse::statement::shape;
+use super::parse::{OtlpSpan, SpanKind};
+use crate::collectors::statements::shapes::shape;
 
 /// Longest name of a route or a component, bytes.
 const NAME_LEN_MAX: usize = 100;

@@ -15,8 +15,8 @@ use plimsoll_wire::request_head::{self, RequestHead, header_buffer};
 use rustix::net::Shutdown;
 
 use super::gather::Gather;
+use super::parse::{from_json, from_protobuf};
 use crate::clock;
-use crate::parse::otlp::{from_json, from_protobuf};
 use answer::{OtlpResponse, Packing};
 
 /// Concurrent connections at most; further ones are rejected.

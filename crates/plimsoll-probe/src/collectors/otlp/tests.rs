@@ -5,12 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plimsoll_model::component::{Component, ComponentKind};
-use plimsoll_model::metric::series;
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+use plimsoll_model::metric::{self, series};
 use plimsoll_testkit::port;
 
 use super::super::tests::{CollectorFixture, LONG};
-use super::*;
 
 /// A request of shop: twice the same statement, and a call side by side with the second.
 const MESSAGE: &str = r#"{"resourceSpans":[{

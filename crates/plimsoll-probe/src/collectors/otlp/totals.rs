@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use plimsoll_model::metric;
 
-use super::super::metrics::MetricsRecorder;
 use super::meaning::SpanRole;
 use super::request::{Done, Spent};
+use crate::collectors::metrics::MetricsRecorder;
 
 /// Routes recorded by name at most; later ones are merged.
 const ROUTES_MAX: usize = 32;

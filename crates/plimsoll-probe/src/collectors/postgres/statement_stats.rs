@@ -8,14 +8,14 @@ use std::time::Duration;
 use plimsoll_model::metric;
 use plimsoll_sql::index::advised;
 
-use super::super::link::{ComponentLink, shortly};
-use super::super::metrics::MetricsRecorder;
-use super::super::query_error::QueryError;
-use super::super::statements::{StatementTotals, Statements, TIME};
+use super::collect::{DENIED, TOO_LONG};
+use super::explain::{parameters, plan};
 use super::wire::PostgresSession;
-use super::{DENIED, TOO_LONG};
-use crate::parse::plan::{parameters, plan};
-use crate::parse::statement::shape;
+use crate::collectors::link::{ComponentLink, shortly};
+use crate::collectors::metrics::MetricsRecorder;
+use crate::collectors::query_error::QueryError;
+use crate::collectors::statements::shapes::shape;
+use crate::collectors::statements::{StatementTotals, Statements, TIME};
 
 /// Whether statements are counted, and which indexes only cost.
 const FOUND: &str = "\

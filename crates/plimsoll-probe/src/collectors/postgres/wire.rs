@@ -5,35 +5,35 @@ use plimsoll_wire::postgres::{
     self, AuthError, AuthStep, Authentication, BackendMessage, error_field,
 };
 
-use super::super::link::{ComponentLink, ScrapeError};
-use super::super::query_error::QueryError;
+use super::parse::{columns, row};
 use crate::clock;
-use crate::parse::postgres::{columns, row};
+use crate::collectors::link::{ComponentLink, ScrapeError};
+use crate::collectors::query_error::QueryError;
 
 /// Longest message accepted, bytes.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
 
 /// The login, and the database.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PostgresLogin<'a> {
-    pub(super) user: &'a str,
-    pub(super) password: &'a str,
-    pub(super) database: &'a str,
+pub(in crate::collectors) struct PostgresLogin<'a> {
+    pub(in crate::collectors) user: &'a str,
+    pub(in crate::collectors) password: &'a str,
+    pub(in crate::collectors) database: &'a str,
 }
 
 /// State of a session besides its connection.
 #[derive(Debug, Default)]
-pub(super) struct PostgresSession {
+pub(in crate::collectors) struct PostgresSession {
     buffer: Vec<u8>,
     /// Shortest time of a login, s.
-    pub(super) entered_s: Option<f64>,
+    pub(in crate::collectors) entered_s: Option<f64>,
     /// The server's major version; 0 when unknown.
-    pub(super) version: u32,
+    pub(in crate::collectors) version: u32,
 }
 
 impl PostgresSession {
     /// Logs in over a new connection.
-    pub(super) fn enter(
+    pub(in crate::collectors) fn enter(
         &mut self,
         link: &mut ComponentLink,
         entry: PostgresLogin<'_>,
@@ -81,7 +81,7 @@ impl PostgresSession {
     }
 
     /// Runs a query, and appends the rows to `lines`.
-    pub(super) fn query(
+    pub(in crate::collectors) fn query(
         &mut self,
         link: &mut ComponentLink,
         question: &str,
@@ -91,7 +91,7 @@ impl PostgresSession {
     }
 
     /// The same with the names of the columns in the first line.
-    pub(super) fn table(
+    pub(in crate::collectors) fn table(
         &mut self,
         link: &mut ComponentLink,
         question: &str,

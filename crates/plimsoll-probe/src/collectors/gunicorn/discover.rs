@@ -1,0 +1,85 @@
+//! Discovers gunicorn.
+
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
+
+use super::parse;
+use crate::collectors::discovery::{DiscoveredComponent, address_of, text_beside, text_for};
+use crate::collectors::{ComponentMetadata, FileSetting};
+use crate::files::Files;
+use crate::parse::process;
+
+/// Default of `worker_connections` for asynchronous worker classes.
+const CONNECTIONS: u64 = 1000;
+
+/// gunicorn, by the command line of its first process.
+pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
+    let parent = files
+        .read(&format!("proc/{pid}/stat"))
+        .ok()
+        .and_then(process::stat)?
+        .parent;
+    let above = files
+        .read(&format!("proc/{parent}/comm"))
+        .unwrap_or_default();
+    if above.starts_with("gunicorn") {
+        return None;
+    }
+    let options = parse::command_line(words);
+    // It runs in a folder of its own, in which its files are named.
+    let file = options
+        .file
+        .clone()
+        .unwrap_or_else(|| "gunicorn.conf.py".to_owned());
+    let text = if file.starts_with('/') {
+        text_for(files, pid, &file)
+    } else {
+        text_beside(files, pid, &file)
+    };
+    let written = text
+        .map(|text| parse::configuration(&text))
+        .unwrap_or_default();
+    let options = options.or(written);
+    let bind = options.bind.as_deref().unwrap_or("127.0.0.1:8000");
+    let bind = bind.split(',').next().unwrap_or(bind);
+    let place = match bind.strip_prefix("unix:") {
+        Some(path) => ComponentAddress::Socket(path.into()),
+        None if bind.contains(':') => address_of(bind)?,
+        None => address_of(&format!("{bind}:8000"))?,
+    };
+    let setting = |name, entry: Option<(u64, usize)>| {
+        let (value, line) = entry?;
+        Some(FileSetting {
+            name,
+            of: String::new(),
+            value: value as f64,
+            file: if line > 0 {
+                format!("{file}:{line}")
+            } else {
+                String::new()
+            },
+        })
+    };
+    let workers = setting("workers", options.workers);
+    // Asynchronous worker classes have no threads that could be used up.
+    let has_threads = options
+        .class
+        .as_deref()
+        .is_none_or(|class| ["sync", "gthread"].contains(&class));
+    let threads = if has_threads {
+        setting("threads", options.threads)
+    } else {
+        setting("threads", Some((CONNECTIONS, 0)))
+    };
+    let known = ComponentMetadata {
+        settings: workers.into_iter().chain(threads).collect(),
+        pid: Some(pid),
+        ..ComponentMetadata::default()
+    };
+    let source = format!("the command line of pid {pid}");
+    Some(DiscoveredComponent::new(
+        ComponentKind::Gunicorn,
+        place,
+        known,
+        source,
+    ))
+}

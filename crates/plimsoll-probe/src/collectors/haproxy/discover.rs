@@ -1,0 +1,89 @@
+//! Discovers `HAProxy`, by the configuration that its command line names.
+
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+
+use super::configuration;
+use crate::collectors::discovery::{DiscoveredComponent, address_of, text_for};
+use crate::collectors::{ComponentMetadata, FileSetting};
+use crate::files::Files;
+
+/// `HAProxy`, by its stats socket.
+pub(crate) fn find(
+    files: &mut Files,
+    pid: u32,
+    words: &[&str],
+    auto: bool,
+    found: &mut Vec<DiscoveredComponent>,
+) {
+    let named = words
+        .windows(2)
+        .filter(|two| two[0] == "-f")
+        .map(|two| two[1]);
+    let mut paths: Vec<&str> = named.collect();
+    if paths.is_empty() {
+        paths.push("/etc/haproxy/haproxy.cfg");
+    }
+    let (mut sockets, mut settings, mut is_read) = (Vec::new(), Vec::new(), false);
+    for path in &paths {
+        let Some(text) = text_for(files, pid, path) else {
+            continue;
+        };
+        is_read = true;
+        let read = configuration::read(&text);
+        sockets.extend(read.sockets);
+        settings.extend(read.limits.into_iter().map(|limit| FileSetting {
+            name: "maxconn",
+            of: limit.of,
+            value: limit.value as f64,
+            file: format!("{path}:{}", limit.line),
+        }));
+    }
+    let main = paths.first().copied().unwrap_or_default();
+    let place = sockets.iter().find_map(|socket| socket_of(socket));
+    match place {
+        Some(place) => {
+            let component = Component {
+                kind: ComponentKind::Haproxy,
+                place,
+                login: None,
+            };
+            // Master and workers were started by the same command line.
+            if !found.iter().any(|found| found.component == component) {
+                let known = ComponentMetadata {
+                    settings,
+                    ..ComponentMetadata::default()
+                };
+                found.push(DiscoveredComponent {
+                    component,
+                    known,
+                    source: main.to_owned(),
+                });
+            }
+        }
+        None if auto && is_read => files.announce(
+            &format!("haproxy without socket {main}"),
+            &format!(
+                "HAProxy (pid {pid}) has no stats socket: add to `global` in {main} `stats socket \
+                 /run/haproxy/admin.sock mode 660 level user` and reload it"
+            ),
+        ),
+        None if auto => files.announce(
+            &format!("haproxy {main}"),
+            &format!("HAProxy (pid {pid}): its configuration {main} cannot be read; run as root, or name its socket by `watch: {{ haproxy: unix:PATH }}`"),
+        ),
+        None => {}
+    }
+}
+
+/// An address behind `stats socket`.
+fn socket_of(written: &str) -> Option<ComponentAddress> {
+    let path = written.strip_prefix("unix@").unwrap_or(written);
+    if path.starts_with('/') {
+        return Some(ComponentAddress::Socket(path.into()));
+    }
+    let address = written
+        .strip_prefix("ipv4@")
+        .or(written.strip_prefix("ipv6@"))
+        .unwrap_or(written);
+    address_of(address)
+}

@@ -1,0 +1,90 @@
+//! `HAProxy`'s statistics and configurations: texts of real programs, and generated texts.
+
+use proptest::prelude::*;
+
+use super::{configuration, parse};
+
+/// Of HAProxy 2.6, shortened.
+const HAPROXY: &str = "Name: HAProxy\nPid: 12\nMaxconn: 200\nCurrConns: 7\nIdle_pct: 93\n\n\
+    # pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,econ,eresp,wretr,type,rate,cli_abrt,hrsp_5xx,qtime,ctime,rtime,ttime,desc\n\
+    web,FRONTEND,,,5,9,100,70,1,,,,0,3,,4,,,,,\n\
+    app,s1,2,8,20,20,20,60,1,1,0,3,2,3,9,4,12,0,104,117,\"a, b\"\n\
+    app,BACKEND,11,40,31,60,20,60,1,1,0,3,1,3,9,4,12,0,104,117,\n\
+    web,sock-1,,,5,9,100,70,1,,,,3,3,,,,,,,\n\n";
+
+#[test]
+fn haproxy_is_read_with_and_without_info() {
+    let (info, csv) = parse::split(HAPROXY).unwrap();
+    assert_eq!(parse::value(info, "Maxconn"), Some("200"));
+    assert_eq!(parse::value(info, "Max"), None);
+    let rows = parse::rows(csv);
+    let parsed: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                row.proxy.as_str(),
+                row.server.as_str(),
+                row.queue,
+                row.sessions,
+                row.limit,
+            )
+        })
+        .collect();
+    assert_eq!(
+        parsed,
+        [
+            ("web", "FRONTEND", None, Some(5), Some(100)),
+            ("app", "s1", Some(2), Some(20), Some(20)),
+            ("app", "BACKEND", Some(11), Some(31), Some(20)),
+        ]
+    );
+    assert_eq!(rows[1].times_ms, [Some(12), Some(0), Some(104), Some(117)]);
+    assert_eq!(rows[1].retries, Some(3));
+    assert_eq!(parse::split(csv), Some(("", csv)));
+    assert_eq!(parse::split("Permission denied\n"), None);
+    let csv = "# pxname,svname,type,weight,bck,\napp,s1,2,7,0,\napp,s2,2,7,1,\n";
+    let weights: Vec<_> = parse::rows(csv).iter().map(|row| row.weight).collect();
+    assert_eq!(weights, [Some(7), Some(0)]);
+}
+
+#[test]
+fn haproxy_configurations_are_read() {
+    let text = "global\n  maxconn 2000 # all\n  stats socket /run/admin.sock mode 660 level admin\n  stats timeout 30s\n\
+        listen web\n  maxconn 100\n  server maxconn 127.0.0.1:1 check maxconn 20\n  default-server maxconn 30\n\
+        backend app\n  server s2 127.0.0.1:2\n  stats socket /not/here\n";
+    let read = configuration::read(text);
+    assert_eq!(read.sockets, ["/run/admin.sock"]);
+    let limits: Vec<_> = read
+        .limits
+        .iter()
+        .map(|limit| (limit.of.as_str(), limit.value, limit.line))
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            ("", 2000, 2),
+            ("web", 100, 6),
+            ("web/maxconn", 20, 7),
+            ("web/default-server", 30, 8)
+        ]
+    );
+}
+
+proptest! {
+    /// No response of a component crashes the probe.
+    #[test]
+    fn any_text_is_taken(text in any::<String>()) {
+        let _ = parse::split(&text).map(|(_, csv)| parse::rows(csv));
+        let _ = parse::rows(&text);
+        let _ = configuration::read(&text);
+    }
+
+    /// The same, of texts that are nearly right.
+    #[test]
+    fn any_part_of_a_right_text_is_taken(from in 0..200_usize, to in 0..600_usize, put in "[{};'\"#,:\n0-9]{0,4}") {
+        let (from, to) = (from.min(HAPROXY.len()), to.min(HAPROXY.len()));
+        let text = format!("{}{put}{}", &HAPROXY[..from], &HAPROXY[to..]);
+        let rows = parse::split(&text).map_or(Vec::new(), |(_, csv)| parse::rows(csv));
+        prop_assert!(rows.len() <= 256);
+    }
+}

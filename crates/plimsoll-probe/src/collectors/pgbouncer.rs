@@ -1,0 +1,7 @@
+//! pgbouncer.
+
+mod collect;
+pub(crate) mod discover;
+mod parse;
+
+pub(crate) use collect::PgbouncerCollector;
