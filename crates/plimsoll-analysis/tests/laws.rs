@@ -24,7 +24,7 @@ use plimsoll_model::schedule::Spacing;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::TrialVerdict;
-use plimsoll_testkit::queue::{Service, SimulatedLaw, SimulatedQueue};
+use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
 
 const SEEDS: u64 = 10;
 const HITS_MIN: u32 = 9;
@@ -64,10 +64,10 @@ impl Point {
     }
 
     /// The load line by the law, 1/s.
-    fn line(self, servers: u32, service: Service) -> f64 {
+    fn line(self, servers: u32, service: Distribution) -> f64 {
         let by_law = match service {
-            Service::Exponential => queueing::load_line,
-            Service::Deterministic => queueing::deterministic_load_line,
+            Distribution::Exponential => queueing::load_line,
+            Distribution::Deterministic => queueing::deterministic_load_line,
         };
         by_law(servers, self.mean_s, self.quantile, self.within_s()).expect("a service in time")
     }
@@ -139,7 +139,7 @@ fn search(law: SimulatedLaw, policy: SearchPolicy, seed: u64) -> (SearchResult, 
 /// How many of the seeds gave an interval that holds the line, and how many a median close to it.
 fn hits(
     servers: u32,
-    service: Service,
+    service: Distribution,
     point: Point,
     policy: impl Fn(Objective) -> SearchPolicy,
 ) -> (u32, u32) {
@@ -180,7 +180,7 @@ fn hits(
     (held, close)
 }
 
-fn check(servers: u32, service: Service, points: &[Point]) {
+fn check(servers: u32, service: Distribution, points: &[Point]) {
     for &point in points {
         let (held, close) = hits(servers, service, point, SearchPolicy::standard);
         assert!(
@@ -197,7 +197,7 @@ fn one_exponential_server() {
         point(0.002, 0.99, 10.0),
         point(0.0005, 0.95, 10.0),
     ];
-    check(1, Service::Exponential, &points);
+    check(1, Distribution::Exponential, &points);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn two_exponential_servers() {
         point(0.002, 0.99, 10.0),
         point(0.005, 0.95, 10.0),
     ];
-    check(2, Service::Exponential, &points);
+    check(2, Distribution::Exponential, &points);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn one_deterministic_server() {
         point(0.002, 0.99, 10.0),
         point(0.01, 0.95, 10.0),
     ];
-    check(1, Service::Deterministic, &points);
+    check(1, Distribution::Deterministic, &points);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn two_deterministic_servers() {
         point(0.002, 0.99, 5.0),
         point(0.01, 0.95, 10.0),
     ];
-    check(2, Service::Deterministic, &points);
+    check(2, Distribution::Deterministic, &points);
 }
 
 /// Four minutes do not place the line within 5 %, and the interval shows it: it still contains the line.
@@ -236,7 +236,7 @@ fn two_deterministic_servers() {
 fn a_quick_search_is_wide_and_right() {
     let (held, _) = hits(
         1,
-        Service::Deterministic,
+        Distribution::Deterministic,
         point(0.005, 0.95, 10.0),
         SearchPolicy::quick,
     );
@@ -246,7 +246,7 @@ fn a_quick_search_is_wide_and_right() {
 /// The demo's search has still less time. It must end with a line, or the newcomer's first answer is none.
 #[test]
 fn a_search_of_three_minutes_ends_with_a_line() {
-    for service in [Service::Deterministic, Service::Exponential] {
+    for service in [Distribution::Deterministic, Distribution::Exponential] {
         let (held, _) = hits(1, service, point(0.009, 0.95, 11.0), |objective| {
             SearchPolicy {
                 budget: Duration::from_secs(150),
@@ -263,7 +263,7 @@ fn check_users(point: Point, think_s: f64) {
     println!("users who think {think_s} s, {point:?}: by the law {line} are carried");
     let law = SimulatedLaw {
         servers: 1,
-        service: Service::Exponential,
+        service: Distribution::Exponential,
         mean_s: point.mean_s,
     };
     let (mut held, mut close) = (0, 0);

@@ -165,6 +165,7 @@ mod tests {
 
     use super::*;
     use crate::moment::Moment;
+    use crate::test_fixtures::headers;
 
     /// 1994-11-06 08:49:37, and a little later.
     const RECEIVED: Moment = Moment::from_ms(784_111_777_900);
@@ -175,16 +176,6 @@ mod tests {
             received_at: RECEIVED,
             chance: 0,
         }
-    }
-
-    fn headers<'a>(lines: &[(&'a str, &'a str)]) -> Vec<Header<'a>> {
-        lines
-            .iter()
-            .map(|(name, value)| Header {
-                name,
-                value: value.as_bytes(),
-            })
-            .collect()
     }
 
     const NOW: &str = "Sun, 06 Nov 1994 08:49:37 GMT";

@@ -145,18 +145,9 @@ mod tests {
 
     use super::*;
     use crate::key::KeyRule;
+    use crate::test_fixtures::headers;
 
     const SEED: Seed = Seed(3, 4);
-
-    fn headers<'a>(lines: &[(&'a str, &'a str)]) -> Vec<Header<'a>> {
-        lines
-            .iter()
-            .map(|(name, value)| Header {
-                name,
-                value: value.as_bytes(),
-            })
-            .collect()
-    }
 
     #[track_caller]
     fn check(method: &str, status: u16, lines: &[(&str, &str)], expected: &[&str]) {

@@ -235,6 +235,7 @@ fn is_unkeyed(name: &str, policy: &CachePolicy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_fixtures::headers;
 
     #[track_caller]
     fn check(method: &str, lines: &[(&str, &str)], expected: Class) {
@@ -243,13 +244,7 @@ mod tests {
             cookies_bypass: vec!["preview".into()],
             ..CachePolicy::default()
         };
-        let headers: Vec<_> = lines
-            .iter()
-            .map(|(name, value)| Header {
-                name,
-                value: value.as_bytes(),
-            })
-            .collect();
+        let headers = headers(lines);
         let request = CacheRequest::read(method, false, &headers, &policy);
         assert_eq!(request.class, expected, "{method} {lines:?}");
     }

@@ -65,7 +65,7 @@ use self::shard::Shard;
 
 pub use self::budget::{Weigh, allocated};
 pub use self::fill::{Copied, Follower, HeadPoll};
-pub use self::key::{Hashed, Lookup, RawKey};
+pub use self::key::{HashedKey, Lookup, RawKey};
 pub use self::lead::{Begin, Leader};
 pub use self::limits::StoreLimits;
 pub use self::purge::How;
@@ -395,6 +395,7 @@ impl<V: Weigh, H> Store<V, H> {
     }
 }
 
+/// Locks state that stays consistent even when a thread panicked while holding the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

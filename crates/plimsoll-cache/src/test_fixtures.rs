@@ -25,7 +25,7 @@ const RULE: &KeyRule = &KeyRule {
     sorted: false,
 };
 
-pub(crate) fn headers(lines: FieldLines<'_>) -> Vec<Header<'_>> {
+pub(crate) fn headers<'a>(lines: &[(&'a str, &'a str)]) -> Vec<Header<'a>> {
     lines
         .iter()
         .map(|(name, value)| Header {

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_cache::disk::BLOCK_LEN;
 use plimsoll_cache::store::{How, Lookup, Put, Store, StoreLimits};
-use plimsoll_cache::{KeyRef, KeyRule, Moment, Seed, Terms};
+use plimsoll_cache::{KeyRule, Moment, Seed, Terms};
 use plimsoll_config::edge::RouteConfig;
 
 use crate::clock;
@@ -192,41 +192,6 @@ impl Cache {
             (Put::TooLarge | Put::Full, Some(spool)) => spool.end(Some(begun.store)),
             (Put::TooLarge | Put::Full | Put::Purged, _) => {}
         }
-    }
-}
-
-/// A lookup key of the store.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashedKey<'a> {
-    key: KeyRef<'a>,
-    hash: u64,
-}
-
-impl<'a> HashedKey<'a> {
-    pub(crate) fn new(key: KeyRef<'a>, seed: Seed) -> Self {
-        Self {
-            key,
-            hash: key.hash(seed),
-        }
-    }
-
-    /// A key whose hash is already computed.
-    pub(crate) fn hashed(key: KeyRef<'a>, hash: u64) -> Self {
-        Self { key, hash }
-    }
-}
-
-impl Lookup for HashedKey<'_> {
-    fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    fn is(&self, key: &[u8]) -> bool {
-        self.key.is_written(key)
-    }
-
-    fn to_key(&self) -> Box<[u8]> {
-        self.key.to_key().into_bytes()
     }
 }
 

@@ -110,10 +110,7 @@ fn totals(page: &mut Exposition, overview: &Overview) {
             overview.log_lines_dropped,
         ),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
     let gauges = [
         (
             "connections",
@@ -122,10 +119,7 @@ fn totals(page: &mut Exposition, overview: &Overview) {
         ),
         ("tunnels", "Open upgraded connections", overview.tunnels),
     ];
-    for (name, help, count) in gauges {
-        page.family(name, "gauge", help);
-        page.line(name, &[], count);
-    }
+    page.gauges(&gauges);
 }
 
 /// Compression, learned fallbacks and export.
@@ -182,10 +176,7 @@ fn response_totals(page: &mut Exposition, overview: &Overview) {
             overview.webhooks_failed,
         ),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
 }
 
 /// The value of a server that a family shows.
@@ -305,10 +296,7 @@ fn cache(page: &mut Exposition, overview: &Overview) {
             overview.cache_renewed,
         ),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
     page.family(
         "route_cache_requests",
         "counter",
@@ -341,10 +329,7 @@ fn store(page: &mut Exposition, held: &CacheView) {
             held.fetches,
         ),
     ];
-    for (name, help, count) in gauges {
-        page.family(name, "gauge", help);
-        page.line(name, &[], count);
-    }
+    page.gauges(&gauges);
     let counters = [
         (
             "cache_evictions",
@@ -353,10 +338,7 @@ fn store(page: &mut Exposition, held: &CacheView) {
         ),
         ("cache_purges", "Purge commands", held.purges),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
     if let Some(disk) = &held.disk {
         disk::page(page, disk);
     }
@@ -393,6 +375,22 @@ impl Exposition {
             self.text.push('}');
         }
         let _ = writeln!(self.text, " {value}");
+    }
+
+    /// Counters without labels: name, help and count of each.
+    fn counters(&mut self, counters: &[(&str, &str, u64)]) {
+        for &(name, help, count) in counters {
+            self.family(name, "counter", help);
+            self.line(&format!("{name}_total"), &[], count);
+        }
+    }
+
+    /// Gauges without labels: name, help and level of each.
+    fn gauges(&mut self, gauges: &[(&str, &str, u64)]) {
+        for &(name, help, level) in gauges {
+            self.family(name, "gauge", help);
+            self.line(name, &[], level);
+        }
     }
 
     fn histogram(&mut self, name: &str, help: &str, times: &TimesSum) {

@@ -3,6 +3,8 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::lock::lock;
+
 /// Run time: whole seconds and moments since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock {
@@ -60,7 +62,7 @@ impl RunClock {
     /// Waits until `second` begins, or a stop is requested, polling at every `glance`.
     pub fn wait_until(&self, second: u32, glance: Duration, is_stopped: impl Fn() -> bool) {
         let nobody = (Mutex::new(()), Condvar::new());
-        let mut guard = nobody.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = lock(&nobody.0);
         loop {
             let left = self.until(second);
             if left.is_zero() || is_stopped() {

@@ -8,6 +8,7 @@ pub mod error;
 pub mod input;
 pub mod intervention;
 pub mod limit;
+mod lock;
 pub mod output;
 pub mod probes;
 pub mod progress;

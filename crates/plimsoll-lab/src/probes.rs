@@ -17,6 +17,7 @@ use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
 use crate::error::LabError;
+use crate::lock::lock;
 use crate::run_log::SharedLog;
 
 /// How long a probe may take to return when a run ends: a second's sample waits for components, and for files of
@@ -143,7 +144,7 @@ impl Probes {
 
     /// Machine use in the seconds `[from, to)` that were read.
     pub fn machine_use(&self, from: u32, to: u32) -> Vec<MachineUse> {
-        let shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = lock(&self.shared.0);
         shared
             .recent
             .iter()
@@ -154,54 +155,37 @@ impl Probes {
 
     /// The newest machine use.
     pub fn latest(&self) -> Option<MachineUse> {
-        self.shared
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recent
-            .back()
-            .copied()
+        lock(&self.shared.0).recent.back().copied()
     }
 
     /// Whether the target runs on this machine, as far as the probe knows.
     pub fn target_is_local(&self) -> bool {
-        self.shared
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .target_is_local
+        lock(&self.shared.0).target_is_local
     }
 
     /// Components that are scraped.
     pub fn components(&self) -> Vec<Component> {
-        let shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = lock(&self.shared.0);
         shared.components.clone()
     }
 
     /// Notes about components since the last call.
     pub fn take_component_notes(&self) -> Vec<String> {
-        std::mem::take(
-            &mut self
-                .shared
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .component_notes,
-        )
+        std::mem::take(&mut lock(&self.shared.0).component_notes)
     }
 
     /// Ends the thread and returns what could not be read. A thread that does not end in time is abandoned, and its
     /// activity is added to that list.
     pub fn stop(mut self) -> Stopped {
         let left_behind = self.end();
-        let mut shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.0);
         let notes = std::mem::take(&mut shared.notes);
         Stopped { notes, left_behind }
     }
 
     fn end(&mut self) -> Option<String> {
         let thread = self.thread.take()?;
-        let mut shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.0);
         shared.stopping = true;
         self.shared.1.notify_all();
         let (shared, waited) = self
@@ -234,7 +218,7 @@ struct EndGuard<'a>(&'a (Mutex<ProbeState>, Condvar));
 
 impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
-        let mut shared = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.0.0);
         shared.has_ended = true;
         self.0.1.notify_all();
     }
@@ -255,12 +239,12 @@ fn read_every_second(
     // The first sample of a counter has no predecessor, so it is taken before the first window; its definitions go
     // into the log with the second one.
     let mut defined = probe.read(0).new_series;
-    let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut guard = lock(&shared.0);
     guard.components = probe.components();
     drop(guard);
     let mut second = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
     loop {
-        let guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = lock(&shared.0);
         let wait = clock.until(second + 1);
         let (mut guard, _) = shared
             .1
@@ -281,7 +265,7 @@ fn read_every_second(
 }
 
 fn remember(shared: &(Mutex<ProbeState>, Condvar), sample: MachineUse, probe: &mut impl Reads) {
-    let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut guard = lock(&shared.0);
     if guard.recent.len() == RECENT_MAX {
         guard.recent.pop_front();
     }

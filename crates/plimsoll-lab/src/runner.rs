@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use plimsoll_load::{Job, SessionCarryOver, Stay, Used, WorkerProcesses};
@@ -19,6 +19,7 @@ use plimsoll_probe::ProbePlan;
 
 use crate::clock::{self, RunClock};
 use crate::error::LabError;
+use crate::lock::lock;
 use crate::probes::{MachineUse, Probes, Stopped};
 use crate::progress::StopFlag;
 use crate::run_log::{self, RunLog, SharedLog};
@@ -152,13 +153,11 @@ impl Runner {
     }
 
     fn named(&self) -> MutexGuard<'_, BTreeMap<StepId, StepInfo>> {
-        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.named)
     }
 
     fn worker_notes(&self) -> MutexGuard<'_, WorkerNotes> {
-        self.worker_notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.worker_notes)
     }
 
     /// A plan with the steps that processes have named so far.

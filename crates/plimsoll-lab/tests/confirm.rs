@@ -17,15 +17,13 @@ use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Tuna
 use plimsoll_model::finding::{Certainty, Finding, InterventionOutcome};
 use plimsoll_model::journey::Inputs;
 use plimsoll_model::objective::{LatencyBound, Objective};
-use plimsoll_model::plan::{
-    Facts, Find, GoodStatus, Load, LoadUnit, PathOrder, Plan, RequestPlan, Target, Transport,
-};
+use plimsoll_model::plan::{Facts, Find, Load, LoadUnit, Plan, RequestPlan, Transport};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
-use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{TrialKind, TrialSpec};
 use plimsoll_model::verdict::Verdict;
 use plimsoll_probe::{ProbePlan, tunables};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use plimsoll_testkit::plan::get_root;
 use plimsoll_testkit::program::Haproxy;
 
 /// One search at a time: each measures.
@@ -77,26 +75,13 @@ impl HaproxySetup {
     }
 
     fn plan(&self) -> Plan {
-        let address = self.haproxy.address;
+        let base = get_root(self.haproxy.address);
         Plan {
             name: "confirm".to_owned(),
-            target: Target {
-                url: format!("http://{address}/"),
-                tls: false,
-                host: address.ip().to_string(),
-                port: address.port(),
-                addresses: vec![address],
-                unix_socket: None,
-            },
             request: RequestPlan {
-                method: "GET".to_owned(),
-                paths: vec!["/".to_owned()],
-                order: PathOrder::Circular,
                 headers: Vec::new(),
-                body: Vec::new(),
-                redirects_max: 0,
+                ..base.request
             },
-            scenario: None,
             // The law says 100/s.
             find: Some(Find {
                 unit: LoadUnit::RequestsPerSecond,
@@ -107,12 +92,7 @@ impl HaproxySetup {
                 timeout: Duration::from_secs(5),
                 connect_timeout: Duration::from_secs(5),
                 connections_max: 5000,
-                requests_per_connection: 0,
-                sources: Vec::new(),
-                ca_file: None,
-                insecure: false,
-                http2: None,
-                body_len_max: 1 << 20,
+                ..base.transport
             },
             load: Load::Open {
                 phases: vec![LoadPhase::constant(10.0, Duration::from_secs(1))],
@@ -126,12 +106,7 @@ impl HaproxySetup {
                 errors_max: Some(0.01),
                 ..Objective::default()
             }),
-            good: GoodStatus::default(),
-            seed: Seed(1),
-            cores: 1,
-            tick: None,
-            warmup: Duration::ZERO,
-            classes_ms: [800, 1200],
+            ..base
         }
     }
 

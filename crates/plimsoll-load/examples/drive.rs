@@ -6,58 +6,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_load::{Job, start};
-use plimsoll_model::plan::{
-    GoodStatus, Http2, Load, PathOrder, Plan, RequestPlan, Target, Transport,
-};
+use plimsoll_model::plan::{Http2, Load, Plan, Transport};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
+use plimsoll_testkit::plan::get_root;
 
 fn plan(address: SocketAddr, path: &str, tick: Option<Duration>, http2: Option<Http2>) -> Plan {
-    Plan {
-        name: "drive".to_owned(),
-        target: Target {
-            url: format!("http://{address}{path}"),
-            tls: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-            addresses: vec![address],
-            unix_socket: None,
-        },
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec![path.to_owned()],
-            order: PathOrder::Circular,
-            headers: vec![("Host".to_owned(), address.to_string())],
-            body: Vec::new(),
-            redirects_max: 0,
-        },
-        scenario: None,
-        find: None,
-        transport: Transport {
-            timeout: Duration::from_secs(30),
-            connect_timeout: Duration::from_secs(10),
-            connections_max: 10_000,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            body_len_max: 1 << 30,
-            http2,
-        },
-        load: Load::Closed {
-            connections: 1,
-            think: Duration::ZERO,
-            lasting: Duration::from_secs(1),
-        },
-        objective: None,
-        good: GoodStatus::default(),
-        seed: Seed(1),
-        cores: 1,
-        tick,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
-    }
+    let mut plan = get_root(address);
+    plan.target.url = format!("http://{address}{path}");
+    plan.request.paths = vec![path.to_owned()];
+    plan.transport = Transport {
+        timeout: Duration::from_secs(30),
+        connections_max: 10_000,
+        body_len_max: 1 << 30,
+        http2,
+        ..plan.transport
+    };
+    plan.tick = tick;
+    plan
 }
 
 fn status(name: &str) -> String {

@@ -14,58 +14,23 @@ use plimsoll_model::journey::{
     Capture, Extractor, Inputs, Journey, Pause, Pick, RequestBody, RequestStep, Scenario, Step,
     StepInfo, TextPiece, TextTemplate, UserPhase,
 };
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
-use plimsoll_model::seed::Seed;
+use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::window::Window;
+use plimsoll_testkit::plan::get_root;
 
 fn plan(address: SocketAddr) -> Plan {
-    Plan {
-        name: "journey".to_owned(),
-        target: Target {
-            url: format!("http://{address}/"),
-            tls: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-            addresses: vec![address],
-            unix_socket: None,
-        },
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
-            headers: vec![
-                ("Host".to_owned(), address.to_string()),
-                ("User-Agent".to_owned(), "plimsoll".to_owned()),
-                ("Accept".to_owned(), "*/*".to_owned()),
-            ],
-            body: Vec::new(),
-            redirects_max: 0,
-        },
-        scenario: None,
-        find: None,
-        transport: Transport {
-            timeout: Duration::from_secs(30),
-            connect_timeout: Duration::from_secs(10),
-            connections_max: 20_000,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            body_len_max: 1 << 20,
-            http2: None,
-        },
-        load: Load::Users {
-            phases: Vec::new(),
-            iterations: None,
-        },
-        objective: None,
-        good: GoodStatus::default(),
-        seed: Seed(1),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
-    }
+    let mut plan = get_root(address);
+    plan.request.headers.extend([
+        ("User-Agent".to_owned(), "plimsoll".to_owned()),
+        ("Accept".to_owned(), "*/*".to_owned()),
+    ]);
+    plan.transport.timeout = Duration::from_secs(30);
+    plan.transport.connections_max = 20_000;
+    plan.load = Load::Users {
+        phases: Vec::new(),
+        iterations: None,
+    };
+    plan
 }
 
 fn request(id: u32, method: &str, url: &str) -> RequestStep {

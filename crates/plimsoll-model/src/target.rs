@@ -21,3 +21,17 @@ pub struct Target {
     /// Connect to this socket instead of an address.
     pub unix_socket: Option<PathBuf>,
 }
+
+impl Target {
+    /// `/` at this address, without TLS.
+    pub fn at(address: SocketAddr) -> Self {
+        Self {
+            url: format!("http://{address}/"),
+            tls: false,
+            host: address.ip().to_string(),
+            port: address.port(),
+            addresses: vec![address],
+            unix_socket: None,
+        }
+    }
+}

@@ -68,6 +68,19 @@ pub enum VoidReason {
     Interrupted,
 }
 
+impl VoidReason {
+    /// Whether the generator lacked something, so that less load would remove the cause.
+    pub fn is_of_generator(&self) -> bool {
+        matches!(
+            self,
+            Self::GeneratorLag { .. }
+                | Self::GeneratorCpu { .. }
+                | Self::GeneratorPorts { .. }
+                | Self::GeneratorDescriptors { .. }
+        )
+    }
+}
+
 impl std::fmt::Display for VoidReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -18,6 +18,7 @@ mod files;
 mod group;
 mod host;
 mod kernel_files;
+mod lock;
 mod meter;
 mod names;
 mod parse;

@@ -9,6 +9,7 @@ use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::load_line::{Estimate, LoadLine};
+use plimsoll_model::objective::LatencyBound;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
@@ -62,6 +63,11 @@ impl<'a> Report<'a> {
     pub fn set_by(&self) -> Option<&'a Finding> {
         let mut findings = self.run.findings.iter();
         findings.find(|finding| finding.certainty != Certainty::Demoted)
+    }
+
+    /// The strictest latency bound of the objective, if it has one.
+    pub(crate) fn strictest_bound(&self) -> Option<LatencyBound> {
+        self.run.header.plan.objective.as_ref()?.strictest()
     }
 
     /// The unit of a search's loads.

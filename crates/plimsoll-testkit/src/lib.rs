@@ -1,5 +1,5 @@
 //! For tests: origins with a known service law, a queue simulator in virtual time, links with a
-//! known delay, builders.
+//! known delay, a plan to change.
 
 pub mod browser;
 pub mod corpus;
@@ -7,9 +7,11 @@ pub mod countries;
 pub mod folder_watch;
 pub mod frames;
 pub mod link;
+mod lock;
 pub mod machine;
 pub mod not_tried;
 pub mod origin;
+pub mod plan;
 pub mod port;
 pub mod program;
 pub mod queue;

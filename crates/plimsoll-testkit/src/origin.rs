@@ -12,6 +12,7 @@ pub mod fault;
 pub mod http2;
 pub mod known_law;
 mod request;
+mod response;
 pub mod site;
 
 use std::io;

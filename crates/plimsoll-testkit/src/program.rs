@@ -16,6 +16,7 @@ use crate::port;
 
 pub mod databases;
 pub mod engines;
+pub mod packages;
 pub mod pool;
 pub mod runtimes;
 pub mod servers;

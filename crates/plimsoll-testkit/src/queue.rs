@@ -21,7 +21,7 @@ const DRAIN_S_MAX: u32 = 10;
 
 /// Distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
+pub enum Distribution {
     /// Constant.
     Deterministic,
     /// Exponential.
@@ -34,7 +34,7 @@ pub struct SimulatedLaw {
     /// Servers.
     pub servers: usize,
     /// Distribution of service times.
-    pub service: Service,
+    pub service: Distribution,
     /// Mean service time, seconds.
     pub mean_s: f64,
 }
@@ -261,8 +261,8 @@ impl SimulatedQueue {
 
     fn service_ns(&mut self) -> u64 {
         match self.law.service {
-            Service::Deterministic => whole_ns(self.law.mean_s),
-            Service::Exponential => self.exponential_ns(self.law.mean_s),
+            Distribution::Deterministic => whole_ns(self.law.mean_s),
+            Distribution::Exponential => self.exponential_ns(self.law.mean_s),
         }
     }
 
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    fn queue(servers: usize, service: Service, seed: u64) -> SimulatedQueue {
+    fn queue(servers: usize, service: Distribution, seed: u64) -> SimulatedQueue {
         let law = SimulatedLaw {
             servers,
             service,
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn one_server_answers_as_its_law_says() {
         // M/M/1 at ρ = 0.6: mean response 1/(μ − λ) = 25 ms, mean in flight ρ/(1 − ρ) = 1.5.
-        let mut queue = queue(1, Service::Exponential, 1);
+        let mut queue = queue(1, Distribution::Exponential, 1);
         let windows = queue.run(&spec(TrialKind::Refine, 60.0, 5000), |_| false);
         let (mut sum, mut count, mut in_flight) = (0.0, 0.0, 0.0);
         for window in &windows {
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_and_an_overload_is_carried_over() {
-        let mut queue = queue(1, Service::Deterministic, 2);
+        let mut queue = queue(1, Distribution::Deterministic, 2);
         let overload = queue.run(&spec(TrialKind::Refine, 300.0, 20), |_| false);
         let offered: u64 = overload.iter().map(|window| window.offered).sum();
         let ended: u64 = overload.iter().map(Window::completed).sum();
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn one_client_never_waits() {
-        let mut queue = queue(2, Service::Deterministic, 3);
+        let mut queue = queue(2, Distribution::Deterministic, 3);
         let windows = queue.run(&spec(TrialKind::Single, 0.0, 3), |_| false);
         assert_eq!(windows[1].response.count(), 100);
         assert_eq!(windows[1].response.max(), Some(bucket_top(10_000)));
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn users_ask_as_their_law_says() {
         // M/M/1//2 with S = 10 ms and Z = 20 ms: X = 0.6/S and R = 4/3 S, as the machine repairman knows.
-        let mut queue = queue(1, Service::Exponential, 5).with_think_s(0.02);
+        let mut queue = queue(1, Distribution::Exponential, 5).with_think_s(0.02);
         let users = TrialSpec {
             unit: LoadUnit::Users,
             ..spec(TrialKind::Refine, 2.0, 2000)
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_trial_stops_when_told() {
-        let mut queue = queue(1, Service::Exponential, 4);
+        let mut queue = queue(1, Distribution::Exponential, 4);
         let windows = queue.run(&spec(TrialKind::Bracket, 10.0, 60), |so_far| {
             so_far.len() == 7
         });

@@ -3,8 +3,8 @@
 //! The client side: [`request::encode`] builds a request's bytes once; [`response::ResponseReader`] reads the response
 //! in pieces of any size. The server side: [`request_head::parse`] reads the head of a request,
 //! [`framing::BodyReader`] the body after a head on either side. [`websocket`] is both sides of a WebSocket connection,
-//! [`event_stream`] the client side of Server-Sent Events. None does I/O, reads a clock or allocates per
-//! request on its usual path.
+//! [`event_stream`] the client side of Server-Sent Events. [`tls`] is the verifier of those that accept any
+//! certificate. None does I/O, reads a clock or allocates per request on its usual path.
 //!
 //! Bytes that two readers could interpret differently are refused, not guessed: see [`error::Http1Error`].
 //! However the bytes are split, the result is the same.
@@ -20,4 +20,5 @@ pub mod request;
 pub mod request_head;
 pub mod response;
 pub mod sink;
+pub mod tls;
 pub mod websocket;

@@ -24,12 +24,7 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Resolved, CliError> {
     // The caller has checked that WebSocket URLs are expected; their handshake is HTTP.
     let url = parse_any(text)?;
-    let host = url
-        .host_str()
-        .unwrap_or_default()
-        .trim_matches(['[', ']'])
-        .to_owned();
-    let port = url.port_or_known_default().unwrap_or(80);
+    let (host, port) = host_and_port(&url);
     let connection = &arguments.connection;
     let addresses = if connection.unix_socket.is_some() {
         Vec::new()
@@ -56,18 +51,18 @@ pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Reso
     })
 }
 
+fn host_and_port(url: &Url) -> (String, u16) {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    (host.to_owned(), url.port_or_known_default().unwrap_or(80))
+}
+
 /// Another origin in a plan's steps: flags about the target's address do not apply to it.
 pub(crate) fn resolve_other(
     text: &str,
     arguments: &TransportArguments,
 ) -> Result<Target, CliError> {
     let url = parse(text)?;
-    let host = url
-        .host_str()
-        .unwrap_or_default()
-        .trim_matches(['[', ']'])
-        .to_owned();
-    let port = url.port_or_known_default().unwrap_or(80);
+    let (host, port) = host_and_port(&url);
     let connection = &arguments.connection;
     let target = Target {
         url: without_secrets(&url),

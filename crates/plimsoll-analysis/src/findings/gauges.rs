@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 
 use super::SecondRange;
-use super::measure::subject_of;
+use super::measure::{of_target, subject_of};
 use super::proxy::place;
 
 /// A resource whose utilisation is known.
@@ -185,7 +185,7 @@ const GROUPS: [(&str, &str); 2] = [
 
 /// One thread of the target; on a single CPU it is the CPU. What is behind has many that take turns.
 fn thread(readings: &SeriesTable) -> Option<Gauge> {
-    let series = metric::series(metric::THREAD_BUSIEST, &[("process", metric::TARGET)]);
+    let series = of_target(metric::THREAD_BUSIEST);
     let cpus = readings.values(metric::CPU_COUNT)?.iter().copied();
     let has_several = cpus.filter(|cpus| !cpus.is_nan()).any(|cpus| cpus > 1.5);
     let is_known = readings.values(&series).is_some();

@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::bounds::NEARLY_FULL;
-use super::measure::subject_of;
+use super::measure::{of_generator, subject_of};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{View, bounded};
 
@@ -82,11 +82,7 @@ pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     .with(bounded(lag, Some(bound_ms / 1e3)))
     .with(bounded(busy, Some(LOOP_CPU_MAX)))
     .with(bounded(sent, Some(SENT_MIN)))
-    .with(case.line(&own(metric::PROCESS_CPU), "generator's share of all CPUs"))
-}
-
-fn own(metric: &str) -> String {
-    metric::series(metric, &[("process", metric::GENERATOR)])
+    .with(case.line(&of_generator(metric::PROCESS_CPU), "generator's share of all CPUs"))
 }
 
 /// G2: connections failed for want of a port, or nearly all ports towards the target are in use.
@@ -173,7 +169,7 @@ pub(super) fn descriptors_words(case: &RuleMatch<'_>) -> Words {
         failures.unwrap_or(0.0)
     );
     // Without descriptors the probe, too, may have read nothing more.
-    let limit = own(metric::PROCESS_FILES_LIMIT);
+    let limit = of_generator(metric::PROCESS_FILES_LIMIT);
     let limit = view.max(&limit).or_else(|| case.over.base.max(&limit));
     if let Some(limit) = limit {
         append_clause(&mut sentence, format_args!("; its limit is {limit:.0}"));
@@ -189,7 +185,10 @@ pub(super) fn descriptors_words(case: &RuleMatch<'_>) -> Words {
     Words::new("file descriptors of the generator", sentence)
         .with(bounded(failed, Some(0.0)))
         .with(bounded(
-            case.line(&own(metric::PROCESS_FILES), "descriptors of the generator"),
+            case.line(
+                &of_generator(metric::PROCESS_FILES),
+                "descriptors of the generator",
+            ),
             limit,
         ))
 }

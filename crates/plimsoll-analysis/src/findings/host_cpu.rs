@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
-use super::measure::{cpu_without_generator, sustained};
+use super::measure::{cpu_without_generator, of_target, of_target_with, sustained};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
@@ -42,11 +42,6 @@ fn steal() -> String {
     metric::series(metric::CPU_UTILIZATION, &[("cpu.mode", "steal")])
 }
 
-fn of_target(metric: &str, labels: &[(&str, &str)]) -> String {
-    let all = [&[("process", metric::TARGET)][..], labels].concat();
-    metric::series(metric, &all)
-}
-
 fn percent(share: Option<f64>) -> f64 {
     share.unwrap_or(0.0) * 100.0
 }
@@ -82,7 +77,7 @@ pub(super) fn stolen_words(case: &RuleMatch<'_>) -> Words {
 /// Context switches of the target's threads per request. Per answer would mislead: late answers do not count, which
 /// inflates the ratio.
 fn switches(view: &View<'_>, kind: &str) -> Option<f64> {
-    let series = of_target(
+    let series = of_target_with(
         metric::PROCESS_SWITCHES,
         &[("process.context_switch.type", kind)],
     );
@@ -108,7 +103,7 @@ pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
         let idle = failing
             .share_of_seconds(|row| Some(cpu_without_generator(row)? < CPU_TO_SPARE))
             .is_some_and(|share| share > 1.0 - super::measure::SUSTAINED);
-        let threads = failing.mean(&of_target(metric::PROCESS_THREADS, &[]))?;
+        let threads = failing.mean(&of_target(metric::PROCESS_THREADS))?;
         let is_flat = offered >= FLAT * offered_before && answers <= FLAT * answers_before;
         let growth = waits_growth(over);
         let is_waiting = growth >= WAITS_GROWTH
@@ -133,7 +128,7 @@ fn waits_growth(over: &Stretch3<'_>) -> f64 {
 }
 
 fn lock_series() -> String {
-    of_target(metric::THREAD_WAITS, &[("on", "lock")])
+    of_target_with(metric::THREAD_WAITS, &[("on", "lock")])
 }
 
 /// Ratio of the target's threads waiting for a lock to those at the load that passed, where these are several: idle
@@ -151,7 +146,7 @@ pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let each = switches(view, "voluntary").unwrap_or(0.0);
     let threads = view
-        .mean(&of_target(metric::PROCESS_THREADS, &[]))
+        .mean(&of_target(metric::PROCESS_THREADS))
         .unwrap_or(0.0);
     let evidence = case.over.evidence(
         (
@@ -179,15 +174,17 @@ pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&lock_series(), "threads waiting for a lock"))
         .with(evidence)
         .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
-        .with(case.line(
-            &of_target(metric::PROCESS_THREADS, &[]),
-            "threads of the target",
-        ))
+        .with(case.line(&of_target(metric::PROCESS_THREADS), "threads of the target"))
 }
 
 /// Share of the target's CPU time that it spent in the kernel.
 fn system_share(view: &View<'_>) -> Option<f64> {
-    let of = |mode| view.mean(&of_target(metric::PROCESS_CPU_TIME, &[("cpu.mode", mode)]));
+    let of = |mode| {
+        view.mean(&of_target_with(
+            metric::PROCESS_CPU_TIME,
+            &[("cpu.mode", mode)],
+        ))
+    };
     let (user, system) = (of("user")?, of("system")?);
     (user + system > 0.0).then(|| system / (user + system))
 }
@@ -197,7 +194,7 @@ pub(super) fn kernel_time(view: &View<'_>) -> Vec<Sign> {
     let Some(share) = system_share(view) else {
         return Vec::new();
     };
-    let target = of_target(metric::PROCESS_CPU, &[]);
+    let target = of_target(metric::PROCESS_CPU);
     let short = view.share_of_seconds(|row| {
         let busy = row.get(metric::CPU_BUSY)?;
         Some(busy >= CPU_SHORT && row.get(&target)? > MOSTLY * busy)

@@ -3,7 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::measure::{before, subject_of, sustained};
+use super::measure::{before, of_target, subject_of, sustained};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::trend::{TheilSen, theil_sen_points};
@@ -41,10 +41,6 @@ fn swapped(direction: &str) -> String {
         metric::PAGING_OPERATIONS,
         &[("system.paging.direction", direction)],
     )
-}
-
-fn of_target(metric: &str) -> String {
-    metric::series(metric, &[("process", metric::TARGET)])
 }
 
 pub(super) fn mebibytes(bytes: f64) -> f64 {

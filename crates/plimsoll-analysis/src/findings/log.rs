@@ -3,7 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::measure::subject_of;
+use super::measure::increase;
 use super::proxy::place;
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::most_of;
@@ -14,15 +14,7 @@ pub(super) fn failures(view: &View<'_>, classes: &[&str]) -> Vec<Sign> {
     let own = view
         .series_of(metric::LOG_FAILURES)
         .filter(|series| label(series, "class").is_some_and(|class| classes.contains(&class)));
-    own.filter_map(|series| {
-        let per_second = view.mean(series)?;
-        Some(Sign {
-            label_set: subject_of(series).to_owned(),
-            magnitude: per_second,
-            present: per_second > 0.0,
-        })
-    })
-    .collect()
+    own.filter_map(|series| increase(view, series)).collect()
 }
 
 /// How often it was logged, and the most frequent subject.

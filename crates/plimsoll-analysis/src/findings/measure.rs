@@ -11,7 +11,13 @@ use super::stretch::{SecondValues, Stretch3, View};
 pub(super) const SUSTAINED: f64 = 0.20;
 
 pub(super) fn of_target(metric: &str) -> String {
-    metric::series(metric, &[("process", metric::TARGET)])
+    of_target_with(metric, &[])
+}
+
+/// The same with further labels.
+pub(super) fn of_target_with(metric: &str, labels: &[(&str, &str)]) -> String {
+    let all = [&[("process", metric::TARGET)][..], labels].concat();
+    metric::series(metric, &all)
 }
 
 pub(super) fn of_generator(metric: &str) -> String {
@@ -30,14 +36,7 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
     match *symptom {
         Symptom::Increase { metric } => view
             .series_of(metric)
-            .filter_map(|series| {
-                let per_second = view.mean(series)?;
-                Some(Sign {
-                    label_set: subject_of(series).to_owned(),
-                    magnitude: per_second,
-                    present: per_second > 0.0,
-                })
-            })
+            .filter_map(|series| increase(view, series))
             .collect(),
         Symptom::Ratio { part, whole, above } => view
             .series_of(part)
@@ -67,6 +66,16 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
         // It evaluates all stretches at once.
         Symptom::Change(_) => Vec::new(),
     }
+}
+
+/// The sign of a counter that increases; `None` when it is unknown.
+pub(super) fn increase(view: &View<'_>, series: &str) -> Option<Sign> {
+    let per_second = view.mean(series)?;
+    Some(Sign {
+        label_set: subject_of(series).to_owned(),
+        magnitude: per_second,
+        present: per_second > 0.0,
+    })
 }
 
 /// What was so before the failure: at low load, or else at the highest that passed; `None` where neither was measured.

@@ -9,6 +9,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::{labels, metric};
 
 use super::SecondRange;
+use super::measure::of_target;
 
 /// A mitigation of a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -212,7 +213,7 @@ fn descriptors(readings: &SeriesTable, failing: SecondRange) -> Option<Mitigatio
         .filter_map(|series| Some((series, level(readings, series, failing)?)))
         .filter(|(series, _)| label(series, "pid").is_some());
     let (series, _) = named.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let limit = metric::series(metric::PROCESS_FILES_LIMIT, &[("process", metric::TARGET)]);
+    let limit = of_target(metric::PROCESS_FILES_LIMIT);
     let now = level(readings, &limit, failing).filter(|&now| now > 0.0)?;
     Some(Mitigation::Descriptors {
         pid: label(series, "pid")?.parse().ok()?,

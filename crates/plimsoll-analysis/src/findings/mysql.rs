@@ -3,14 +3,13 @@
 use plimsoll_model::metric;
 use plimsoll_sql::index::{Index, advised};
 
+use super::bounds::CONNECTIONS_FULL;
 use super::measure::sustained;
 use super::proxy::{place, written};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::{busiest, counted, counted_words, each, each_most, most};
 use super::stretch::{SecondValues, View, bounded};
 
-/// Share of `max_connections` from which sessions are as good as used up.
-const NEARLY_FULL: f64 = 0.95;
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 2.0;
 /// Busy share of the CPUs below which they are not the limit.
@@ -104,7 +103,7 @@ pub(super) fn connections(view: &View<'_>) -> Vec<Sign> {
         let most = view.setting(place(label_set), "max_connections", "");
         let is_full = most.is_some_and(|(most, _)| {
             let all = row.get(&of(metric::MYSQL_SESSIONS, label_set));
-            all.is_some_and(|all| all >= NEARLY_FULL * most)
+            all.is_some_and(|all| all >= CONNECTIONS_FULL * most)
         });
         let refused = row
             .get(&of(metric::MYSQL_REFUSED, label_set))

@@ -2,14 +2,13 @@
 
 use plimsoll_model::metric;
 
+use super::bounds::CONNECTIONS_FULL;
 use super::measure::sustained;
 use super::proxy::{place, written};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::most;
 use super::stretch::{View, bounded};
 
-/// Share of `max_connections` from which sessions are as good as used up.
-const NEARLY_FULL: f64 = 0.95;
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 1.5;
 /// Mean number of active sessions below which shares of them are not significant.
@@ -92,7 +91,9 @@ pub(super) fn connections(view: &View<'_>) -> Vec<Sign> {
             of(metric::POSTGRES_REFUSED, &label_set),
         );
         let share = view.share_of_seconds(|row| {
-            let is_full = row.get(&all).is_some_and(|all| all >= NEARLY_FULL * most);
+            let is_full = row
+                .get(&all)
+                .is_some_and(|all| all >= CONNECTIONS_FULL * most);
             Some(row.get(&refused)? > 0.0 || is_full)
         });
         sustained(&label_set, share)
@@ -127,7 +128,7 @@ pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
     Words::new(format!("max_connections of PostgreSQL ({at})"), sentence)
         .with(bounded(
             case.line(&all, "sessions of clients"),
-            most.map(|most| NEARLY_FULL * most),
+            most.map(|most| CONNECTIONS_FULL * most),
         ))
         .with(case.line(&sessions(case.label_set, "active"), "sessions executing a statement"))
         .with(case.line(&idle, "idle sessions"))

@@ -3,12 +3,11 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::measure::{subject_of, sustained};
+use super::bounds::CONNECTIONS_FULL;
+use super::measure::{increase, subject_of, sustained};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{SecondValues, View, bounded};
 
-/// Share of nginx's places for connections from which it is as good as full.
-const NEARLY_FULL: f64 = 0.95;
 /// Idle share of HAProxy's threads below which they have little to spare.
 const IDLE_MIN: f64 = 0.20;
 /// HAProxy's names of a proxy as a whole.
@@ -102,7 +101,8 @@ pub(super) fn nginx_nearly_full(view: &View<'_>) -> Vec<Sign> {
         .filter_map(|series| {
             let at = place(series);
             let places = nginx_places(view, at).filter(|&places| places > 0.0)?;
-            let share = view.share_of_seconds(|row| Some(row.get(series)? >= NEARLY_FULL * places));
+            let share =
+                view.share_of_seconds(|row| Some(row.get(series)? >= CONNECTIONS_FULL * places));
             sustained(&metric::series("", &[("at", at)]), share)
         })
         .collect()
@@ -264,14 +264,7 @@ pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
     let errors = view.series_of(metric::HAPROXY_CONNECT_ERRORS);
     errors
         .filter(|series| ![Some(BACKEND), Some(FRONTEND)].contains(&label(series, "server")))
-        .filter_map(|series| {
-            let per_second = view.mean(series)?;
-            Some(Sign {
-                label_set: subject_of(series).to_owned(),
-                magnitude: per_second,
-                present: per_second > 0.0,
-            })
-        })
+        .filter_map(|series| increase(view, series))
         .collect()
 }
 

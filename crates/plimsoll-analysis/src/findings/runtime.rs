@@ -27,6 +27,19 @@ fn processes(label_set: &str, state: &str) -> String {
     metric::series(metric::PHP_FPM_PROCESSES, &labels)
 }
 
+/// Adds in which share of the seconds a server had nobody to serve its own status page.
+pub(super) fn append_unserved(sentence: &mut String, share: Option<f64>) {
+    if let Some(share) = share.filter(|&share| share > 0.0) {
+        append_clause(
+            sentence,
+            format_args!(
+                "; in {:.0} % of the seconds none was free to serve the status page",
+                share * 100.0
+            ),
+        );
+    }
+}
+
 /// R3: all processes of PHP-FPM are busy: requests wait, `max_children` was reached, or none was free to serve the
 /// status page.
 pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
@@ -74,16 +87,7 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
             format_args!(" while up to {waiting:.0} requests waited for one"),
         );
     }
-    let share = view.mean(&silent).unwrap_or(0.0);
-    if share > 0.0 {
-        append_clause(
-            &mut sentence,
-            format_args!(
-                "; in {:.0} % of the seconds none was free to serve the status page",
-                share * 100.0
-            ),
-        );
-    }
+    append_unserved(&mut sentence, view.mean(&silent));
     let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("pm.max_children of PHP-FPM ({at})"), sentence)
         .with(case.line(&processes(label_set, "active"), "processes serving a request"))

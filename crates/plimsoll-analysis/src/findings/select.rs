@@ -8,6 +8,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
+use super::measure::of_target;
 use super::stretch::Stretch3;
 use super::{Context, SecondRange, Stretches};
 use super::{service, unexplained};
@@ -139,15 +140,7 @@ fn is_voided_by_generator(trial: &Trial) -> bool {
     let TrialVerdict::Void { reasons } = &trial.verdict else {
         return false;
     };
-    reasons.iter().any(|reason| {
-        matches!(
-            reason,
-            VoidReason::GeneratorLag { .. }
-                | VoidReason::GeneratorCpu { .. }
-                | VoidReason::GeneratorPorts { .. }
-                | VoidReason::GeneratorDescriptors { .. }
-        )
-    })
+    reasons.iter().any(VoidReason::is_of_generator)
 }
 
 /// The first seconds at the full rate, warm-up included: a queue may overflow at once and never again.
@@ -208,7 +201,6 @@ pub fn not_known(run: &Run) -> Option<String> {
             context.target
         ));
     }
-    let of_target = |metric| metric::series(metric, &[("process", metric::TARGET)]);
     let levels: Vec<String> = [
         (metric::CPU_BUSY.to_owned(), "CPU"),
         (of_target(metric::PROCESS_CPU), "target's share of all CPUs"),

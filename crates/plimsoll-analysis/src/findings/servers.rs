@@ -7,6 +7,7 @@ use super::measure::{SUSTAINED, subject_of, sustained};
 use super::proxy::{place, written};
 use super::python;
 use super::rule::{RuleMatch, Sign, Words, append_clause};
+use super::runtime::append_unserved;
 use super::stretch::{View, bounded};
 
 /// The name of the subject's pool.
@@ -124,16 +125,7 @@ pub(super) fn apache_words(case: &RuleMatch<'_>) -> Words {
         Some(all) => format!("all {all:.0} workers of Apache were busy"),
         None => "all workers of Apache were busy".to_owned(),
     };
-    let share = view.mean(&silent).unwrap_or(0.0);
-    if share > 0.0 {
-        append_clause(
-            &mut sentence,
-            format_args!(
-                "; in {:.0} % of the seconds none was free to serve the status page",
-                share * 100.0
-            ),
-        );
-    }
+    append_unserved(&mut sentence, view.mean(&silent));
     let now = most.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("MaxRequestWorkers of Apache ({at})"), sentence)
         .with(bounded(case.line(&busy, "workers serving a request"), most.map(|(most, _)| most)))

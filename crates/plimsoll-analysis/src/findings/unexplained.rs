@@ -5,6 +5,7 @@ use plimsoll_model::histogram::Histogram;
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::measure::of_target;
 use super::statements::most_of;
 use super::stretch::View;
 use super::waits;
@@ -102,7 +103,6 @@ fn millis(time_s: f64) -> String {
 
 /// What was busy with requests, on average, or held them: how many at once.
 fn busy(view: &View<'_>) -> Vec<(String, f64)> {
-    let of_target = |metric| metric::series(metric, &[("process", metric::TARGET)]);
     let mut busy = Vec::new();
     let cpus = view.mean(metric::CPU_COUNT);
     if let (Some(share), Some(cpus)) = (view.mean(&of_target(metric::PROCESS_CPU)), cpus) {
@@ -149,6 +149,7 @@ mod tests {
     use plimsoll_model::reading::{Readings, SeriesTable};
     use plimsoll_model::window::Window;
 
+    use super::super::measure::of_target_with;
     use super::super::stretch::Stretch3;
     use super::super::{Context, Stretches};
     use super::*;
@@ -182,10 +183,6 @@ mod tests {
         time(&over.failing)
     }
 
-    fn target(metric: &str) -> String {
-        metric::series(metric, &[("process", metric::TARGET)])
-    }
-
     fn sessions(active: f64) -> (String, f64) {
         let labels = [("at", "/run/pg"), ("state", "active")];
         (metric::series(metric::POSTGRES_SESSIONS, &labels), active)
@@ -196,8 +193,8 @@ mod tests {
         // 0.25 of four CPUs for 100 requests a second are 10 ms of each; 0.8 sessions 8 ms.
         let values = [
             (metric::CPU_COUNT.to_owned(), 4.0),
-            (target(metric::PROCESS_CPU), 0.25),
-            (target(metric::PROCESS_CPU_WAIT), 0.0),
+            (of_target(metric::PROCESS_CPU), 0.25),
+            (of_target(metric::PROCESS_CPU_WAIT), 0.0),
             sessions(0.8),
         ];
         let sentence = explain(&values).unwrap();
@@ -217,10 +214,7 @@ mod tests {
 
     #[test]
     fn threads_tell_for_whom_they_wait() {
-        let waits = |on, threads| {
-            let labels = [("process", metric::TARGET), ("on", on)];
-            (metric::series(metric::THREAD_WAITS, &labels), threads)
-        };
+        let waits = |on, threads| (of_target_with(metric::THREAD_WAITS, &[("on", on)]), threads);
         let values = [
             waits("10.0.0.3:9200", 5.0),
             waits("sleep", 2.0),

@@ -3,7 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::measure::subject_of;
+use super::measure::{of_target_with, subject_of};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{SecondValues, Stretch3, View};
 
@@ -51,9 +51,8 @@ pub(super) fn otherwise(view: &View<'_>) -> Vec<(&'static str, f64)> {
         ("disk", "on a disk"),
         ("child", "waiting for another process"),
     ];
-    let labels = |on| [("process", metric::TARGET), ("on", on)];
     let counts = kinds.into_iter().filter_map(|(on, words)| {
-        let mean = view.mean(&metric::series(metric::THREAD_WAITS, &labels(on)))?;
+        let mean = view.mean(&of_target_with(metric::THREAD_WAITS, &[("on", on)]))?;
         (mean >= 0.1).then_some((words, mean))
     });
     let mut counts: Vec<_> = counts.collect();

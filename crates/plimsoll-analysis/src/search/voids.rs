@@ -20,17 +20,6 @@ pub(super) enum Again {
     Enough(VoidReason),
 }
 
-/// Whether less load would remove the cause.
-fn is_of_the_generator(reason: &VoidReason) -> bool {
-    matches!(
-        reason,
-        VoidReason::GeneratorLag { .. }
-            | VoidReason::GeneratorCpu { .. }
-            | VoidReason::GeneratorPorts { .. }
-            | VoidReason::GeneratorDescriptors { .. }
-    )
-}
-
 /// Void trials so far.
 #[derive(Debug, Default)]
 pub(super) struct Voids {
@@ -61,7 +50,7 @@ impl Voids {
         }
         self.repeats += 1;
         // Where lower rates are left to try, a starved generator gets fewer repetitions.
-        let starved = reasons.iter().any(is_of_the_generator);
+        let starved = reasons.iter().any(VoidReason::is_of_generator);
         let repeats_max = if starved && known.may_go_lower(&spec) {
             1
         } else {

@@ -1,50 +1,18 @@
 use std::time::Duration;
 
 use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
-use plimsoll_model::plan::{
-    Facts, GoodStatus, Load, LoadUnit, PathOrder, RequestPlan, Target, Transport,
-};
+use plimsoll_model::plan::{Facts, Load, LoadUnit};
 use plimsoll_model::run::RunEnding;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
-use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::TrialSpec;
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
+use plimsoll_testkit::plan::get_root;
 
 use super::timeline::Timeline;
 use super::*;
 
 pub(super) fn plan(lasting: Duration) -> Plan {
     Plan {
-        name: "test".to_owned(),
-        target: Target {
-            url: "http://127.0.0.1/".to_owned(),
-            tls: false,
-            host: "127.0.0.1".to_owned(),
-            port: 80,
-            addresses: Vec::new(),
-            unix_socket: None,
-        },
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
-            headers: Vec::new(),
-            body: Vec::new(),
-            redirects_max: 0,
-        },
-        scenario: None,
-        find: None,
-        transport: Transport {
-            timeout: Duration::from_secs(30),
-            connect_timeout: Duration::from_secs(30),
-            connections_max: 10_000,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            body_len_max: 1 << 30,
-            http2: None,
-        },
         load: Load::Open {
             phases: vec![LoadPhase::constant(10.0, lasting)],
             spacing: Spacing::Even,
@@ -57,12 +25,7 @@ pub(super) fn plan(lasting: Duration) -> Plan {
             errors_max: Some(0.05),
             ..Objective::default()
         }),
-        good: GoodStatus::default(),
-        seed: Seed(1),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        ..get_root(([127, 0, 0, 1], 80).into())
     }
 }
 

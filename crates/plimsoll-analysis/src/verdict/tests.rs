@@ -4,7 +4,7 @@ use plimsoll_model::objective::LatencyBound;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::seed::Seed;
-use plimsoll_testkit::queue::{Service, SimulatedLaw, SimulatedQueue};
+use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
 
 use super::*;
 use crate::stats::queueing;
@@ -311,7 +311,7 @@ fn a_certain_failure_is_certain_before_the_end() {
 fn a_calm_queue_is_well_after_its_backlog_is_gone() {
     let law = SimulatedLaw {
         servers: 1,
-        service: Service::Deterministic,
+        service: Distribution::Deterministic,
         mean_s: 0.01,
     };
     let mut queue = SimulatedQueue::new(law, Spacing::Poisson, Seed(5));
@@ -332,7 +332,7 @@ fn the_share_of_bad_requests_is_that_of_the_law() {
     let (rate, mean_s) = (70.0, 0.01);
     let law = SimulatedLaw {
         servers: 1,
-        service: Service::Exponential,
+        service: Distribution::Exponential,
         mean_s,
     };
     let mut queue = SimulatedQueue::new(law, Spacing::Poisson, Seed(6));

@@ -138,6 +138,24 @@ impl CacheKind {
         }
     }
 
+    /// Measures each cache once, and prints what came of it.
+    pub(super) fn measure_all<T>(
+        what: &str,
+        measure: impl Fn(Self) -> Result<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Vec<(Self, Result<T>)> {
+        let measured = Self::ALL.map(|cache| {
+            println!("{what}: {}", cache.name());
+            let result = measure(cache);
+            match &result {
+                Ok(result) => println!("  {}", show(result)),
+                Err(error) => println!("  failed: {error:#}"),
+            }
+            (cache, result)
+        });
+        measured.into()
+    }
+
     /// Starts it on the server's core, before the origin at this port.
     pub(super) fn start(
         self,

@@ -40,22 +40,15 @@ pub(super) fn run(
     ground: &BenchContext,
     programs: &CachePrograms,
 ) -> Vec<(CacheKind, Result<OutageResult>)> {
-    CacheKind::ALL
-        .map(|cache| {
-            println!("outage: {}", cache.name());
-            let result = measure(ground, programs, cache);
-            match &result {
-                Ok(result) => println!(
-                    "  {:.2} % answered 200, {:.0} requests/s, {:.2} times the CPU of a fresh page",
-                    result.dead.summary.good_share() * 100.0,
-                    result.dead.summary.completed,
-                    result.cost_ratio()
-                ),
-                Err(error) => println!("  failed: {error:#}"),
-            }
-            (cache, result)
-        })
-        .into()
+    let show = |result: &OutageResult| {
+        format!(
+            "{:.2} % answered 200, {:.0} requests/s, {:.2} times the CPU of a fresh page",
+            result.dead.summary.good_share() * 100.0,
+            result.dead.summary.completed,
+            result.cost_ratio()
+        )
+    };
+    CacheKind::measure_all("outage", |cache| measure(ground, programs, cache), show)
 }
 
 fn measure(

@@ -28,20 +28,13 @@ pub(super) fn run(
     ground: &BenchContext,
     programs: &CachePrograms,
 ) -> Vec<(CacheKind, Result<StampedeResult>)> {
-    CacheKind::ALL
-        .map(|cache| {
-            println!("stampede: {}", cache.name());
-            let result = measure(ground, programs, cache);
-            match &result {
-                Ok(result) => println!(
-                    "  {} fetches, longest wait {} ms",
-                    result.fetches, result.summary.max
-                ),
-                Err(error) => println!("  failed: {error:#}"),
-            }
-            (cache, result)
-        })
-        .into()
+    let show = |result: &StampedeResult| {
+        format!(
+            "{} fetches, longest wait {} ms",
+            result.fetches, result.summary.max
+        )
+    };
+    CacheKind::measure_all("stampede", |cache| measure(ground, programs, cache), show)
 }
 
 fn measure(

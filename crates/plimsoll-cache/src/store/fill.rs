@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use bytes::Bytes;
 use slab::Slab;
 
 use super::budget::{StoreBudget, allocated};
+use super::lock;
 
 /// Maximum number of bytes preallocated from an announced length.
 const AHEAD_MAX: usize = 1 << 20;
@@ -117,7 +118,7 @@ impl<H> Fill<H> {
     }
 
     fn lock(&self) -> MutexGuard<'_, FillState<H>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Publishes the head; `length` is the announced body length.

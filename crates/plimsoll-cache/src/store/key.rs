@@ -37,12 +37,12 @@ impl Lookup for RawKey<'_> {
 
 /// A request's key with its hash.
 #[derive(Debug, Clone, Copy)]
-pub struct Hashed<'a> {
+pub struct HashedKey<'a> {
     hash: u64,
     key: KeyRef<'a>,
 }
 
-impl<'a> Hashed<'a> {
+impl<'a> HashedKey<'a> {
     /// Hashed once for all operations.
     pub fn new(key: KeyRef<'a>, seed: Seed) -> Self {
         Self {
@@ -50,9 +50,14 @@ impl<'a> Hashed<'a> {
             key,
         }
     }
+
+    /// A key whose hash is already computed.
+    pub const fn with_hash(key: KeyRef<'a>, hash: u64) -> Self {
+        Self { hash, key }
+    }
 }
 
-impl Lookup for Hashed<'_> {
+impl Lookup for HashedKey<'_> {
     fn hash(&self) -> u64 {
         self.hash
     }

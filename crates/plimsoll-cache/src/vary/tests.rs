@@ -1,20 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::test_fixtures::{FieldLines, headers};
 
-type NamedLines<'a> = &'a [(&'a str, &'a str)];
-
-fn headers(lines: NamedLines<'_>) -> Vec<Header<'_>> {
-    lines
-        .iter()
-        .map(|(name, value)| Header {
-            name,
-            value: value.as_bytes(),
-        })
-        .collect()
-}
-
-fn selecting(names: &str, lines: NamedLines<'_>) -> Option<Vec<u8>> {
+fn selecting(names: &str, lines: FieldLines<'_>) -> Option<Vec<u8>> {
     let policy = CachePolicy {
         cookies_ignored: vec!["_ga".into()],
         ..CachePolicy::default()
@@ -24,7 +13,7 @@ fn selecting(names: &str, lines: NamedLines<'_>) -> Option<Vec<u8>> {
 }
 
 #[track_caller]
-fn check(names: &str, first: NamedLines<'_>, other: NamedLines<'_>, are_alike: bool) {
+fn check(names: &str, first: FieldLines<'_>, other: FieldLines<'_>, are_alike: bool) {
     let (first, other) = (selecting(names, first), selecting(names, other));
     assert_eq!(first == other, are_alike, "{first:?} {other:?}");
 }

@@ -31,21 +31,8 @@ pub(crate) const REQUEST_WORDS: [&str; 11] = [
     "follow",
     "timeout",
 ];
-const PAGE_WORDS: [&str; 13] = [
-    "label",
-    "headers",
-    "body",
-    "form",
-    "multipart",
-    "json",
-    "graphql",
-    "expect",
-    "capture",
-    "follow",
-    "timeout",
-    "resources",
-    "connections",
-];
+/// Keys allowed with `page` besides these.
+const PAGE_WORDS: [&str; 2] = ["resources", "connections"];
 const KINDS: [&str; 21] = [
     "get",
     "post",
@@ -120,8 +107,9 @@ impl Walk<'_, '_> {
             return None;
         };
         let kind = key.text.as_str();
+        let of_page = [&REQUEST_WORDS[..], &PAGE_WORDS].concat();
         let allowed: &[&str] = match kind {
-            "page" => &PAGE_WORDS,
+            "page" => &of_page,
             "repeat" | "group" => &["steps"],
             "if" => &["then", "else"],
             "think" | "choose" | "set" | "hold" | "close" => &[],

@@ -1,12 +1,12 @@
 //! A request copied for the cache: a fetch outlives the buffer of its request.
 
-use plimsoll_cache::store::RawKey;
+use plimsoll_cache::store::{HashedKey, RawKey};
 use plimsoll_cache::{CachePolicy, CacheRequest, KeyRef};
 use plimsoll_wire::head::BodyLength;
 use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 
 use super::address::Address;
-use super::{Cache, HashedKey, RouteCache, Space};
+use super::{Cache, RouteCache, Space};
 
 /// A request that the cache handles.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl KeyedRequest {
             head: &head,
             semantics,
             key,
-            hashed_key: HashedKey::hashed(key, self.hash),
+            hashed_key: HashedKey::with_hash(key, self.hash),
         }))
     }
 

@@ -2,13 +2,13 @@
 
 use plimsoll_cache::disk::About;
 use plimsoll_cache::invalidate::Label;
-use plimsoll_cache::store::How;
+use plimsoll_cache::store::{HashedKey, How, Lookup as _};
 use plimsoll_cache::{KeyRef, KeyRule, Moment};
 use serde_json::{Value, json};
 
 use super::disk::DiskView;
 use super::store_rejection::line_of_head;
-use super::{Cache, CachedResponse, HashedKey};
+use super::{Cache, CachedResponse};
 
 /// The target of a purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,7 +249,7 @@ impl Cache {
                     found.push((text.clone(), view(page, now)));
                     false
                 });
-                if let Some(rejected) = self.refusal(wanted.hash) {
+                if let Some(rejected) = self.refusal(wanted.hash()) {
                     refused.push(json!({
                         "key": text,
                         "rule": rejected.rule.text(),

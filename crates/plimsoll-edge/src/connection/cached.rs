@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use plimsoll_cache::reuse::{decide, is_refused_without, shape};
 use plimsoll_cache::stale::may_serve;
-use plimsoll_cache::store::{self, Hit, Remembered};
+use plimsoll_cache::store::{self, HashedKey, Hit, Remembered};
 use plimsoll_cache::vary::preferred_language;
 use plimsoll_cache::{
     CacheRequest, CacheStatus, Class, Decision, Forward, Moment, Passing, Reason as Why, Renewal,
@@ -31,7 +31,7 @@ use crate::cache::address::Address;
 use crate::cache::as_forwarded::as_forwarded;
 use crate::cache::fetch::{Fetch, FetchRole};
 use crate::cache::keyed_request::{self, KeyedRequest};
-use crate::cache::{Cache, CachedResponse, HashedKey, RouteCache};
+use crate::cache::{Cache, CachedResponse, RouteCache};
 use crate::client::ClientStream;
 use crate::forward::Dropping;
 use crate::pool::UpstreamPool;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_cache::invalidate::{invalidated, labels};
 use plimsoll_cache::stale::{self, OriginFailure};
-use plimsoll_cache::store::{Put, RawKey};
+use plimsoll_cache::store::{HashedKey, Put, RawKey};
 use plimsoll_cache::storing::{Storable, Terms};
 use plimsoll_cache::vary::Vary;
 use plimsoll_cache::{
@@ -22,7 +22,7 @@ use crate::cache::fetch::{CacheOutcome, Fetch, FetchRole, Filling};
 use crate::cache::keyed_request::ParsedRequest;
 use crate::cache::pace::Pace;
 use crate::cache::store_rejection::{RejectedResponse, StoreRejection};
-use crate::cache::{CachedResponse, HashedKey, ResponseMetadata};
+use crate::cache::{CachedResponse, ResponseMetadata};
 use crate::client::ClientStream;
 use crate::compress::Coded;
 use crate::forward::{self, Answering, ConnectionHeader, Framing};

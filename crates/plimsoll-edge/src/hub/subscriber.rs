@@ -246,6 +246,17 @@ impl SubscriberConnection {
         }
     }
 
+    /// Ends its subscriptions in the hub.
+    fn retire(&self, subscribers: &mut SubscriberTable) {
+        let user = self.user();
+        let speaker = self
+            .local_hub
+            .speaker(self.id, self.format, user.as_deref());
+        subscribers
+            .command_handler(&mut self.local_hub.shards())
+            .retire(&speaker);
+    }
+
     /// Sends the close frame; only messages already started are completed before it.
     fn end(
         &mut self,
@@ -254,13 +265,7 @@ impl SubscriberConnection {
         code: u16,
         why: &str,
     ) {
-        let user = self.user();
-        let speaker = self
-            .local_hub
-            .speaker(self.id, self.format, user.as_deref());
-        subscribers
-            .command_handler(&mut self.local_hub.shards())
-            .retire(&speaker);
+        self.retire(subscribers);
         if self.closing.send() && !self.format.is_events() {
             let payload = closing::payload(Some(code), why);
             self.send_frame(subscribers, Opcode::Close, &payload);
@@ -356,13 +361,7 @@ impl SubscriberConnection {
             Event::Pong(_) => self.take_control(None, subscribers, event_loop),
             Event::Close(close) => {
                 let is_owed = self.closing.receive();
-                let user = self.user();
-                let speaker = self
-                    .local_hub
-                    .speaker(self.id, self.format, user.as_deref());
-                subscribers
-                    .command_handler(&mut self.local_hub.shards())
-                    .retire(&speaker);
+                self.retire(subscribers);
                 if is_owed {
                     let payload = closing::payload(close.code, "");
                     self.send_frame(subscribers, Opcode::Close, &payload);

@@ -18,10 +18,7 @@ pub(super) fn page(page: &mut Exposition, disk: &DiskView) {
             disk.objects,
         ),
     ];
-    for (name, help, count) in gauges {
-        page.family(name, "gauge", help);
-        page.line(name, &[], count);
-    }
+    page.gauges(&gauges);
     let counters = [
         (
             "cache_disk_hits",
@@ -46,8 +43,5 @@ pub(super) fn page(page: &mut Exposition, disk: &DiskView) {
         ("cache_disk_dropped", "Corrupt cache files", disk.dropped),
         ("cache_disk_errors", "Disk errors", disk.errors),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
 }

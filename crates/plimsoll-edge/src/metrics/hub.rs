@@ -21,10 +21,7 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
             hub.history_bytes,
         ),
     ];
-    for (name, help, count) in gauges {
-        page.family(name, "gauge", help);
-        page.line(name, &[], count);
-    }
+    page.gauges(&gauges);
     let counters = [
         ("hub_published", "Publications accepted", hub.published),
         (
@@ -59,10 +56,7 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
             hub.unrecovered,
         ),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
     let help = "Time from sending a message until an event loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
     channels(page, hub);
@@ -180,8 +174,5 @@ fn sharing(page: &mut Exposition, shared: &SharedView) {
             shared.lost,
         ),
     ];
-    for (name, help, count) in counters {
-        page.family(name, "counter", help);
-        page.line(&format!("{name}_total"), &[], count);
-    }
+    page.counters(&counters);
 }

@@ -1,13 +1,12 @@
 //! Ambiguous and endless requests: rejected, and never seen by the server.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
-use plimsoll_config::edge::{EdgeConfig, EdgeLimits};
-
 use crate::support::{
-    Scripted, before, connect, plain, pool, read_all, send_request, start, status_and_body,
+    Scripted, before, connect, impatient, plain, pool, read_all, send_request, start,
+    status_and_body,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -192,20 +191,6 @@ fn a_broken_body_ends_the_connection_on_both_sides() {
             .iter()
             .all(|head| head.starts_with("POST "))
     );
-}
-
-/// Short limits, so that the test is fast; long enough to send what a test sends in time.
-fn impatient(server: SocketAddr) -> EdgeConfig {
-    let mut edge = plain(pool(&[server]));
-    let short = Duration::from_secs(1);
-    edge.limits = EdgeLimits {
-        head_timeout: short,
-        body_timeout: short,
-        idle_timeout: short,
-        write_timeout: short,
-        ..edge.limits
-    };
-    edge
 }
 
 #[test]

@@ -5,11 +5,8 @@ mod paths;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-use plimsoll_config::edge::EdgeLimits;
-
-use crate::support::{Scripted, before, connect, get, plain, pool, start, status_and_body};
+use crate::support::{Scripted, before, connect, get, impatient, start, status_and_body};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -277,20 +274,6 @@ fn frames_that_bring_nothing_forward_end_the_connection() {
     assert!(client.flood(20_000, |_| pieces.clone()) < 20_000);
 }
 
-/// Short limits, so that the test is fast; long enough to send what a test sends in time.
-fn impatient(server: SocketAddr) -> crate::support::Afloat {
-    let mut edge = plain(pool(&[server]));
-    let short = Duration::from_secs(1);
-    edge.limits = EdgeLimits {
-        head_timeout: short,
-        body_timeout: short,
-        idle_timeout: short,
-        write_timeout: short,
-        ..edge.limits
-    };
-    start(&edge)
-}
-
 #[test]
 fn who_makes_no_room_for_answers_is_cut_off() {
     let big: &'static str = Box::leak(
@@ -301,7 +284,7 @@ fn who_makes_no_room_for_answers_is_cut_off() {
         .into_boxed_str(),
     );
     let server = Scripted::always(big);
-    let edge = impatient(server.address);
+    let edge = start(&impatient(server.address));
     // A zero window for every stream.
     let mut client = FrameClient::open(edge.address, &[0, 4, 0, 0, 0, 0]);
     for number in 0..100 {
@@ -326,7 +309,7 @@ fn who_makes_no_room_for_answers_is_cut_off() {
 #[test]
 fn slow_frames_have_deadlines() {
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
-    let edge = impatient(server.address);
+    let edge = start(&impatient(server.address));
     // Nothing, half a head, a stalled body: each ends.
     let mut silent = connect(edge.address);
     silent.write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap();

@@ -118,13 +118,7 @@ fn counting(mut connection: ScriptedConnection) {
             }
             return;
         }
-        let lower = head.to_ascii_lowercase();
-        let length = lower
-            .split("content-length: ")
-            .nth(1)
-            .and_then(|rest| rest.lines().next());
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        std::io::Read::read_exact(&mut connection.stream, &mut body).unwrap();
+        let body = connection.body(&head).unwrap();
         let text = format!("{} bytes", body.len());
         connection.send(format!(
             "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}",

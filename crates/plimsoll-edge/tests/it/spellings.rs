@@ -10,7 +10,7 @@ use plimsoll_config::edge::{
 use plimsoll_testkit::program::servlets::Servlets;
 
 use crate::support::{
-    Afloat, Scripted, connect, plain, pool, read_until, send_request, start, status_and_body,
+    Afloat, Scripted, connect, get, plain, pool, read_until, start, status_and_body,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -143,13 +143,6 @@ pub(crate) fn before(server: SocketAddr, routes: Vec<RouteConfig>) -> Afloat {
         routes,
         ..plain(pool(&[server]))
     })
-}
-
-fn get(address: SocketAddr, target: &str) -> String {
-    send_request(
-        address,
-        format!("GET {target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"),
-    )
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Admin, Ceiling, EdgeConfig, Endpoint, PoolConfig, ServerConfig};
+use plimsoll_config::edge::{
+    Admin, Ceiling, EdgeConfig, EdgeLimits, Endpoint, PoolConfig, ServerConfig,
+};
 use plimsoll_edge::EdgeHandle;
 
 /// Longest wait of a test: reached only for what never comes, so it may be long on a busy machine.
@@ -98,6 +100,20 @@ pub(crate) fn plain(pool: PoolConfig) -> EdgeConfig {
         cache: None,
         ..EdgeConfig::single_pool(SocketAddr::from(([127, 0, 0, 1], 0)), pool)
     }
+}
+
+/// Short limits, so that the test is fast; long enough to send what a test sends in time.
+pub(crate) fn impatient(server: SocketAddr) -> EdgeConfig {
+    let mut edge = plain(pool(&[server]));
+    let short = Duration::from_secs(1);
+    edge.limits = EdgeLimits {
+        head_timeout: short,
+        body_timeout: short,
+        idle_timeout: short,
+        write_timeout: short,
+        ..edge.limits
+    };
+    edge
 }
 
 /// An admin address without a token.
@@ -277,6 +293,17 @@ impl ScriptedConnection {
         let head = String::from_utf8(head).unwrap();
         self.log.lock().unwrap().push(head.clone());
         Some(head)
+    }
+
+    /// Reads the body whose length `head` announces; `None` when it does not come whole.
+    pub(crate) fn body(&mut self, head: &str) -> Option<Vec<u8>> {
+        let lower = head.to_ascii_lowercase();
+        let len = lower
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; len.map_or(0, |len| len.parse().unwrap())];
+        self.stream.read_exact(&mut body).ok()?;
+        Some(body)
     }
 
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {

@@ -1,6 +1,5 @@
 //! Telemetry: spans to a collector, rate alerts to a webhook, lines to a rotated log.
 
-use std::io::Read as _;
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
@@ -27,15 +26,7 @@ fn receiver(answer: &'static str) -> (SocketAddr, Receiver<(String, String)>) {
     let sender = Mutex::new(sender);
     let server = Scripted::start(move |mut connection| {
         while let Some(head) = connection.head() {
-            let len = head.lines().find_map(|line| {
-                line.to_ascii_lowercase()
-                    .strip_prefix("content-length: ")?
-                    .parse()
-                    .ok()
-            });
-            let mut body = vec![0; len.unwrap_or(0)];
-            connection.stream.read_exact(&mut body).unwrap();
-            let body = String::from_utf8(body).unwrap();
+            let body = String::from_utf8(connection.body(&head).unwrap()).unwrap();
             let _ = sender.lock().unwrap().send((head, body));
             connection.send(answer);
         }

@@ -47,16 +47,7 @@ pub(crate) fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
 fn mirror() -> Scripted {
     Scripted::start(|mut connection| {
         while let Some(head) = connection.head() {
-            let length = head
-                .lines()
-                .find_map(|line| {
-                    line.to_ascii_lowercase()
-                        .strip_prefix("content-length: ")
-                        .map(str::to_owned)
-                })
-                .map_or(0, |length| length.parse::<usize>().unwrap());
-            let mut body = vec![0; length];
-            std::io::Read::read_exact(&mut connection.stream, &mut body).unwrap();
+            let body = connection.body(&head).unwrap();
             let echo = format!("{head}{}", String::from_utf8_lossy(&body));
             connection.send(format!(
                 "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{echo}",

@@ -302,16 +302,8 @@ fn spacing(load: &Load) -> Spacing {
 
 /// The plan with a server that does nothing instead of the target.
 fn against(plan: &Plan, server: &NullServer) -> Arc<Plan> {
-    let address = server.address();
     let mut plan = plan.clone();
-    plan.target = Target {
-        url: format!("http://{address}/"),
-        tls: false,
-        host: address.ip().to_string(),
-        port: address.port(),
-        addresses: vec![address],
-        unix_socket: None,
-    };
+    plan.target = Target::at(server.address());
     // The server that does nothing knows no journeys.
     plan.scenario = None;
     plan.transport.sources.clear();

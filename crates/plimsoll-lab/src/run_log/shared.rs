@@ -1,10 +1,11 @@
 //! One log for all threads that make events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use plimsoll_model::event::Event;
 
 use super::RunLog;
+use crate::lock::lock;
 
 /// The log, shared by the threads that make events.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl SharedLog {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<RunLog>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Appends one event; after the end of the run it is lost.

@@ -10,60 +10,29 @@ use flate2::write::GzEncoder;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::outcome::Outcome;
-use plimsoll_model::plan::{
-    Facts, GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport,
-};
+use plimsoll_model::plan::{Facts, Load, Plan, RequestPlan};
 use plimsoll_model::reading::Readings;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::verdict::Verdict;
 use plimsoll_model::window::Window;
+use plimsoll_testkit::plan::get_root;
 
 use super::*;
 
 fn plan() -> Plan {
+    let base = get_root(([127, 0, 0, 1], 80).into());
     Plan {
-        name: "test".to_owned(),
-        target: Target {
-            url: "http://127.0.0.1/".to_owned(),
-            tls: false,
-            host: "127.0.0.1".to_owned(),
-            port: 80,
-            addresses: vec![([127, 0, 0, 1], 80).into()],
-            unix_socket: None,
-        },
         request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
             headers: vec![("Authorization".to_owned(), "Basic c2VjcmV0".to_owned())],
-            body: Vec::new(),
-            redirects_max: 0,
-        },
-        scenario: None,
-        find: None,
-        transport: Transport {
-            timeout: Duration::from_secs(30),
-            connect_timeout: Duration::from_secs(30),
-            connections_max: 10,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            body_len_max: 1 << 20,
-            http2: None,
+            ..base.request
         },
         load: Load::Closed {
             connections: 1,
             think: Duration::ZERO,
             lasting: Duration::from_secs(3),
         },
-        objective: None,
-        good: GoodStatus::default(),
         seed: Seed(7),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        ..base
     }
 }
 

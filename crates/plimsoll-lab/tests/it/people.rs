@@ -14,15 +14,13 @@ use plimsoll_model::journey::{
 };
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::Outcome;
-use plimsoll_model::plan::{
-    Facts, Find, GoodStatus, Load, LoadUnit, PathOrder, Plan, RequestPlan, Target, Transport,
-};
+use plimsoll_model::plan::{Facts, Find, Load, LoadUnit, Plan, RequestPlan, Transport};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
-use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_probe::ProbePlan;
 use plimsoll_testkit::origin::site;
+use plimsoll_testkit::plan::get_root;
 
 /// Calls of a watcher.
 #[derive(Debug, Default)]
@@ -42,45 +40,20 @@ impl Watcher for RecordingWatcher {
 }
 
 fn plan(address: SocketAddr, scenario: Scenario, load: Load) -> Plan {
+    let base = get_root(address);
     Plan {
-        name: "people".to_owned(),
-        target: Target {
-            url: format!("http://{address}/"),
-            tls: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-            addresses: vec![address],
-            unix_socket: None,
-        },
         request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
             headers: Vec::new(),
-            body: Vec::new(),
-            redirects_max: 0,
+            ..base.request
         },
         scenario: Some(scenario),
-        find: None,
         transport: Transport {
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
-            connections_max: 100,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            http2: None,
-            body_len_max: 1 << 20,
+            ..base.transport
         },
         load,
-        objective: None,
-        good: GoodStatus::default(),
-        seed: Seed(1),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        ..base
     }
 }
 

@@ -10,12 +10,13 @@ use plimsoll_analysis::findings::{Context, Stretches, find_in};
 use plimsoll_model::finding::Finding;
 use plimsoll_model::metric;
 use plimsoll_model::objective::{LatencyBound, Objective};
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{Load, Plan, Transport};
 use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 use plimsoll_probe::{Probe, ProbePlan};
+use plimsoll_testkit::plan::get_root;
 
 use crate::clock;
 use crate::strain;
@@ -217,36 +218,14 @@ impl Diagnosis {
 fn plan(address: SocketAddr, offered: &Offered) -> Plan {
     let second = Duration::from_secs(1);
     let low = (offered.rate / 10.0).min(20.0);
+    let base = get_root(address);
     Plan {
-        name: "limits".to_owned(),
-        target: Target {
-            url: format!("http://{address}/"),
-            tls: false,
-            host: address.to_string(),
-            port: address.port(),
-            addresses: vec![address],
-            unix_socket: None,
-        },
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
-            headers: vec![("Host".to_owned(), address.to_string())],
-            body: Vec::new(),
-            redirects_max: 0,
-        },
-        scenario: None,
-        find: None,
         transport: Transport {
             timeout: BOUND,
             connect_timeout: BOUND,
             connections_max: offered.connections_max,
             requests_per_connection: offered.per_connection,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            body_len_max: 1 << 20,
-            http2: None,
+            ..base.transport
         },
         load: Load::Open {
             phases: vec![
@@ -263,11 +242,7 @@ fn plan(address: SocketAddr, offered: &Offered) -> Plan {
             errors_max: Some(0.01),
             ..Objective::default()
         }),
-        good: GoodStatus::default(),
         seed: Seed(7),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        ..base
     }
 }

@@ -243,11 +243,28 @@ impl Engine {
         }
         let timeout_ns = self.virtual_users().program.requests[request as usize].timeout_ns;
         call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
-        let (expiry, once) = (call.expiry, call.once);
+        let expiry = call.expiry;
         let cannot_go = call.bytes.is_empty();
-        if !once {
+        let id = self.await_response(user, call, due, now);
+        let expiry = expiry.unwrap_or(due.saturating_add(self.prepared.timeout_ns));
+        if cannot_go || expiry <= now {
+            return self.end_request(id, Outcome::Dropped, now);
+        }
+        self.dispatch_call(id, now);
+    }
+
+    /// Adds a request of a user to those that are pending; returns its id.
+    pub(super) fn await_response(
+        &mut self,
+        user: u32,
+        call: Box<UserRequest>,
+        due: u64,
+        now: u64,
+    ) -> u32 {
+        if !call.once {
             self.recorder.offered(due, now);
         }
+        let expiry = call.expiry;
         let mut request = Request::new(due, user, 0);
         request.call = Some(call);
         let id = self.requests.insert(request);
@@ -256,11 +273,7 @@ impl Engine {
             Some(expiry) => drop(self.by_expiry.insert((expiry, id))),
             None => self.by_due.push_back(&mut self.requests, id),
         }
-        let expiry = expiry.unwrap_or(due.saturating_add(self.prepared.timeout_ns));
-        if cannot_go || expiry <= now {
-            return self.end_request(id, Outcome::Dropped, now);
-        }
-        self.dispatch_call(id, now);
+        id
     }
 
     /// The response is in the user's cache: nothing is sent, and nothing counted.

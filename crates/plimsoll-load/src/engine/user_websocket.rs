@@ -5,7 +5,7 @@ use plimsoll_wire::websocket::closing::code;
 
 use super::Engine;
 use super::websocket::{FAREWELL_NS, SWITCHED};
-use crate::connection::{ConnectionPhase, Request};
+use crate::connection::ConnectionPhase;
 use crate::due::{NEVER, ScheduledArrival};
 use crate::handshake::KEY;
 use crate::list::NONE;
@@ -312,19 +312,7 @@ impl Engine {
         let mut call = self.virtual_users().awaiting(user, awaited);
         let timeout_ns = self.virtual_users().program.requests[awaited as usize].timeout_ns;
         call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
-        let expiry = call.expiry;
-        if !call.once {
-            self.recorder.offered(due, now);
-        }
-        let mut request = Request::new(due, user, 0);
-        request.call = Some(call);
-        let id = self.requests.insert(request);
-        let id = u32::try_from(id).expect("requests at once are far below 2^32");
-        match expiry {
-            Some(expiry) => drop(self.by_expiry.insert((expiry, id))),
-            None => self.by_due.push_back(&mut self.requests, id),
-        }
-        id
+        self.await_response(user, call, due, now)
     }
 
     /// Sends a user's message.

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::{Job, RunningLoad, start};
 use plimsoll_model::outcome::Outcome;
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
-use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 use plimsoll_testkit::origin::known_law::KnownLaw;
+use plimsoll_testkit::plan::get_root;
 
 pub(crate) fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -19,44 +19,8 @@ pub(crate) fn ms(milliseconds: u64) -> Duration {
 /// A GET of `/` from `address`, to be modified by a test.
 pub(crate) fn plan(address: SocketAddr) -> Plan {
     Plan {
-        name: "test".to_owned(),
-        target: Target {
-            url: format!("http://{address}/"),
-            tls: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-            addresses: vec![address],
-            unix_socket: None,
-        },
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
-            headers: vec![("Host".to_owned(), address.to_string())],
-            body: Vec::new(),
-            redirects_max: 0,
-        },
-        scenario: None,
-        find: None,
-        transport: Transport {
-            timeout: Duration::from_secs(10),
-            connect_timeout: Duration::from_secs(10),
-            connections_max: 100,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
-            body_len_max: 1 << 20,
-            http2: None,
-        },
         load: even(1.0, ms(1)),
-        objective: None,
-        good: GoodStatus::default(),
-        seed: Seed(1),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        ..get_root(address)
     }
 }
 

@@ -78,6 +78,28 @@ fn shortage(data: f64, advised: f64, memory: Memory) -> String {
     )
 }
 
+/// Advice on a setting, in bytes, that is judged by the size of the data.
+fn against_data(
+    setting: &str,
+    component: &ComponentReadings<'_>,
+    data: f64,
+    advised: f64,
+    may_stay: bool,
+) -> Option<Advice> {
+    let (current, file) = component.setting(setting, "")?;
+    Some(Advice::new(
+        format!("{setting} against the data ({})", component.at),
+        format!(
+            "{} for {} of data{}",
+            size(current),
+            size(data),
+            written(file)
+        ),
+        size(advised),
+        may_stay,
+    ))
+}
+
 /// `InnoDB`'s pool is the only cache of its tables.
 fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let (current, file) = component.setting("innodb_buffer_pool_size", "")?;
@@ -85,20 +107,13 @@ fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let advised = advised(current, data, POOL_SHARE, memory);
     let bytes = advised / MEBIBYTE;
     Some(
-        Advice::new(
-            format!(
-                "innodb_buffer_pool_size against the data ({})",
-                component.at
-            ),
-            format!(
-                "{} for {} of data{}",
-                size(current),
-                size(data),
-                written(file)
-            ),
-            size(advised),
+        against_data(
+            "innodb_buffer_pool_size",
+            component,
+            data,
+            advised,
             may_stay(current, data, advised),
-        )
+        )?
         .because(format!(
             "pages that are not in the pool are read from disk by each request that needs them. Set \
              `innodb_buffer_pool_size = {bytes:.0}M` under `[mysqld]`{}, immediately with `SET GLOBAL \
@@ -118,17 +133,13 @@ fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<A
     let advised = advised(current, data, SHARED_SHARE, memory);
     let bytes = advised / MEBIBYTE;
     Some(
-        Advice::new(
-            format!("shared_buffers against the data ({})", component.at),
-            format!(
-                "{} for {} of data{}",
-                size(current),
-                size(data),
-                written(file)
-            ),
-            size(advised),
+        against_data(
+            "shared_buffers",
+            component,
+            data,
+            advised,
             may_stay(current, data, advised),
-        )
+        )?
         .because(format!(
             "blocks that are not in shared_buffers are read from the kernel's page cache, or from disk. Set \
              `shared_buffers = {bytes:.0}MB`{}; it needs a restart and {} of memory, which the page cache then \
@@ -153,17 +164,13 @@ fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advic
     let advised = if is_promised { there } else { there.max(least) };
     let bytes = advised / MEBIBYTE;
     Some(
-        Advice::new(
-            format!("effective_cache_size against the data ({})", component.at),
-            format!(
-                "{} for {} of data{}",
-                size(current),
-                size(data),
-                written(file)
-            ),
-            size(advised),
+        against_data(
+            "effective_cache_size",
+            component,
+            data,
+            advised,
             current >= least && !is_promised,
-        )
+        )?
         .because(format!(
             "the planner's estimate of the data cached in memory, in PostgreSQL's buffers and the kernel's page \
              cache together: too low, and it scans whole tables where an index would do; more than the machine has, \

@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 use plimsoll_model::load_line::LoadLine;
-use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::TrialVerdict;
@@ -52,13 +51,7 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
         return None;
     }
     let line = report.load_line();
-    let bound = report
-        .run
-        .header
-        .plan
-        .objective
-        .as_ref()
-        .and_then(Objective::strictest);
+    let bound = report.strictest_bound();
     let quantile = bound.map_or_else(|| "p95".to_owned(), |bound| bound.quantile_name());
     let times = trials.iter().filter_map(|trial| trial.objective_us);
     let times = times.chain(bound.map(|bound| bound.within_us));

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use maud::{Markup, PreEscaped, html};
 use plimsoll_analysis::summary::timeline::{Level, Timeline};
 use plimsoll_model::metric;
-use plimsoll_model::objective::Objective;
 use plimsoll_model::trial::{Percentiles, Trial};
 
 use super::load::load_of;
@@ -254,13 +253,7 @@ fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
     if lines[0].points.is_empty() {
         return None;
     }
-    let bound = report
-        .run
-        .header
-        .plan
-        .objective
-        .as_ref()
-        .and_then(Objective::strictest);
+    let bound = report.strictest_bound();
     let bound = bound.map(|bound| {
         let text = format!("{} < {}", bound.quantile_name(), micros(bound.within_us));
         (bound.within_us as f64, text)

@@ -8,12 +8,13 @@ use std::time::Duration;
 use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_model::outcome::Outcome;
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{Load, Plan, RequestPlan, Target, Transport};
 use plimsoll_model::run::{Run, RunEnding};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
+use plimsoll_testkit::plan::get_root;
 
 mod readings;
 mod search;
@@ -57,36 +58,24 @@ pub(crate) fn header_only(command: &str) -> Run {
 }
 
 fn plan() -> Plan {
+    let base = get_root(([192, 0, 2, 10], 8080).into());
     Plan {
         name: "news".to_owned(),
         target: Target {
             url: "http://news.example:8080/".to_owned(),
-            tls: false,
             host: "news.example".to_owned(),
-            port: 8080,
-            addresses: vec!["192.0.2.10:8080".parse().unwrap()],
-            unix_socket: None,
+            ..base.target
         },
         request: RequestPlan {
-            method: "GET".to_owned(),
-            paths: vec!["/".to_owned()],
-            order: PathOrder::Circular,
             headers: vec![("Host".to_owned(), "news.example:8080".to_owned())],
-            body: Vec::new(),
-            redirects_max: 0,
+            ..base.request
         },
-        scenario: None,
-        find: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(30),
             connections_max: 10_000,
-            requests_per_connection: 0,
-            sources: Vec::new(),
-            ca_file: None,
-            insecure: false,
             body_len_max: 1 << 30,
-            http2: None,
+            ..base.transport
         },
         load: open(400.0, 60),
         objective: Some(Objective {
@@ -97,12 +86,8 @@ fn plan() -> Plan {
             errors_max: Some(0.01),
             ..Objective::default()
         }),
-        good: GoodStatus::default(),
         seed: Seed(20_261_121),
-        cores: 1,
-        tick: None,
-        warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        ..base
     }
 }
 

@@ -11,7 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use self::session::FaultSession;
 pub(super) use self::tls::Identity;
+use crate::lock::lock;
 
 /// Most concurrent connections of one fault origin.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;
@@ -198,7 +199,7 @@ fn accept(listener: &Socket, shared: &Arc<FaultOriginState>) {
         }
         id += 1;
         {
-            let mut open = shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = lock(&shared.open);
             if shared.stop.load(Ordering::Acquire) {
                 break;
             }
@@ -219,7 +220,7 @@ fn accept(listener: &Socket, shared: &Arc<FaultOriginState>) {
 impl FaultOriginState {
     /// Waits for `pause`, or less if the origin stops; true if it may continue.
     fn wait(&self, pause: Duration) -> bool {
-        let guard = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = lock(&self.open);
         let goes_on = |_: &mut Vec<(u64, Socket)>| !self.stop.load(Ordering::Acquire);
         let outcome = self.bell.wait_timeout_while(guard, pause, goes_on);
         drop(outcome);
@@ -227,7 +228,7 @@ impl FaultOriginState {
     }
 
     fn forget(&self, id: u64) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         open.retain(|(other, _)| *other != id);
     }
 }
@@ -277,11 +278,7 @@ impl Drop for FaultOrigin {
     fn drop(&mut self) {
         self.fillers.clear();
         {
-            let open = self
-                .shared
-                .open
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let open = lock(&self.shared.open);
             self.shared.stop.store(true, Ordering::Release);
             for (_, socket) in open.iter() {
                 // Already closed by the peer is as good.

@@ -42,6 +42,7 @@ use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::fault::Identity;
+use crate::lock::lock;
 
 /// Settings of the server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -151,7 +152,7 @@ impl Http2Origin {
     /// When one of the requests does not end.
     pub fn reset(&self) -> u64 {
         let counts = &self.counts;
-        let ending = counts.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        let ending = lock(&counts.ending);
         let is_busy = |(): &mut ()| counts.under_way.load(Ordering::Acquire) > 0;
         let waited = counts.ended.wait_timeout_while(ending, PATIENCE, is_busy);
         let (_ending, waited) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -235,7 +236,7 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
         tokio::task::spawn_local(async move {
             // The client may be gone.
             let _ = answer(request, &mut respond, number, &counts).await;
-            let _ending = counts.ending.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ending = lock(&counts.ending);
             counts.under_way.fetch_sub(1, Ordering::AcqRel);
             counts.ended.notify_all();
         });

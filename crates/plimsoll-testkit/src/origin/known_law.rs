@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use self::engine::Engine;
 use super::clock::{Nanos, OriginClock, nanos};
+use crate::lock::lock;
 
 /// Connections the kernel may hold for us before we accept them; it caps this at `somaxconn`.
 const BACKLOG: i32 = 4096;
@@ -229,11 +230,7 @@ impl KnownLaw {
             at,
             pause: nanos(pause),
         };
-        self.shared
-            .stalls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(stall);
+        lock(&self.shared.stalls).push(stall);
         self.wake();
     }
 
@@ -256,12 +253,7 @@ impl KnownLaw {
         self.shared
             .arrivals
             .as_ref()
-            .map_or_else(Vec::new, |arrivals| {
-                arrivals
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .clone()
-            })
+            .map_or_else(Vec::new, |arrivals| lock(arrivals).clone())
     }
 
     /// Makes the loop look at the shared state.

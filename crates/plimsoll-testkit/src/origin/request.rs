@@ -68,25 +68,6 @@ pub(crate) fn front(bytes: &[u8]) -> Front {
     }
 }
 
-/// The usual reason phrase of a status code; an empty one is legal for the others.
-pub(crate) fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        204 => "No Content",
-        301 => "Moved Permanently",
-        302 => "Found",
-        304 => "Not Modified",
-        400 => "Bad Request",
-        403 => "Forbidden",
-        404 => "Not Found",
-        429 => "Too Many Requests",
-        500 => "Internal Server Error",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        _ => "",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

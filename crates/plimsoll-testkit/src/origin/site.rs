@@ -23,11 +23,12 @@ use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::request::{Front, REQUEST_SIZE_MAX, front};
+use crate::lock::lock;
 
 /// Most concurrent connections; further ones are closed at once.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;
@@ -122,10 +123,6 @@ impl Drop for TestSite {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<SiteState>) {

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use super::databases::Postgres;
+use super::packages::install;
 use super::{Program, folder};
 use crate::port;
 
@@ -29,23 +29,7 @@ fn installed() -> &'static Path {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         let source = own.join("src/program/traced");
         let folder = own.join("../../target/traced");
-        std::fs::create_dir_all(&folder).expect("there is room for a folder");
-        let lock = source.join("package-lock.json");
-        let lock = std::fs::read(lock).expect("the lock file is there");
-        let last = folder.join("node_modules/.package-lock.json");
-        let is_there = last.exists()
-            && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
-        for file in ["package.json", "package-lock.json", "server.cjs"] {
-            std::fs::copy(source.join(file), folder.join(file)).expect("files can be copied");
-        }
-        if !is_there {
-            let output = Command::new("npm")
-                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-                .current_dir(&folder)
-                .output()
-                .expect("npm is installed: apt-get install npm");
-            assert!(output.status.success(), "npm ci: {output:?}");
-        }
+        install(&source, &folder, "server.cjs");
         folder
     })
 }

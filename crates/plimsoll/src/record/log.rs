@@ -1,7 +1,7 @@
 //! The recording so far.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_import::recording::{RecordedExchange, Recording};
 
@@ -40,13 +40,18 @@ impl ExchangeLog {
         }
     }
 
+    /// The state, which stays consistent even when a thread panicked while holding its lock.
+    fn state(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Milliseconds since the recording began.
     pub(super) fn now_ms(&self) -> f64 {
         self.clock.ms()
     }
 
     pub(super) fn add(&self, mut exchange: RecordedExchange) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if state.recording.exchanges.len() >= EXCHANGES_MAX {
             state.beyond += 1;
             return;
@@ -60,7 +65,7 @@ impl ExchangeLog {
 
     /// Counts a connection or request that was not recorded.
     pub(super) fn pass(&self, host: &str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if state.recording.unrecorded_hosts.len() < HOSTS_MAX {
             state.recording.unrecorded_hosts.push(host.to_owned());
         }
@@ -69,13 +74,13 @@ impl ExchangeLog {
     /// Counts a refusal; returns whether it is the first for this host.
     pub(super) fn refuse(&self, host: &str) -> bool {
         self.pass(host);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.refused.len() < REFUSED_NAMED_MAX && state.refused.insert(host.to_owned())
     }
 
     /// The recording, in the order in which requests began.
     pub(super) fn recording(&self) -> Recording {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let mut recording = std::mem::take(&mut state.recording);
         if state.beyond > 0 {
             let problem = format!(

@@ -126,11 +126,16 @@ impl RunningEdge {
 }
 
 pub(crate) fn get(address: SocketAddr, path: &str) -> String {
+    get_of(address, &address.to_string(), path)
+}
+
+/// A GET on a connection of its own; all that is answered.
+pub(crate) fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_mins(1)))
         .unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -1,19 +1,16 @@
 //! The disk cache: after a stop, after a kill, and with another user.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use crate::edge::RunningEdge;
+use crate::edge::{RunningEdge, get_of};
 use crate::support::Sandbox;
 
 /// Maximum number of polls before a test fails.
 const POLLS_MAX: u32 = 10_000;
-/// Time-out of each wait.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Answers each connection's first request with a page to be kept; counts them.
 fn origin() -> (String, Arc<AtomicUsize>) {
@@ -42,16 +39,6 @@ fn origin() -> (String, Arc<AtomicUsize>) {
 /// Always for the same host, wherever the edge is.
 fn get(address: SocketAddr, path: &str) -> String {
     get_of(address, "a.example", path)
-}
-
-fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 /// Waits until so many copies are on disk.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::edge::get;
 use crate::support::Sandbox;
 
 /// Time-out of each wait.
@@ -97,14 +98,7 @@ impl MeasuredEdge {
 
     /// Answers of its own, for this reason.
     fn own_answers(&self, reason: &str) -> u64 {
-        let mut stream = TcpStream::connect(self.admin).unwrap();
-        let request = format!(
-            "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-            self.admin
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
+        let text = get(self.admin, "/metrics");
         let start = format!("plimsoll_edge_own_answers_total{{reason=\"{reason}\"}} ");
         let line = text.lines().find_map(|line| line.strip_prefix(&start));
         line.unwrap().parse().unwrap()

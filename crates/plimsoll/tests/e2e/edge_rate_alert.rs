@@ -1,6 +1,6 @@
 //! Rate alerts over TLS: the webhook is called if its certificate is trusted, otherwise the reason is reported.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 use crate::edge::{RunningEdge, get, origin};
+use crate::received;
 use crate::support::Sandbox;
 
 /// Maximum number of polls, 2 ms apart, before a test fails.
@@ -57,18 +58,7 @@ fn take(
 ) -> Option<()> {
     let connection = ServerConnection::new(config).ok()?;
     let mut stream = BufReader::new(StreamOwned::new(connection, stream));
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).ok()? == 0 {
-            return None;
-        }
-    }
-    let lower = head.to_ascii_lowercase();
-    let len = lower
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length: "))?;
-    let mut body = vec![0; len.parse().ok()?];
-    stream.read_exact(&mut body).ok()?;
+    let (head, body) = received::request(&mut stream)?;
     let stream = stream.get_mut();
     stream
         .write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")

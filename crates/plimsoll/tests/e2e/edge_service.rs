@@ -1,7 +1,7 @@
 //! The edge under a service manager: socket activation, notifications, and the change of user.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
@@ -9,41 +9,11 @@ use std::time::Duration;
 
 use plimsoll_testkit::port;
 
+use crate::edge::{get, origin};
 use crate::support::Sandbox;
 
 /// Time-out of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Answers each connection's first request.
-fn origin() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            let mut stream = stream;
-            if lines
-                .by_ref()
-                .map_while(Result::ok)
-                .any(|line| line.is_empty())
-            {
-                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
-                let _ = stream.write_all(answer);
-            }
-        }
-    });
-    address
-}
-
-fn get(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
 
 /// A process that ends with the test.
 struct Alive(Child);
@@ -129,7 +99,7 @@ fn sockets_that_systemd_hands_over_are_used() {
     until(&mut lines, "Listening on");
     // It starts with the first connection, which has waited in the socket: nobody but who holds it can answer.
     for _ in 0..20 {
-        assert!(get(address).ends_with("\r\n\r\nok"));
+        assert!(get(address, "/").ends_with("\r\n\r\nok"));
     }
     until(&mut lines, &format!("edge at http://{address}"));
     process.signal("TERM");
@@ -277,10 +247,10 @@ fn rights_are_dropped_once_everything_is_bound() {
             .iter()
             .all(|capabilities| capabilities == "0000000000000000")
     );
-    assert!(get(address).ends_with("\r\n\r\nok"));
+    assert!(get(address, "/").ends_with("\r\n\r\nok"));
     process.signal("HUP");
     until(&mut lines, "the new configuration is in use");
-    assert!(get(address).ends_with("\r\n\r\nok"));
+    assert!(get(address, "/").ends_with("\r\n\r\nok"));
     process.signal("TERM");
     assert!(process.0.wait().unwrap().success());
     let log = std::fs::read_to_string(place.path().join("access.log")).unwrap();

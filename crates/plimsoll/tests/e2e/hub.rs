@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::edge::RunningEdge;
+use crate::received;
 use crate::support::Sandbox;
 
 /// Time-out for events that never happen.
@@ -108,26 +109,8 @@ pub(crate) fn site(page: &str) -> (SocketAddr, Receiver<(String, Value)>) {
             std::thread::spawn(move || {
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
                 let mut stream = stream;
-                loop {
-                    let (mut first, mut len) = (String::new(), 0);
-                    loop {
-                        let mut line = String::new();
-                        if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                            return;
-                        }
-                        let lower = line.to_ascii_lowercase();
-                        if let Some(value) = lower.strip_prefix("content-length: ") {
-                            len = value.trim().parse().unwrap();
-                        }
-                        if first.is_empty() {
-                            first.clone_from(&line);
-                        }
-                        if line == "\r\n" {
-                            break;
-                        }
-                    }
-                    let mut body = vec![0; len];
-                    reader.read_exact(&mut body).unwrap();
+                while let Some((head, body)) = received::request(&mut reader) {
+                    let first = head.lines().next().unwrap_or_default();
                     if let Some((_, rest)) = first.split_once("/report?") {
                         let what = rest.split(' ').next().unwrap().to_owned();
                         let payload = serde_json::from_slice(&body).unwrap();

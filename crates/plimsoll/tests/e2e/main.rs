@@ -29,6 +29,7 @@ mod mercure;
 mod nginx;
 mod plan;
 mod process;
+mod received;
 mod record;
 mod record_attacks;
 mod run;

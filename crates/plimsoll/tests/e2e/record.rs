@@ -1,12 +1,13 @@
 //! A real Chromium visits a site with a login through the recorder.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use crate::received;
 use crate::support::Sandbox;
 
 /// The form fills itself in: the browser runs without a person.
@@ -43,18 +44,7 @@ impl LoginSite {
 
 fn answer(stream: TcpStream, done: &SyncSender<()>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut request = String::new();
-    let _ = reader.read_line(&mut request);
-    let mut length = 0;
-    let mut line = String::new();
-    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    let _ = reader.read_exact(&mut body);
+    let (request, body) = received::request(&mut reader).unwrap_or_default();
     let body = String::from_utf8_lossy(&body).into_owned();
     let path = request.split(' ').nth(1).unwrap_or_default();
     let (status, kind, text) = match path {

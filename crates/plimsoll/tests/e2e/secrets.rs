@@ -11,6 +11,7 @@ use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::port;
 
 use crate::edge::{get, origin};
+use crate::received;
 use crate::support::{Sandbox, alone};
 
 /// What every planted secret contains, and nothing else does.
@@ -407,15 +408,7 @@ fn collector() -> (SocketAddr, Receiver<Vec<u8>>) {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
+            let (_, body) = received::request(&mut reader).unwrap_or_default();
             let _ = stream
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
             let _ = sender.try_send(body);

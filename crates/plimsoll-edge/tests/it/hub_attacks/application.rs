@@ -35,12 +35,7 @@ fn messages(address: SocketAddr) -> HubHooks {
 /// The next hook request: its head and its body.
 fn question(from: &mut ScriptedConnection) -> Option<(String, Value)> {
     let head = from.head()?;
-    let len = head.lines().find_map(|line| {
-        let line = line.to_ascii_lowercase();
-        line.strip_prefix("content-length: ")?.parse().ok()
-    });
-    let mut body = vec![0; len.unwrap()];
-    from.stream.read_exact(&mut body).ok()?;
+    let body = from.body(&head)?;
     Some((head, serde_json::from_slice(&body).unwrap()))
 }
 

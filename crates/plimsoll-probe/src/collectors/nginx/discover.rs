@@ -2,7 +2,7 @@
 
 mod logs;
 
-use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::access_log::directives;
 use super::configuration::{self, NginxValue, StatusPage};
@@ -60,17 +60,16 @@ pub(crate) fn find(
         );
     }
     for page in read.pages.into_iter().take(COMPONENTS_PER_PROCESS_MAX) {
-        found.extend(place_of(&page).map(|place| DiscoveredComponent {
-            component: Component {
-                kind: ComponentKind::Nginx,
+        found.extend(place_of(&page).map(|place| {
+            DiscoveredComponent::new(
+                ComponentKind::Nginx,
                 place,
-                login: None,
-            },
-            known: ComponentMetadata {
-                settings: settings.clone(),
-                ..ComponentMetadata::default()
-            },
-            source: main.to_owned(),
+                ComponentMetadata {
+                    settings: settings.clone(),
+                    ..ComponentMetadata::default()
+                },
+                main.to_owned(),
+            )
         }));
     }
 }

@@ -5,7 +5,7 @@ mod answer;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
@@ -17,6 +17,7 @@ use rustix::net::Shutdown;
 use super::gather::Gather;
 use super::parse::{from_json, from_protobuf};
 use crate::clock;
+use crate::lock::lock;
 use answer::{OtlpResponse, Packing};
 
 /// Concurrent connections at most; further ones are rejected.
@@ -82,10 +83,6 @@ impl Drop for Receiver {
         // Wakes the thread that waits there, which then closes the listener.
         let _ = rustix::net::shutdown(&*self.listener, Shutdown::Both);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {

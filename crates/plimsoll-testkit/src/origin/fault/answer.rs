@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::BODY_LEN;
-use crate::origin::request::reason;
+use crate::origin::response::whole;
 
 /// [`BODY_LEN`] times `x` as brotli (RFC 7932), made with the reference encoder of Node.js 20.
 const BROTLI_BODY: [u8; 11] = [
@@ -15,23 +15,6 @@ const BROTLI_BODY: [u8; 11] = [
 
 pub(super) fn body() -> Vec<u8> {
     vec![b'x'; BODY_LEN]
-}
-
-/// A whole answer; `headers` are lines without their ends.
-pub(super) fn whole(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("HTTP/1.1 {status} {}\r\n", reason(status)).into_bytes();
-    for header in headers {
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.extend_from_slice(b"\r\n");
-    }
-    // A 204 and a 304 have no body and no length (RFC 9110, 6.4.1).
-    if matches!(status, 204 | 304) {
-        bytes.extend_from_slice(b"\r\n");
-    } else {
-        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
-        bytes.extend_from_slice(body);
-    }
-    bytes
 }
 
 pub(super) fn gzip() -> Vec<u8> {

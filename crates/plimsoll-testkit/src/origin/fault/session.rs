@@ -9,6 +9,7 @@ use socket2::Socket;
 
 use super::{BODY_LEN, FaultOriginState, OriginFault, answer};
 use crate::origin::request::{Front, REQUEST_SIZE_MAX, front};
+use crate::origin::response::whole;
 
 /// What follows an answer.
 #[derive(PartialEq, Eq)]
@@ -110,7 +111,7 @@ fn respond(
     request: &FaultRequest,
     served: u32,
 ) -> io::Result<AfterResponse> {
-    let good = || answer::whole(200, &[], &answer::body());
+    let good = || whole(200, &[], &answer::body());
     let (bytes, next) = match &shared.fault {
         OriginFault::None | OriginFault::Tls(_) => (good(), AfterResponse::KeepAlive),
         OriginFault::Garbage => (
@@ -126,7 +127,7 @@ fn respond(
         OriginFault::RedirectLoop => (answer::redirect(&request.path), AfterResponse::KeepAlive),
         OriginFault::RedirectTo(location) => (answer::redirect(location), AfterResponse::KeepAlive),
         OriginFault::Status(status) => (
-            answer::whole(*status, &[], &answer::body()),
+            whole(*status, &[], &answer::body()),
             AfterResponse::KeepAlive,
         ),
         OriginFault::Alternating(statuses) => {
@@ -134,7 +135,7 @@ fn respond(
                 .expect("a test sends fewer than 2^64 requests")
                 % statuses.len();
             (
-                answer::whole(statuses[index], &[], &answer::body()),
+                whole(statuses[index], &[], &answer::body()),
                 AfterResponse::KeepAlive,
             )
         }
@@ -170,7 +171,7 @@ fn slow_body(
     shared: &FaultOriginState,
     pause: Duration,
 ) -> io::Result<AfterResponse> {
-    let bytes = answer::whole(200, &[], &answer::body());
+    let bytes = whole(200, &[], &answer::body());
     let (head, body) = bytes.split_at(bytes.len() - BODY_LEN);
     stream.write_all(head)?;
     for byte in body {

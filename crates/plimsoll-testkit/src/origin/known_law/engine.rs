@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -15,8 +15,10 @@ use socket2::Socket;
 
 use super::law::ServiceLaw;
 use super::{KnownLawPlan, KnownLawState, Stall};
+use crate::lock::lock;
 use crate::origin::clock::{Nanos, OriginClock};
-use crate::origin::request::{Front, REQUEST_SIZE_MAX, front, reason};
+use crate::origin::request::{Front, REQUEST_SIZE_MAX, front};
+use crate::origin::response::reason;
 
 /// Event data of the listener and of the waker; connections come after them.
 const LISTENER: u64 = 0;
@@ -163,11 +165,7 @@ impl Engine {
         let mut count = [0; 8];
         // An empty read means that another wake-up was handled already.
         let _ = rustix::io::read(&*self.wake, &mut count);
-        let mut asked = self
-            .shared
-            .stalls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut asked = lock(&self.shared.stalls);
         self.stalls.append(&mut asked);
     }
 
@@ -348,7 +346,7 @@ impl Engine {
             .in_flight_max
             .fetch_max(self.departures.len() as u64, Ordering::Relaxed);
         if let Some(arrivals) = &self.shared.arrivals {
-            let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut arrivals = lock(arrivals);
             if arrivals.len() < arrivals.capacity() {
                 arrivals.push(now);
             }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{SiteRequest, SiteSession, SiteState, lock};
-use crate::origin::request::reason;
+use super::{SiteRequest, SiteSession, SiteState};
+use crate::lock::lock;
+use crate::origin::response::whole;
 
 /// The token of the login form; the same for all, as it is bound to no session.
 const LOGIN_TOKEN: &str = "t0k&n";
@@ -152,20 +153,4 @@ fn field(body: &str, name: &str) -> Option<String> {
 
 pub(super) fn plain(status: u16, body: &str) -> Vec<u8> {
     whole(status, &["Content-Type: text/plain"], body.as_bytes())
-}
-
-fn whole(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("HTTP/1.1 {status} {}\r\n", reason(status)).into_bytes();
-    for header in headers {
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.extend_from_slice(b"\r\n");
-    }
-    // A 204 and a 304 have no body and no length (RFC 9110, 6.4.1).
-    if matches!(status, 204 | 304) {
-        bytes.extend_from_slice(b"\r\n");
-    } else {
-        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
-        bytes.extend_from_slice(body);
-    }
-    bytes
 }

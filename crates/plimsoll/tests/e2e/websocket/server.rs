@@ -6,41 +6,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use plimsoll_testkit::program::packages::install;
 use serde_json::Value;
 
 /// The folder of the servers with their libraries, installed once from its lock file.
 fn servers() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| installed("ws", "ws"))
+    FOLDER.get_or_init(|| installed("ws"))
 }
 
 /// The same for the servers of presets.
 fn presets() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| installed("presets", "stomp-broker-js"))
+    FOLDER.get_or_init(|| installed("presets"))
 }
 
-fn installed(name: &str, library: &str) -> PathBuf {
+fn installed(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/e2e")
         .join(name);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("websocket-servers-{name}"));
-    std::fs::create_dir_all(&folder).unwrap();
-    let lock = std::fs::read(source.join("package-lock.json")).unwrap();
-    let library = format!("node_modules/{library}/package.json");
-    let is_there = folder.join(library).exists()
-        && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
-    for file in ["package.json", "package-lock.json", "server.mjs"] {
-        std::fs::copy(source.join(file), folder.join(file)).unwrap();
-    }
-    if !is_there {
-        let output = Command::new("npm")
-            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-            .current_dir(&folder)
-            .output()
-            .expect("npm is installed: apt-get install npm");
-        assert!(output.status.success(), "npm ci: {output:?}");
-    }
+    install(&source, &folder, "server.mjs");
     folder
 }
 

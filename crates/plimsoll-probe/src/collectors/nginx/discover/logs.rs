@@ -1,6 +1,6 @@
 //! The logs that nginx' configuration names.
 
-use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use crate::collectors::discovery::DiscoveredComponent;
 use crate::collectors::nginx::access_log::directives::NginxAccessLog;
@@ -31,17 +31,16 @@ pub(super) fn error_log(
         None if named.is_empty() => ERROR_LOG.to_owned(),
         None => return None,
     };
-    files.is_file_of(pid, &path).then(|| DiscoveredComponent {
-        component: Component {
-            kind: ComponentKind::NginxLog,
-            place: ComponentAddress::File(path.into()),
-            login: None,
-        },
-        known: ComponentMetadata {
-            settings: settings.to_vec(),
-            ..ComponentMetadata::default()
-        },
-        source: source.to_owned(),
+    files.is_file_of(pid, &path).then(|| {
+        DiscoveredComponent::new(
+            ComponentKind::NginxLog,
+            ComponentAddress::File(path.into()),
+            ComponentMetadata {
+                settings: settings.to_vec(),
+                ..ComponentMetadata::default()
+            },
+            source.to_owned(),
+        )
     })
 }
 
@@ -69,17 +68,16 @@ pub(super) fn access_logs(
         );
     }
     let watched = logs.into_iter().take(ACCESS_LOGS_MAX);
-    let found = watched.map(|log| DiscoveredComponent {
-        component: Component {
-            kind: ComponentKind::NginxAccessLog,
-            place: ComponentAddress::File(log.path.into()),
-            login: None,
-        },
-        known: ComponentMetadata {
-            log_format: Some(log.format),
-            ..ComponentMetadata::default()
-        },
-        source: source.to_owned(),
+    let found = watched.map(|log| {
+        DiscoveredComponent::new(
+            ComponentKind::NginxAccessLog,
+            ComponentAddress::File(log.path.into()),
+            ComponentMetadata {
+                log_format: Some(log.format),
+                ..ComponentMetadata::default()
+            },
+            source.to_owned(),
+        )
     });
     found.collect()
 }
