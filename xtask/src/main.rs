@@ -13,7 +13,6 @@ mod forward;
 mod messages;
 mod prepare;
 mod reference;
-mod rules;
 mod test;
 mod tidy;
 

@@ -7,8 +7,6 @@ use anyhow::{Context as _, Result, bail};
 use plimsoll_harness::step::execute;
 use plimsoll_harness::workspace::{Workspace, cargo};
 
-use crate::rules;
-
 /// Folder in the repository.
 const FOLDER: &str = "docs/reference";
 
@@ -47,8 +45,7 @@ fn generate(workspace: &Workspace, folder: &Path) -> Result<()> {
             .args(["generate", "reference"])
             .arg(folder)
             .stdin(Stdio::null()),
-    )?;
-    rules::write(workspace.root(), folder)
+    )
 }
 
 /// Names of generated files that are missing or differ in the repository, which may have hand-written pages too.

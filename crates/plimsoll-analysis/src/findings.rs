@@ -33,6 +33,7 @@ mod python;
 mod repeated;
 mod routes;
 mod rule;
+mod rule_id;
 mod runtime;
 mod scaling;
 mod score;
@@ -92,14 +93,16 @@ use plimsoll_model::window::Window;
 
 pub use forecast::{Forecast, forecast};
 pub use mitigation::{Mitigation, mitigation_for};
+pub use rule_id::{RuleId, TriedOn, UnknownRule};
 pub use scaling::{Scaling, scaling};
 pub use select::not_known;
 
+use rule_id::RuleId::{C4, C5, C6, C7, H9, H11, M4, N11, N13, R4, S1, S3, S6, S7, S8, X7, X8};
+
 /// Rules that describe how a service fails, or what adds to it, and name no limit. Where they alone hold, a higher
 /// load may show the limit.
-const ASIDE: [&str; 17] = [
-    "C4", "C5", "C6", "C7", "M4", "N11", "N13", "R4", "X7", "X8", "H9", "H11", "S1", "S3", "S6",
-    "S7", "S8",
+const ASIDE: [RuleId; 17] = [
+    C4, C5, C6, C7, M4, N11, N13, R4, X7, X8, H9, H11, S1, S3, S6, S7, S8,
 ];
 
 /// Seconds of run time, half-open.
@@ -133,6 +136,11 @@ pub struct Context {
 /// no measurement explains the failure ([`not_known`] then gives the sentence).
 pub fn find(run: &Run) -> Vec<Finding> {
     found(run).1
+}
+
+/// Whether a rule has a row in the tables, so that [`find`] evaluates it.
+pub fn is_built(rule: RuleId) -> bool {
+    table::all().any(|row| row.id == rule)
 }
 
 /// The seconds that [`find`] compares, for drawing them.
@@ -173,7 +181,8 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
         (stretches.clone(), findings)
     });
     let mut first = None;
-    let names_a_limit = |found: &Finding| !ASIDE.contains(&found.rule.as_str());
+    let names_a_limit =
+        |found: &Finding| RuleId::of(found).is_none_or(|rule| !ASIDE.contains(&rule));
     let named = results.find(|(stretches, findings)| {
         if first.is_none() && !findings.is_empty() {
             first = Some((stretches.clone(), findings.clone()));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
+use plimsoll_analysis::findings::{self, RuleId, TriedOn};
 use plimsoll_model::reading::SeriesKind;
 
 use crate::arguments::{Cli, GenerateArguments, Generated};
@@ -107,7 +108,8 @@ fn reference(folder: &Path) -> Result<(), CliError> {
     write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
     write(&folder.join("edge.md"), plimsoll_config::edge::reference())?;
     write(&folder.join("commands.md"), commands())?;
-    write(&folder.join("series.md"), series())
+    write(&folder.join("series.md"), series())?;
+    write(&folder.join("rules.md"), rules())
 }
 
 fn commands() -> String {
@@ -159,6 +161,33 @@ fn series() -> String {
             definition.meaning,
             definition.source,
         );
+        text.push_str(&row);
+    }
+    text
+}
+
+/// Every rule, and what its tests try it on.
+fn rules() -> String {
+    let all = || RuleId::ALL.iter().copied();
+    let built = || all().filter(|&rule| findings::is_built(rule));
+    let tried_on = |wanted: TriedOn| built().filter(|rule| rule.tried_on() == wanted).count();
+    let mut text = format!(
+        "# Rules\n\nEvery rule by which `plimsoll` names a limit, and what it is tried on. Made from the code and its tests by \
+         `cargo xtask reference`; do not edit.\n\n{} of {} rules are built: {} are tried on a real program that is brought to \
+         that limit, {} on series that were made up or recorded.\n\n\
+         | Rule | Limit | Built | Tried on |\n|---|---|---|---|\n",
+        built().count(),
+        RuleId::ALL.len(),
+        tried_on(TriedOn::RealProgram),
+        tried_on(TriedOn::Series),
+    );
+    for rule in all() {
+        let (is_built, tried_on) = match (findings::is_built(rule), rule.tried_on()) {
+            (false, _) => ("not built", "–"),
+            (true, TriedOn::RealProgram) => ("yes", "real program"),
+            (true, TriedOn::Series) => ("yes", "made-up or recorded series"),
+        };
+        let row = format!("| {rule} | {} | {is_built} | {tried_on} |\n", rule.limit());
         text.push_str(&row);
     }
     text

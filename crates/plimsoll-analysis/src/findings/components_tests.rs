@@ -6,6 +6,8 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 
+use super::rule_id::RuleId;
+use super::tests::{rule_of, rules_and_causes, rules_of};
 use super::{Context, Stretches, find_in};
 
 /// Seconds of each stretch; P and F begin at 100 and 200.
@@ -85,9 +87,8 @@ pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
 
 /// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
-pub(super) fn only(found: Vec<Finding>, rule: &str, expected: [&str; 3]) -> Finding {
-    let ids: Vec<&str> = found.iter().map(|finding| finding.rule.as_str()).collect();
-    assert_eq!(ids, [rule], "{found:#?}");
+pub(super) fn only(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Finding {
+    assert_eq!(rules_of(&found), [rule], "{found:#?}");
     let finding = found.into_iter().next().unwrap();
     for (text, expected) in [&finding.limit, &finding.sentence, &finding.remedy]
         .into_iter()
@@ -145,10 +146,10 @@ pub(super) fn found_over(
 
 /// One finding that follows from no other, of this rule, with these fragments in limit, sentence and remedy.
 #[track_caller]
-fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+fn expect_only(failing: &[(String, f64)], rule: RuleId, expected: [&str; 3]) -> Finding {
     let found = found(failing);
     let causes = found.iter().filter(|found| found.consequence_of.is_none());
-    let rules: Vec<&str> = causes.map(|finding| finding.rule.as_str()).collect();
+    let rules: Vec<RuleId> = causes.map(rule_of).collect();
     assert_eq!(rules, [rule], "{found:#?}");
     let texts = [&found[0].limit, &found[0].sentence, &found[0].remedy];
     for (text, word) in texts.into_iter().zip(expected) {
@@ -166,7 +167,7 @@ fn parts_with_room_are_silent() {
 fn nginx_without_a_place() {
     let found = expect_only(
         &[(at(metric::NGINX_DROPPED), 7.0)],
-        "X1",
+        RuleId::X1,
         [
             "nginx (10.0.0.7:1)",
             "closed 7 connections a second",
@@ -179,7 +180,7 @@ fn nginx_without_a_place() {
     );
     expect_only(
         &[(active(), 125.0)],
-        "X2",
+        RuleId::X2,
         [
             "worker_connections",
             "up to 125 client connections and slots for 128",
@@ -196,7 +197,7 @@ fn a_queue_in_haproxy_needs_a_full_server() {
     ];
     expect_only(
         &queue,
-        "H1",
+        RuleId::H1,
         [
             "server s1 in HAProxy's app",
             "7 requests waited",
@@ -213,14 +214,11 @@ fn a_full_frontend_behind_a_full_server_is_its_consequence() {
         (of(metric::HAPROXY_QUEUE, "app", "BACKEND"), 5.0),
         (of(metric::HAPROXY_SESSIONS, "web", "FRONTEND"), 100.0),
     ]);
-    let rules: Vec<_> = found
-        .iter()
-        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
-        .collect();
-    assert_eq!(rules, [("H1", None), ("H7", Some("H1"))]);
+    let rules = rules_and_causes(&found);
+    assert_eq!(rules, [(RuleId::H1, None), (RuleId::H7, Some(RuleId::H1))]);
     expect_only(
         &[(at(metric::HAPROXY_CONNECTIONS), 100.0)],
-        "H7",
+        RuleId::H7,
         [
             "maxconn of HAProxy (10.0.0.7:1)",
             "all its 100 client connections",
@@ -237,7 +235,7 @@ fn servers_that_refuse_and_a_busy_haproxy() {
     ];
     expect_only(
         &errors,
-        "H2",
+        RuleId::H2,
         [
             "server s1 of HAProxy's app",
             "30 connections a minute",
@@ -246,7 +244,7 @@ fn servers_that_refuse_and_a_busy_haproxy() {
     );
     expect_only(
         &[(at(metric::HAPROXY_IDLE), 0.1)],
-        "H10",
+        RuleId::H10,
         ["CPU of HAProxy", "idle 10 % of the time", "nbthread"],
     );
 }
@@ -255,12 +253,12 @@ fn servers_that_refuse_and_a_busy_haproxy() {
 fn redis_at_its_limits() {
     expect_only(
         &[(at(metric::REDIS_MAIN_THREAD), 0.99)],
-        "K1",
+        RuleId::K1,
         ["the one thread of Redis", "99 % of a CPU", "pipelines"],
     );
     expect_only(
         &[(at(metric::REDIS_OUT_OF_MEMORY), 3.0)],
-        "K2",
+        RuleId::K2,
         [
             "maxmemory of Redis",
             "refused 3 commands a second",
@@ -269,7 +267,7 @@ fn redis_at_its_limits() {
     );
     expect_only(
         &[(at(metric::REDIS_REJECTED), 3.0)],
-        "K4",
+        RuleId::K4,
         [
             "maxclients of Redis",
             "its limit of 500 clients was reached",
@@ -278,7 +276,7 @@ fn redis_at_its_limits() {
     );
     expect_only(
         &[(at(metric::REDIS_FSYNC_DELAYED), 0.1)],
-        "K5",
+        RuleId::K5,
         ["append-only file", "6 times a minute", "appendfsync no"],
     );
 }
@@ -286,8 +284,12 @@ fn redis_at_its_limits() {
 #[test]
 fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
     for (evictions, misses, rule) in [
-        (metric::REDIS_EVICTED, metric::REDIS_MISSES, "K2"),
-        (metric::MEMCACHED_EVICTIONS, metric::MEMCACHED_MISSES, "K6"),
+        (metric::REDIS_EVICTED, metric::REDIS_MISSES, RuleId::K2),
+        (
+            metric::MEMCACHED_EVICTIONS,
+            metric::MEMCACHED_MISSES,
+            RuleId::K6,
+        ),
     ] {
         let evicted = (at(evictions), 50.0);
         let words = ["memory of", "90 % of the lookups were hits", "memory"];
@@ -311,7 +313,7 @@ fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
 fn memcached_without_connections() {
     expect_only(
         &[(at(metric::MEMCACHED_REFUSED), 1.0)],
-        "K6",
+        RuleId::K6,
         [
             "connections of memcached",
             "refused 60 connections a minute",

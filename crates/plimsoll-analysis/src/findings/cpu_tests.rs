@@ -3,6 +3,7 @@
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric::{self, series};
 
+use super::rule_id::RuleId;
 use super::tests::{SyntheticRun, cgroup, check, cpu_stall, of};
 
 #[test]
@@ -12,12 +13,12 @@ fn c1_no_cpu_left() {
         .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.8, 0.9])
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
     let expected = "the CPUs were 99 % busy (target 90 %, generator 5 %, others 4 %) and tasks waited for them 60 %";
-    check(&busy, "C1", Certainty::Suspected, 0.8, expected);
+    check(&busy, RuleId::C1, Certainty::Suspected, 0.8, expected);
     // Without PSI the run queue shows the waiting tasks.
     let no_pressure = busy.without(&cpu_stall());
     assert_eq!(no_pressure.find(), []);
     let queued = no_pressure.set(metric::RUN_QUEUE, [1.0, 3.0, 9.0]);
-    check(&queued, "C1", Certainty::Suspected, 0.8, "99 % busy");
+    check(&queued, RuleId::C1, Certainty::Suspected, 0.8, "99 % busy");
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn c1_tells_by_program_who_uses_the_cpu() {
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
     let expected =
         "(php-fpm8.2 70 %, mariadbd 20 %, nginx 2 %, generator 5 %, others 2 %) and tasks waited";
-    check(&run, "C1", Certainty::Suspected, 0.8, expected);
+    check(&run, RuleId::C1, Certainty::Suspected, 0.8, expected);
     // A database reports its statements.
     let labels = [
         ("at", "/run/mysqld/mysqld.sock"),
@@ -43,7 +44,13 @@ fn c1_tells_by_program_who_uses_the_cpu() {
         .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.4, 0.6])
         .set(&series(metric::MYSQL_RUNNING, &labels), [0.1, 1.0, 2.0]);
     let expected = "; mariadbd mostly executed `SELECT * FROM wp_posts`";
-    check(&with_database, "C1", Certainty::Suspected, 0.8, expected);
+    check(
+        &with_database,
+        RuleId::C1,
+        Certainty::Suspected,
+        0.8,
+        expected,
+    );
 }
 
 #[test]
@@ -54,7 +61,7 @@ fn c1_is_only_possible_when_others_use_the_cpu() {
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
     check(
         &run,
-        "C1",
+        RuleId::C1,
         Certainty::Possible,
         0.8,
         "generator, which needs a machine of its own",
@@ -66,7 +73,7 @@ fn c2_a_quota_that_stops_the_target() {
     let run = SyntheticRun::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 8.0]);
     let expected =
         "cgroup /shop used up its CPU quota in 80 % of the periods; it may use 2.00 CPUs";
-    check(&run, "C2", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::C2, Certainty::Explicit, 1.0, expected);
     let rarely =
         SyntheticRun::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 0.5]);
     assert_eq!(rarely.find(), [], "5 % is not above 5 %");
@@ -83,7 +90,7 @@ fn c3_one_thread_that_is_always_busy() {
         .set(&series(metric::THREAD_BUSIEST, &hot), [0.2, 0.9, 0.99]);
     let expected =
         "thread node (77) used 99 % of one CPU while all CPUs together were 50 % busy (4 CPUs)";
-    check(&run, "C3", Certainty::Suspected, 0.6, expected);
+    check(&run, RuleId::C3, Certainty::Suspected, 0.6, expected);
     // On two CPUs shared with the generator the machine is busier than 70 %, and still has CPU to spare.
     let shared = SyntheticRun::healthy()
         .set(
@@ -92,7 +99,7 @@ fn c3_one_thread_that_is_always_busy() {
         )
         .set(metric::CPU_BUSY, [0.3, 0.7, 0.85])
         .set(&of(metric::PROCESS_CPU, metric::GENERATOR), [0.1, 0.2, 0.3]);
-    check(&shared, "C3", Certainty::Suspected, 0.6, "85 % busy");
+    check(&shared, RuleId::C3, Certainty::Suspected, 0.6, "85 % busy");
 }
 
 #[test]
@@ -107,7 +114,13 @@ fn c3_one_thread_behind_the_target() {
             .set(&series(metric::THREAD_BUSIEST, &hot), [0.2, 0.9, 0.99])
     };
     let expected = "thread node (78) used 99 % of one CPU while all CPUs together were 50 % busy";
-    check(&run("node"), "C3", Certainty::Suspected, 0.6, expected);
+    check(
+        &run("node"),
+        RuleId::C3,
+        Certainty::Suspected,
+        0.6,
+        expected,
+    );
     // A session of a database has one thread: the database's own rules explain what keeps it busy.
     assert_eq!(run("mariadbd").find(), []);
 }
@@ -120,7 +133,7 @@ fn c3_threads_that_take_turns_at_an_interpreter() {
     };
     let run = SyntheticRun::healthy().set(&named("python3"), [0.05, 0.2, 0.26]);
     let expected = "all threads of python3 (77) together used 1.04 CPUs while all 4 CPUs together were 50 % busy";
-    check(&run, "C3", Certainty::Suspected, 0.6, expected);
+    check(&run, RuleId::C3, Certainty::Suspected, 0.6, expected);
     // Another runtime may just need as much, and one with libraries that compute beside it needs more.
     for (comm, share) in [("java", 0.26), ("python3", 0.2), ("python3", 0.5)] {
         let run = SyntheticRun::healthy().set(&named(comm), [0.05, 0.1, share]);

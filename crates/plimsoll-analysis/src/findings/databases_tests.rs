@@ -4,6 +4,8 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
 use super::components_tests::{AT, at, found_in, only, setting};
+use super::rule_id::RuleId;
+use super::tests::rules_and_causes;
 
 fn with(metric: &str, labels: &[(&str, &str)]) -> String {
     let labels: Vec<_> = std::iter::once(("at", AT))
@@ -96,7 +98,7 @@ fn mysql() -> Vec<(String, f64)> {
 fn expect_only(
     healthy: &[(String, f64)],
     failing: &[(String, f64)],
-    rule: &str,
+    rule: RuleId,
     expected: [&str; 3],
 ) -> Finding {
     only(found_in(healthy, failing), rule, expected)
@@ -110,12 +112,12 @@ fn databases_with_room_are_silent() {
 
 #[test]
 fn postgres_is_at_its_limits() {
-    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+    let expect_only = |failing: &[(String, f64)], rule: RuleId, expected| {
         expect_only(&postgres(), failing, rule, expected)
     };
     let full = expect_only(
         &[(sessions("all"), 97.0)],
-        "P1",
+        RuleId::P1,
         [
             "max_connections of PostgreSQL (10.0.0.7:1)",
             "up to 97 sessions and allows 97",
@@ -128,12 +130,12 @@ fn postgres_is_at_its_limits() {
     );
     expect_only(
         &[(at(metric::POSTGRES_REFUSED), 1.0)],
-        "P1",
+        RuleId::P1,
         ["max_connections", "allows 97", "pgbouncer"],
     );
     expect_only(
         &[(waits("wait", "lock"), 3.0)],
-        "P3",
+        RuleId::P3,
         ["locks", "75 % of PostgreSQL's active sessions", "shorter"],
     );
     expect_only(
@@ -141,30 +143,30 @@ fn postgres_is_at_its_limits() {
             (waits("wait", "lwlock"), 3.0),
             (waits("event", "LockManager"), 3.0),
         ],
-        "P4",
+        RuleId::P4,
         ["internal", "LockManager", "fewer"],
     );
     expect_only(
         &[(waits("event", "DataFileRead"), 3.0)],
-        "P5",
+        RuleId::P5,
         ["buffers", "for blocks of files", "shared_buffers"],
     );
     expect_only(
         &[(waits("event", "WALSync"), 3.0)],
-        "P6",
+        RuleId::P6,
         ["the write-ahead log", "75 %", "synchronous_commit"],
     );
 }
 
 #[test]
 fn postgres_works_in_vain() {
-    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+    let expect_only = |failing: &[(String, f64)], rule: RuleId, expected| {
         expect_only(&postgres(), failing, rule, expected)
     };
     let sign = (scanned(metric::POSTGRES_ROWS_SCANNED), 1e6);
     expect_only(
         std::slice::from_ref(&sign),
-        "P7",
+        RuleId::P7,
         [
             "a missing index on public.orders",
             "100000 per scan",
@@ -173,7 +175,7 @@ fn postgres_works_in_vain() {
     );
     expect_only(
         &[(at(metric::POSTGRES_TEMPORARY), 1e6)],
-        "P9",
+        RuleId::P9,
         [
             "work_mem",
             "1.0 MiB a second",
@@ -182,12 +184,12 @@ fn postgres_works_in_vain() {
     );
     expect_only(
         &[(at(metric::POSTGRES_CHECKPOINTS_REQUESTED), 0.5)],
-        "P10",
+        RuleId::P10,
         ["max_wal_size", "30.0 checkpoints a minute", "max_wal_size"],
     );
     expect_only(
         &[(at(metric::POSTGRES_DEADLOCKS), 0.1)],
-        "P12",
+        RuleId::P12,
         ["deadlocks", "6 deadlocks a minute", "one order"],
     );
     // Few requests that read a whole table are no limit.
@@ -209,28 +211,25 @@ fn an_idle_transaction_is_named_and_not_those_who_wait_for_it() {
         (waits("wait", "lock"), 3.0),
         (at(metric::POSTGRES_IDLE_IN_TRANSACTION), 20.0),
     ];
-    let ids = |failing: &[(String, f64)]| -> Vec<(String, Option<String>)> {
-        let found = found_in(&postgres(), failing).into_iter();
-        found
-            .map(|finding| (finding.rule, finding.consequence_of))
-            .collect()
-    };
-    let p8 = |rule: &str, of: Option<&str>| (rule.to_owned(), of.map(str::to_owned));
-    assert_eq!(ids(&held), [p8("P8", None), p8("P3", Some("P8"))]);
+    let ids = |failing: &[(String, f64)]| rules_and_causes(&found_in(&postgres(), failing));
+    assert_eq!(
+        ids(&held),
+        [(RuleId::P8, None), (RuleId::P3, Some(RuleId::P8))]
+    );
     // The holder is active.
     let busy = [("state", "active"), ("statement", "UPDATE t")];
     let busy = (with(metric::POSTGRES_BLOCKING, &busy), 3.0);
-    assert_eq!(ids(&[&held[..], &[busy]].concat()), [p8("P3", None)]);
+    assert_eq!(ids(&[&held[..], &[busy]].concat()), [(RuleId::P3, None)]);
 }
 
 #[test]
 fn mariadb_is_at_its_limits() {
-    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+    let expect_only = |failing: &[(String, f64)], rule: RuleId, expected| {
         expect_only(&mysql(), failing, rule, expected)
     };
     expect_only(
         &[(at(metric::MYSQL_REFUSED), 4.0)],
-        "Q1",
+        RuleId::Q1,
         [
             "max_connections of MariaDB",
             "it refused 4 connections a second",
@@ -239,7 +238,7 @@ fn mariadb_is_at_its_limits() {
     );
     expect_only(
         &[(at(metric::MYSQL_SESSIONS), 150.0)],
-        "Q1",
+        RuleId::Q1,
         [
             "max_connections",
             "up to 150 sessions of at most 151",
@@ -248,7 +247,7 @@ fn mariadb_is_at_its_limits() {
     );
     expect_only(
         &[(at(metric::MYSQL_ROWS_SCANNED), 1e6)],
-        "Q3",
+        RuleId::Q3,
         [
             "a missing index",
             "100000 per scanning statement",
@@ -257,22 +256,22 @@ fn mariadb_is_at_its_limits() {
     );
     expect_only(
         &[(at(metric::MYSQL_SORT_PASSES), 1.0)],
-        "Q4",
+        RuleId::Q4,
         ["sort_buffer_size", "60 sorts a minute", "order"],
     );
     expect_only(
         &[(at(metric::MYSQL_TEMPORARY_ON_DISK), 12.0)],
-        "Q5",
+        RuleId::Q5,
         ["tmp_table_size", "wrote 12 to disk", "text column"],
     );
     expect_only(
         &[(at(metric::MYSQL_ROW_LOCKS_WAITED), 4.0)],
-        "Q6",
+        RuleId::Q6,
         ["row locks", "4 sessions of MariaDB waited", "shorter"],
     );
     expect_only(
         &[(at(metric::MYSQL_POOL_READS), 90.0)],
-        "Q7",
+        RuleId::Q7,
         [
             "innodb_buffer_pool_size",
             "read 90 pages a second from files, 9 %",
@@ -281,26 +280,26 @@ fn mariadb_is_at_its_limits() {
     );
     expect_only(
         &[(at(metric::MYSQL_LOG_WAITS), 1.0)],
-        "Q8",
+        RuleId::Q8,
         ["innodb_log_buffer_size", "60 times a minute", "faster disk"],
     );
     expect_only(
         &[(at(metric::MYSQL_POOL_WAITS), 1.0)],
-        "Q9",
+        RuleId::Q9,
         ["free pages", "60 times a minute", "innodb_io_capacity"],
     );
 }
 
 #[test]
 fn runtimes_are_at_their_limits() {
-    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+    let expect_only = |failing: &[(String, f64)], rule: RuleId, expected| {
         expect_only(&mysql(), failing, rule, expected)
     };
     let idle = (with(metric::PHP_FPM_PROCESSES, &[("state", "idle")]), 0.0);
     let queue = (at(metric::PHP_FPM_QUEUE), 9.0);
     let full = expect_only(
         &[idle, queue.clone()],
-        "R3",
+        RuleId::R3,
         [
             "pm.max_children of PHP-FPM",
             "all 5 processes of PHP-FPM were busy while up to 9",
@@ -310,7 +309,7 @@ fn runtimes_are_at_their_limits() {
     assert_eq!(full.tier, Some(Tier::Runtime));
     expect_only(
         &[(at(metric::PHP_FPM_SILENT), 1.0)],
-        "R3",
+        RuleId::R3,
         ["pm.max_children", "none was free", "memory"],
     );
     assert_eq!(found_in(&mysql(), &[queue]), [], "a process is idle");
@@ -319,17 +318,17 @@ fn runtimes_are_at_their_limits() {
             (at(metric::PUMA_BACKLOG), 7.0),
             (at(metric::PUMA_CAPACITY), 0.0),
         ],
-        "R1",
+        RuleId::R1,
         ["threads of Puma", "up to 7 requests", "workers"],
     );
     expect_only(
         &[(at(metric::NODE_ACTIVE), 0.99)],
-        "J1",
+        RuleId::J1,
         ["event loop of Node", "busy 99 %", "worker threads"],
     );
     expect_only(
         &[(at(metric::NODE_DELAY), 0.2)],
-        "J1",
+        RuleId::J1,
         ["event loop", "up to 200 ms", "cluster"],
     );
 }
@@ -343,8 +342,13 @@ fn who_waits_for_a_row_uses_no_cpu() {
         (at(metric::MYSQL_SESSIONS_RUNNING), 9.0),
     ];
     let expected = ["CPU for MariaDB", "9 statements ran at once", "index"];
-    expect_only(&mysql(), &busy, "Q2", expected);
+    expect_only(&mysql(), &busy, RuleId::Q2, expected);
     let waiting = (at(metric::MYSQL_ROW_LOCKS_WAITED), 8.0);
     let expected = ["row locks", "8 sessions", "shorter"];
-    expect_only(&mysql(), &[&busy[..], &[waiting]].concat(), "Q6", expected);
+    expect_only(
+        &mysql(),
+        &[&busy[..], &[waiting]].concat(),
+        RuleId::Q6,
+        expected,
+    );
 }

@@ -4,6 +4,8 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
 use super::components_tests::{AT, at, found_in, only, setting};
+use super::rule_id::RuleId;
+use super::tests::rules_and_causes;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -56,7 +58,7 @@ fn healthy() -> Vec<(String, f64)> {
 }
 
 #[track_caller]
-fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+fn expect_only(failing: &[(String, f64)], rule: RuleId, expected: [&str; 3]) -> Finding {
     only(found_in(&healthy(), failing), rule, expected)
 }
 
@@ -81,7 +83,7 @@ fn collections_that_take_the_time() {
             (of_kind(metric::JVM_GC_COUNT, "full"), 5.0),
             (at(metric::JVM_GC_PAUSE), 0.12),
         ],
-        "J3",
+        RuleId::J3,
         [
             "the garbage collector of the JVM",
             "took 60 % of the time and stopped all threads for up to 120 ms, in 4.0 young and 5.0 full collections a \
@@ -94,7 +96,7 @@ fn collections_that_take_the_time() {
         (Some(Tier::Runtime), Certainty::Suspected)
     );
     let tenth = [(of_kind(metric::JVM_GC_TIME, "young"), 0.15)];
-    expect_only(&tenth, "J3", ["JVM", "15 % of the time", "ZGC"]);
+    expect_only(&tenth, RuleId::J3, ["JVM", "15 % of the time", "ZGC"]);
 }
 
 /// Kept memory is why collections take the time, which is why the CPU is used up.
@@ -108,11 +110,12 @@ fn a_heap_that_is_full_explains_its_collections() {
             (of_kind(metric::JVM_GC_COUNT, "full"), 9.0),
         ],
     );
-    let ids: Vec<_> = found
-        .iter()
-        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
-        .collect();
-    assert_eq!(ids, [("J4", None), ("J3", Some("J4"))], "{found:#?}");
+    let ids = rules_and_causes(&found);
+    assert_eq!(
+        ids,
+        [(RuleId::J4, None), (RuleId::J3, Some(RuleId::J4))],
+        "{found:#?}"
+    );
     let expected = "after full collections 98 % of the 43 MiB of the JVM's old generation were still used; 9.0 full";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(found[0].remedy.contains("GC.class_histogram"), "{found:#?}");
@@ -122,7 +125,7 @@ fn a_heap_that_is_full_explains_its_collections() {
 fn pools_of_threads() {
     expect_only(
         &[(at(metric::JVM_WAITING), 60.0)],
-        "J5",
+        RuleId::J5,
         [
             "threads of the JVM's pool pool-1-thread-*",
             "up to 60 connections to the JVM waited for a thread to read their requests, while its pool \
@@ -132,7 +135,7 @@ fn pools_of_threads() {
     );
     expect_only(
         &[(pool(metric::JVM_POOL_BUSY, "http-nio-8080"), 10.0)],
-        "J5",
+        RuleId::J5,
         [
             "threads of the JVM's pool http-nio-8080",
             "all 10 threads",
@@ -144,7 +147,7 @@ fn pools_of_threads() {
             (at(metric::UWSGI_BUSY), 4.0),
             (at(metric::UWSGI_QUEUE), 57.0),
         ],
-        "R2",
+        RuleId::R2,
         [
             "workers of uWSGI",
             "all 2 workers of uWSGI were busy, each with 2 threads, while up to 57 connections waited",
@@ -154,7 +157,7 @@ fn pools_of_threads() {
     // The queue of a Unix socket is unknown.
     expect_only(
         &[(at(metric::UWSGI_BUSY), 4.0)],
-        "R2",
+        RuleId::R2,
         [
             "uWSGI",
             "each with 2 threads",
@@ -167,7 +170,7 @@ fn pools_of_threads() {
             (at(metric::VARNISH_AT_LIMIT), 8.0),
             (at(metric::VARNISH_DROPPED), 3.0),
         ],
-        "V1",
+        RuleId::V1,
         [
             "thread_pool_max of Varnish",
             "all 12 threads of Varnish were busy while up to 40 requests and connections waited for one, and 3 a \
@@ -185,7 +188,7 @@ fn programs_in_go() {
             (at(metric::GO_GC_SHARE), 0.4),
             (at(metric::GO_GC_COUNT), 30.0),
         ],
-        "R5",
+        RuleId::R5,
         [
             "the garbage collector of the Go program",
             "took 40 % of the CPU available to it, in 30 collections a second of a heap of 8 MiB",
@@ -194,7 +197,7 @@ fn programs_in_go() {
     );
     expect_only(
         &[(at(metric::GO_SCHEDULER_DELAY), 0.08)],
-        "R5",
+        RuleId::R5,
         [
             "the scheduler of the Go program",
             "waited more than 80 ms for a thread; there were up to 40 goroutines on 2 threads (GOMAXPROCS)",
@@ -210,7 +213,7 @@ fn operations_that_wait_in_mongodb() {
             (at(metric::MONGO_QUEUE), 31.0),
             (of_kind(metric::MONGO_TICKETS, "read"), 0.0),
         ],
-        "K7",
+        RuleId::K7,
         [
             "the storage of MongoDB",
             "up to 31 operations waited in MongoDB for a lock or for a storage engine ticket; no ticket was left in 100 %",

@@ -11,6 +11,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::gauges::{self, Gauge};
+use super::rule_id::RuleId;
 use crate::stats::line::{RegressionLine, line_through};
 
 /// Confidence of the interval.
@@ -97,7 +98,7 @@ fn is_named(gauge: &Gauge, findings: &[Finding]) -> bool {
                 .iter()
                 .any(|line| of_component(&line.series));
         finding.certainty != Certainty::Demoted
-            && gauge.rules.contains(&finding.rule.as_str())
+            && RuleId::of(finding).is_some_and(|rule| gauge.rules.contains(&rule))
             && is_of_it
     })
 }
@@ -238,9 +239,9 @@ mod tests {
         table
     }
 
-    fn found(rule: &str, certainty: Certainty) -> Finding {
+    fn found(rule: RuleId, certainty: Certainty) -> Finding {
         Finding {
-            rule: rule.to_owned(),
+            rule: rule.to_string(),
             limit: String::new(),
             tier: None,
             certainty,
@@ -261,7 +262,7 @@ mod tests {
             (metric::CPU_COUNT.to_owned(), &|_| 4.0),
             (computing, &|load| 4.0 * load / 520.0),
         ]);
-        let limit = found("H1", Certainty::Explicit);
+        let limit = found(RuleId::H1, Certainty::Explicit);
         let next = of(&readings, &trials(), &[limit]).unwrap();
         assert_eq!(next.limit, "CPU of PostgreSQL (/run/pg)");
         assert!((next.load - 520.0).abs() < 10.0, "{next:?}");
@@ -273,9 +274,9 @@ mod tests {
             "{next:?}"
         );
         // It sets the line; the machine is next.
-        let limit = found("P2", Certainty::Suspected);
+        let limit = found(RuleId::P2, Certainty::Suspected);
         assert_eq!(of(&readings, &trials(), &[limit]), None);
-        let demoted = found("P2", Certainty::Demoted);
+        let demoted = found(RuleId::P2, Certainty::Demoted);
         let next = of(&readings, &trials(), &[demoted]).unwrap();
         assert_eq!(next.limit, "CPU of PostgreSQL (/run/pg)");
     }

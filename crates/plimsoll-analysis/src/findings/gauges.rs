@@ -6,6 +6,9 @@ use plimsoll_model::reading::{SeriesTable, label};
 use super::SecondRange;
 use super::measure::{of_target, subject_of};
 use super::proxy::place;
+use super::rule_id::RuleId::{
+    self, C1, C3, D1, F1, H1, H7, H10, J1, K1, K4, K6, P1, P2, P7, Q1, Q2,
+};
 
 /// A resource whose utilisation is known.
 #[derive(Clone, Debug)]
@@ -15,7 +18,7 @@ pub(super) struct Gauge {
     /// Address of its component; empty for the machine.
     pub(super) at: String,
     /// Rules that name it when it is full.
-    pub(super) rules: &'static [&'static str],
+    pub(super) rules: &'static [RuleId],
     /// Share from which it is full.
     pub(super) full: f64,
     /// It counts concurrent items, which grow with response times too (Little's law), not only with load.
@@ -55,26 +58,21 @@ impl Gauge {
 }
 
 /// Shares by metric: its rules, from which share it is full, and its name.
-const SHARES: &[(&str, &[&str], f64, &str)] = &[
-    (
-        metric::CPU_BUSY,
-        &["C1", "P2", "Q2"],
-        0.95,
-        "CPU of the machine",
-    ),
+const SHARES: &[(&str, &[RuleId], f64, &str)] = &[
+    (metric::CPU_BUSY, &[C1, P2, Q2], 0.95, "CPU of the machine"),
     (
         metric::REDIS_MAIN_THREAD,
-        &["K1"],
+        &[K1],
         0.95,
         "the one thread of Redis",
     ),
     (
         metric::NODE_ACTIVE,
-        &["J1", "C3"],
+        &[J1, C3],
         0.95,
         "the event loop of Node",
     ),
-    (metric::DISK_UTILIZATION, &["D1"], 0.9, "disk"),
+    (metric::DISK_UTILIZATION, &[D1], 0.9, "disk"),
 ];
 
 /// Occupied slots: metric, label that it must have, setting, rules, and name.
@@ -82,7 +80,7 @@ type Places = (
     &'static str,
     Option<(&'static str, &'static str)>,
     &'static str,
-    &'static [&'static str],
+    &'static [RuleId],
     &'static str,
 );
 
@@ -91,28 +89,28 @@ const PLACES: &[Places] = &[
         metric::POSTGRES_SESSIONS,
         Some(("state", "all")),
         "max_connections",
-        &["P1"],
+        &[P1],
         "max_connections of PostgreSQL",
     ),
     (
         metric::MYSQL_SESSIONS,
         None,
         "max_connections",
-        &["Q1"],
+        &[Q1],
         "max_connections of MariaDB",
     ),
     (
         metric::REDIS_CLIENTS,
         None,
         "maxclients",
-        &["K4"],
+        &[K4],
         "maxclients of Redis",
     ),
     (
         metric::MEMCACHED_CONNECTIONS,
         None,
         "max_connections",
-        &["K6"],
+        &[K6],
         "connections of memcached",
     ),
 ];
@@ -127,7 +125,7 @@ pub(super) fn all(readings: &SeriesTable) -> Vec<Gauge> {
     for series in readings.names_of(metric::HAPROXY_IDLE) {
         gauges.push(Gauge {
             whole: Whole::Free,
-            ..share(series, &["H10"], 0.8, "CPU of HAProxy")
+            ..share(series, &[H10], 0.8, "CPU of HAProxy")
         });
     }
     gauges.extend(thread(readings));
@@ -146,7 +144,7 @@ pub(super) fn all(readings: &SeriesTable) -> Vec<Gauge> {
     gauges
 }
 
-fn share(series: &str, rules: &'static [&'static str], full: f64, name: &str) -> Gauge {
+fn share(series: &str, rules: &'static [RuleId], full: f64, name: &str) -> Gauge {
     let at = label(series, "at").unwrap_or_default();
     let what = label(series, "system.device").or(label(series, "at"));
     Gauge {
@@ -163,7 +161,7 @@ fn share(series: &str, rules: &'static [&'static str], full: f64, name: &str) ->
     }
 }
 
-fn population(series: &str, whole: String, rules: &'static [&'static str], name: &str) -> Gauge {
+fn population(series: &str, whole: String, rules: &'static [RuleId], name: &str) -> Gauge {
     Gauge {
         is_population: true,
         whole: Whole::Series(whole),
@@ -191,7 +189,7 @@ fn thread(readings: &SeriesTable) -> Option<Gauge> {
     let is_known = readings.values(&series).is_some();
     (has_several && is_known).then(|| {
         let name = "the busiest thread of the target";
-        share(&series, &["C3", "J1", "K1"], 0.95, name)
+        share(&series, &[C3, J1, K1], 0.95, name)
     })
 }
 
@@ -203,7 +201,7 @@ fn files(readings: &SeriesTable) -> Vec<Gauge> {
         readings.values(&whole)?;
         readings.values(&level)?;
         let name = format!("file descriptors of {name}");
-        Some(population(&level, whole, &["F1"], &name))
+        Some(population(&level, whole, &[F1], &name))
     };
     GROUPS.into_iter().filter_map(of_group).collect()
 }
@@ -219,7 +217,7 @@ fn postgres_cpu(readings: &SeriesTable) -> Vec<Gauge> {
     });
     here.map(|series| Gauge {
         whole: Whole::Series(metric::CPU_COUNT.to_owned()),
-        ..share(series, &["P2", "P7", "C1"], 1.0, "CPU of PostgreSQL")
+        ..share(series, &[P2, P7, C1], 1.0, "CPU of PostgreSQL")
     })
     .collect()
 }
@@ -232,11 +230,11 @@ fn haproxy(readings: &SeriesTable) -> Vec<Gauge> {
             let level = format!("{}{}", metric::HAPROXY_SESSIONS, subject_of(limit));
             readings.values(&level)?;
             let proxy = label(limit, "proxy")?;
-            let (name, rules): (String, &'static [&'static str]) = match label(limit, "server")? {
-                "FRONTEND" => (format!("maxconn of HAProxy's frontend {proxy}"), &["H7"]),
+            let (name, rules): (String, &'static [RuleId]) = match label(limit, "server")? {
+                "FRONTEND" => (format!("maxconn of HAProxy's frontend {proxy}"), &[H7]),
                 server => (
                     format!("maxconn of server {server} in HAProxy's {proxy}"),
-                    &["H1"],
+                    &[H1],
                 ),
             };
             Some(population(&level, limit.to_owned(), rules, &name))

@@ -7,25 +7,26 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesTable};
 
 use super::host_tests::{calm, disk, major_faults, mount, paging, stall};
-use super::tests::{cgroup, check, of};
+use super::rule_id::RuleId;
+use super::tests::{cgroup, check, of, rules_and_causes, rules_of};
 use super::{Context, Stretches, find_in};
 
 #[test]
 fn memory_that_is_short() {
     let stalled = calm().set(&stall("memory", "full"), [0.0, 0.01, 0.3]);
     let expected = "all tasks waited for it 30 % of the time";
-    check(&stalled, "M1", Certainty::Suspected, 0.8, expected);
+    check(&stalled, RuleId::M1, Certainty::Suspected, 0.8, expected);
     let thrashing = calm().set(&major_faults(), [1.0, 3.0, 2000.0]);
     let expected = "2000 pages a second were read back from disk";
-    check(&thrashing, "M1", Certainty::Suspected, 0.8, expected);
+    check(&thrashing, RuleId::M1, Certainty::Suspected, 0.8, expected);
     let swapping = calm().set(&paging("in"), [0.0, 0.0, 400.0]);
     let expected = "400 pages a second were swapped in and 80 out";
-    check(&swapping, "M3", Certainty::Suspected, 0.8, expected);
+    check(&swapping, RuleId::M3, Certainty::Suspected, 0.8, expected);
     // What is only swapped out was idle.
     assert_eq!(calm().set(&paging("out"), [0.0, 0.0, 9000.0]).find(), []);
     let high = calm().set(&cgroup(metric::CGROUP_MEMORY_HIGH), [0.0, 0.0, 12.0]);
     let expected = "12 times a second cgroup /shop was throttled";
-    check(&high, "M5", Certainty::Explicit, 1.0, expected);
+    check(&high, RuleId::M5, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -36,9 +37,8 @@ fn disks_that_are_slow() {
         .set(&stall("io", "some"), [0.0, 0.05, 0.6]);
     // Synthetic series are flat, as under a cap.
     let found = busy.find();
-    let rules: Vec<&str> = found.iter().map(|found| found.rule.as_str()).collect();
-    assert_eq!(rules, ["D2", "D1"], "{found:#?}");
-    assert_eq!(found[1].consequence_of.as_deref(), Some("D2"));
+    assert_eq!(rules_of(&found), [RuleId::D2, RuleId::D1], "{found:#?}");
+    assert_eq!(rules_and_causes(&found)[1].1, Some(RuleId::D2));
     assert!(
         found[0]
             .sentence
@@ -55,14 +55,14 @@ fn disks_that_are_slow() {
     let waited = calm().set(&stall("io", "full"), [0.0, 0.01, 0.4]);
     check(
         &waited,
-        "D1",
+        RuleId::D1,
         Certainty::Suspected,
         0.8,
         "all tasks waited for disks 40 %",
     );
     let flushes = calm().set(&disk(metric::DISK_FLUSH_TIME, ""), [0.001, 0.004, 0.03]);
     let expected = "a flush of disk vda took 30 ms, at 90 flushes a second";
-    check(&flushes, "D3", Certainty::Suspected, 0.8, expected);
+    check(&flushes, RuleId::D3, Certainty::Suspected, 0.8, expected);
 }
 
 #[test]
@@ -90,18 +90,18 @@ fn a_disk_that_is_busy_in_its_own_way_is_not_capped() {
         failing: Some((12, 24)),
     };
     let found = find_in(&readings, &[], &stretches, &context());
-    assert_eq!(rules_of(&found), ["D1"], "{found:#?}");
+    assert_eq!(rules_of(&found), [RuleId::D1], "{found:#?}");
 }
 
 #[test]
 fn file_systems_and_processes_without_room() {
     let full = calm().set(&mount(metric::FILESYSTEM_FREE), [0.3, 0.1, 0.001]);
     let expected = "the file system at /var was full (0.1 % of it free)";
-    check(&full, "D4", Certainty::Explicit, 1.0, expected);
+    check(&full, RuleId::D4, Certainty::Explicit, 1.0, expected);
     let inodes = calm().set(&mount(metric::FILESYSTEM_INODES_FREE), [0.3, 0.1, 0.0]);
     check(
         &inodes,
-        "D4",
+        RuleId::D4,
         Certainty::Explicit,
         1.0,
         "0.0 % of its inodes free",
@@ -110,7 +110,7 @@ fn file_systems_and_processes_without_room() {
         .set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0])
         .set(&cgroup(metric::CGROUP_PIDS_REFUSED), [0.0, 0.0, 0.5]);
     let expected = "cgroup /shop had 64 of at most 64 processes and threads; 30 times a minute it could not start another one";
-    check(&threads, "F2", Certainty::Explicit, 1.0, expected);
+    check(&threads, RuleId::F2, Certainty::Explicit, 1.0, expected);
     // At the limit, but no further one was needed.
     let exact = calm().set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0]);
     assert_eq!(exact.find(), []);
@@ -131,10 +131,6 @@ fn context() -> Context {
         open: true,
         robbed: false,
     }
-}
-
-fn rules_of(found: &[Finding]) -> Vec<&str> {
-    found.iter().map(|found| found.rule.as_str()).collect()
 }
 
 /// Anchors of 15 s every two minutes; memory as `at` says, bytes at a second.
@@ -171,7 +167,7 @@ fn anchors(at: impl Fn(f64) -> f64) -> Vec<Finding> {
 fn memory_that_leaks() {
     // 360 MB an hour.
     let found = anchors(|second| 1e8 + 1e5 * second);
-    assert_eq!(rules_of(&found), ["M4"], "{found:#?}");
+    assert_eq!(rules_of(&found), [RuleId::M4], "{found:#?}");
     let expected = [
         "the target's memory grew by",
         "MiB an hour (95 % interval ",

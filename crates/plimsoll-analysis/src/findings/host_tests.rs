@@ -6,7 +6,8 @@ use plimsoll_model::metric::{self, series};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
-use super::tests::{SyntheticRun, cgroup, check, of};
+use super::rule_id::RuleId;
+use super::tests::{SyntheticRun, cgroup, check, of, rule_of, rules_and_causes};
 use super::{table, table_host};
 
 fn link(metric: &str, direction: &str) -> String {
@@ -156,7 +157,7 @@ fn a_machine_that_does_its_work_is_silent() {
 
 #[test]
 fn what_follows_from_what_names_rules_that_exist() {
-    let ids: Vec<&str> = table::all().map(|rule| rule.id).collect();
+    let ids: Vec<RuleId> = table::all().map(|rule| rule.id).collect();
     for (cause, effects) in table_host::FOLLOWS {
         assert!(ids.contains(cause), "{cause}");
         for effect in *effects {
@@ -169,15 +170,15 @@ fn what_follows_from_what_names_rules_that_exist() {
 fn new_connections_that_the_kernel_drops() {
     let drops = calm().set(metric::LISTEN_DROPS, [0.0, 0.0, 40.0]);
     let expected = "40 times a second this machine dropped the first packet";
-    check(&drops, "N2", Certainty::Explicit, 1.0, expected);
+    check(&drops, RuleId::N2, Certainty::Explicit, 1.0, expected);
     // Each drop of a full SYN queue is counted as a drop of the listener too.
     let queue = drops.set(metric::SYN_QUEUE_DROPS, [0.0, 0.0, 40.0]);
     let expected = "2400 SYNs a minute were dropped";
-    check(&queue, "N3", Certainty::Explicit, 1.0, expected);
+    check(&queue, RuleId::N3, Certainty::Explicit, 1.0, expected);
     let cookies = calm().set(metric::SYN_COOKIES, [0.0, 0.0, 5.0]);
     check(
         &cookies,
-        "N3",
+        RuleId::N3,
         Certainty::Possible,
         1.0,
         "300 were answered with a cookie",
@@ -194,7 +195,7 @@ fn packets_that_are_lost() {
     );
     let expected = "3.0 % of the TCP segments were retransmitted (600 a second): the network loses packets; eth0 \
         dropped 590";
-    check(&lossy, "N4", Certainty::Suspected, 0.8, expected);
+    check(&lossy, RuleId::N4, Certainty::Suspected, 0.8, expected);
     // A line that always loses as many is no news.
     let always = calm().set(metric::TCP_RETRANSMITS, [60.0, 480.0, 600.0]);
     assert_eq!(always.find(), []);
@@ -202,11 +203,11 @@ fn packets_that_are_lost() {
         .set(metric::SYN_RETRANSMITS, [0.0, 0.0, 570.0])
         .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 600.0]);
     let expected = "570 SYNs a second were retransmitted, for 200 connections";
-    check(&syns, "N5", Certainty::Suspected, 0.8, expected);
+    check(&syns, RuleId::N5, Certainty::Suspected, 0.8, expected);
     let afar = syns.set(metric::TARGET_IS_LOCAL, [0.0; 3]);
     check(
         &afar,
-        "N5",
+        RuleId::N5,
         Certainty::Suspected,
         0.8,
         "a full accept queue of the target",
@@ -222,13 +223,10 @@ fn lost_syns_before_a_full_accept_queue_are_its_consequence() {
         .set(metric::SYN_COOKIES, [0.0, 0.0, 20.0])
         .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 900.0]);
     let found = run.find();
-    let order: Vec<(&str, Option<&str>)> = found
-        .iter()
-        .map(|found| (found.rule.as_str(), found.consequence_of.as_deref()))
-        .collect();
-    assert_eq!(order[0], ("N1", None), "{found:#?}");
+    let order = rules_and_causes(&found);
+    assert_eq!(order[0], (RuleId::N1, None), "{found:#?}");
     assert!(
-        order[1..].iter().all(|entry| entry.1 == Some("N1")),
+        order[1..].iter().all(|entry| entry.1 == Some(RuleId::N1)),
         "{order:?}"
     );
 }
@@ -237,17 +235,17 @@ fn lost_syns_before_a_full_accept_queue_are_its_consequence() {
 fn the_firewalls_table() {
     let full = calm().set(metric::CONNTRACK_USED, [9e3, 2e5, 2.5e5]);
     let expected = "the firewall tracked 250000 of at most 262144 connections";
-    check(&full, "N6", Certainty::Explicit, 1.0, expected);
+    check(&full, RuleId::N6, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn packets_that_the_machine_drops() {
     let backlog = calm().set(metric::SOFTNET_DROPPED, [0.0, 0.0, 80.0]);
     let expected = "the kernel dropped 80 packets a second";
-    check(&backlog, "N7", Certainty::Explicit, 1.0, expected);
+    check(&backlog, RuleId::N7, Certainty::Explicit, 1.0, expected);
     let ring = calm().set(&link(metric::NETWORK_DROPPED, "receive"), [0.3, 0.3, 700.0]);
     let expected = "eth0 dropped 700 of 20000 packets received a second";
-    check(&ring, "N7", Certainty::Explicit, 1.0, expected);
+    check(&ring, RuleId::N7, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -255,14 +253,14 @@ fn one_cpu_that_takes_all_interrupts() {
     let hot = calm().set(&softirq("3"), [0.1, 0.5, 0.97]);
     let expected =
         "CPU 3 spent 97 % of its time in soft interrupts while all CPUs together were 50 % busy";
-    check(&hot, "N8", Certainty::Suspected, 0.6, expected);
+    check(&hot, RuleId::N8, Certainty::Suspected, 0.6, expected);
 }
 
 #[test]
 fn a_link_that_is_full() {
     let full = calm().set(&link(metric::NETWORK_IO, "transmit"), [1e6, 9e7, 1.2e8]);
     let expected = "eth0 sent 960 Mbit/s and can carry 1000";
-    check(&full, "N9", Certainty::Suspected, 0.6, expected);
+    check(&full, RuleId::N9, Certainty::Suspected, 0.6, expected);
 }
 
 #[test]
@@ -272,7 +270,7 @@ fn a_link_that_somebody_holds() {
     assert_eq!(flat.find(), [], "nothing waits to be sent");
     let held = flat.set(metric::TCP_UNSENT, [0.0, 1e5, 4e6]);
     let expected = "eth0 sent a steady 20 Mbit/s, as under a rate limit, while 3.8 MiB of answers waited to be sent";
-    check(&held, "N9", Certainty::Suspected, 0.6, expected);
+    check(&held, RuleId::N9, Certainty::Suspected, 0.6, expected);
 }
 
 #[test]
@@ -282,12 +280,12 @@ fn tables_and_memory_of_tcp() {
         .set(metric::TCP_MEMORY, [1e6, 1e9, 2e9]);
     let expected =
         "TCP ran out of memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
-    check(&memory, "N10", Certainty::Explicit, 1.0, expected);
+    check(&memory, RuleId::N10, Certainty::Explicit, 1.0, expected);
     let waiting = calm()
         .set(metric::TIME_WAIT_OVERFLOWS, [0.0, 0.0, 30.0])
         .set(metric::TIME_WAIT_LIMIT, [8192.0; 3]);
     let expected = "30 sockets a second skipped TIME_WAIT because its table was full (limit 8192)";
-    check(&waiting, "N11", Certainty::Possible, 0.4, expected);
+    check(&waiting, RuleId::N11, Certainty::Possible, 0.4, expected);
 }
 
 #[test]
@@ -297,7 +295,7 @@ fn handshakes_that_keep_one_thread_busy() {
         .set(&busiest, [0.2, 0.9, 0.99])
         .failing_windows(|window| window.handshakes = 800);
     let expected = "; there were 800 TLS handshakes a second, 0.8 per answer";
-    check(&run, "C3", Certainty::Suspected, 0.6, expected);
+    check(&run, RuleId::C3, Certainty::Suspected, 0.6, expected);
     let found = run.find();
     assert!(found[0].remedy.contains("resume sessions"), "{found:#?}");
 }
@@ -310,7 +308,7 @@ fn handshakes_that_use_the_cpu_up() {
         .failing_windows(many);
     let expected =
         "there were 800 TLS handshakes a second, 0.8 per answer, while the CPUs were 95 % busy";
-    check(&busy, "N13", Certainty::Possible, 0.6, expected);
+    check(&busy, RuleId::N13, Certainty::Possible, 0.6, expected);
     assert_eq!(
         calm().failing_windows(many).find(),
         [],
@@ -322,10 +320,10 @@ fn handshakes_that_use_the_cpu_up() {
 fn cpus_that_others_use_or_that_are_hot() {
     let stolen = calm().set(&mode("steal"), [0.0, 0.01, 0.2]);
     let expected = "the hypervisor took 20 % of this machine's CPU time";
-    check(&stolen, "C4", Certainty::Possible, 0.6, expected);
+    check(&stolen, RuleId::C4, Certainty::Possible, 0.6, expected);
     let hot = calm().set(metric::CPU_CLOCK, [1.2, 1.1, 0.6]);
     let expected = "the CPUs ran at 60 % of their rated clock while they were 50 % busy";
-    check(&hot, "C7", Certainty::Possible, 0.6, expected);
+    check(&hot, RuleId::C7, Certainty::Possible, 0.6, expected);
     // With little to do they may run slowly.
     let idle = hot.set(metric::CPU_BUSY, [0.2, 0.2, 0.2]);
     assert_eq!(idle.find(), []);
@@ -339,14 +337,14 @@ fn cpu_time_in_the_kernel() {
         .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.6, 0.9])
         .set(&system, [0.2, 1.0, 3.0]);
     let expected = "the target spent 75 % of its CPU time in the kernel";
-    check(&run, "C6", Certainty::Suspected, 0.6, expected);
+    check(&run, RuleId::C6, Certainty::Suspected, 0.6, expected);
     let spare = calm().set(&system, [0.2, 1.0, 3.0]);
     assert_eq!(spare.find(), [], "there is CPU to spare");
     // The use of the CPU is reported beside its saturation.
     let full = run.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
     let found = full.find();
-    assert_eq!(found[0].rule, "C1", "{found:#?}");
-    assert_eq!(found[1].consequence_of.as_deref(), Some("C1"));
+    assert_eq!(rule_of(&found[0]), RuleId::C1, "{found:#?}");
+    assert_eq!(rules_and_causes(&found)[1].1, Some(RuleId::C1));
 }
 
 #[test]
@@ -359,12 +357,12 @@ fn threads_that_wait_for_each_other() {
         .set(&switches("voluntary"), [400.0, 3200.0, 40_000.0])
         .failing_windows(more);
     let expected = "the target's 32 threads blocked 20 times per request";
-    check(&run, "C5", Certainty::Suspected, 0.4, expected);
+    check(&run, RuleId::C5, Certainty::Suspected, 0.4, expected);
     let locked = target(metric::THREAD_WAITS, "on", "lock");
     let run = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);
     let expected =
         "28.0 of the target's 32 threads on average waited for a lock, 2.0 at the load that passed";
-    check(&run, "C5", Certainty::Suspected, 0.4, expected);
+    check(&run, RuleId::C5, Certainty::Suspected, 0.4, expected);
     // A pool's threads wait for one as well while they have nothing to do.
     let pool = calm().set(&locked, [30.0, 28.0, 9.0]).failing_windows(more);
     assert_eq!(pool.find(), []);

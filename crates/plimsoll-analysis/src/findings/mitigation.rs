@@ -10,6 +10,7 @@ use plimsoll_model::{labels, metric};
 
 use super::SecondRange;
 use super::measure::of_target;
+use super::rule_id::RuleId::{self, F1, H1, H7, K2, K4, N3, N6, N7, N12, P9, P10, Q1, Q7, Q8, Q9};
 
 /// A mitigation of a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,11 +47,11 @@ pub enum Mitigation {
 }
 
 /// Rules whose limit is a kernel setting that takes effect at once, also for existing listeners.
-const OF_THE_KERNEL: [(&str, &str); 4] = [
-    ("N3", "net.ipv4.tcp_max_syn_backlog"),
-    ("N6", "net.netfilter.nf_conntrack_max"),
-    ("N7", "net.core.netdev_max_backlog"),
-    ("N12", "net.ipv4.ip_local_port_range"),
+const OF_THE_KERNEL: [(RuleId, &str); 4] = [
+    (N3, "net.ipv4.tcp_max_syn_backlog"),
+    (N6, "net.netfilter.nf_conntrack_max"),
+    (N7, "net.core.netdev_max_backlog"),
+    (N12, "net.ipv4.ip_local_port_range"),
 ];
 
 /// What a setting takes when it is raised.
@@ -65,23 +66,23 @@ enum Takes {
 
 /// A rule whose limit is a setting.
 struct SettingRule {
-    rule: &'static str,
+    rule: RuleId,
     setting: &'static str,
     takes: Takes,
 }
 
 const ROWS: &[SettingRule] = &[
-    row("K2", "maxmemory", Takes::Memory),
-    row("K4", "maxclients", Takes::Nothing),
-    row("P9", "work_mem", Takes::MemoryOfEach),
-    row("P10", "max_wal_size", Takes::Nothing),
-    row("Q1", "max_connections", Takes::Nothing),
-    row("Q7", "innodb_buffer_pool_size", Takes::Memory),
-    row("Q8", "innodb_log_buffer_size", Takes::Memory),
-    row("Q9", "innodb_io_capacity", Takes::Nothing),
+    row(K2, "maxmemory", Takes::Memory),
+    row(K4, "maxclients", Takes::Nothing),
+    row(P9, "work_mem", Takes::MemoryOfEach),
+    row(P10, "max_wal_size", Takes::Nothing),
+    row(Q1, "max_connections", Takes::Nothing),
+    row(Q7, "innodb_buffer_pool_size", Takes::Memory),
+    row(Q8, "innodb_log_buffer_size", Takes::Memory),
+    row(Q9, "innodb_io_capacity", Takes::Nothing),
 ];
 
-const fn row(rule: &'static str, setting: &'static str, takes: Takes) -> SettingRule {
+const fn row(rule: RuleId, setting: &'static str, takes: Takes) -> SettingRule {
     SettingRule {
         rule,
         setting,
@@ -100,11 +101,11 @@ pub fn mitigation_for(run: &Run, finding: &Finding) -> Option<Mitigation> {
 }
 
 fn of(readings: &SeriesTable, failing: SecondRange, finding: &Finding) -> Option<Mitigation> {
-    match finding.rule.as_str() {
-        "F1" => descriptors(readings, failing),
-        "H1" | "H7" => sessions(readings, finding, failing),
+    match RuleId::of(finding)? {
+        F1 => descriptors(readings, failing),
+        H1 | H7 => sessions(readings, finding, failing),
         // The ring of a network card is none of the kernel's.
-        "N7" if !is_backlog(finding) => None,
+        N7 if !is_backlog(finding) => None,
         rule if OF_THE_KERNEL.iter().any(|known| known.0 == rule) => {
             let mut known = OF_THE_KERNEL.into_iter();
             let (_, name) = known.find(|known| known.0 == rule)?;
@@ -247,7 +248,7 @@ mod tests {
         table
     }
 
-    fn finding(rule: &str, series: &[String]) -> Finding {
+    fn finding(rule: RuleId, series: &[String]) -> Finding {
         let line = |series: &String| Evidence {
             series: series.clone(),
             label: String::new(),
@@ -258,7 +259,7 @@ mod tests {
             bound: None,
         };
         Finding {
-            rule: rule.to_owned(),
+            rule: rule.to_string(),
             limit: String::new(),
             tier: None,
             certainty: Certainty::Explicit,
@@ -273,7 +274,7 @@ mod tests {
 
     /// The setting, its owner, and its values before and after.
     fn changed_setting(
-        rule: &str,
+        rule: RuleId,
         series: &[String],
         values: &[(String, f64)],
     ) -> Option<(String, f64, f64)> {
@@ -297,15 +298,15 @@ mod tests {
 
     #[test]
     fn settings_of_the_kernel() {
-        let of = |rule: &str, series: &str| {
+        let of = |rule: RuleId, series: &str| {
             changed_setting(rule, &[series.to_owned()], &[]).map(|change| change.0)
         };
-        let conntrack = of("N6", metric::CONNTRACK_USED);
+        let conntrack = of(RuleId::N6, metric::CONNTRACK_USED);
         assert_eq!(conntrack.as_deref(), Some("net.netfilter.nf_conntrack_max"));
-        let backlog = of("N7", metric::SOFTNET_DROPPED);
+        let backlog = of(RuleId::N7, metric::SOFTNET_DROPPED);
         assert_eq!(backlog.as_deref(), Some("net.core.netdev_max_backlog"));
-        assert_eq!(of("N7", metric::NETWORK_DROPPED), None);
-        assert_eq!(of("N1", metric::LISTEN_OVERFLOWS), None);
+        assert_eq!(of(RuleId::N7, metric::NETWORK_DROPPED), None);
+        assert_eq!(of(RuleId::N1, metric::LISTEN_OVERFLOWS), None);
     }
 
     fn set(name: &str) -> String {
@@ -320,22 +321,24 @@ mod tests {
         let rejected = [metric::series(metric::REDIS_REJECTED, &[AT])];
         let values = [(set("maxclients"), 10.0), (set("maxmemory"), 3e6)];
         assert_eq!(
-            changed_setting("K4", &rejected, &values),
+            changed_setting(RuleId::K4, &rejected, &values),
             Some(("maxclients".to_owned(), 10.0, 40.0))
         );
         // The amount of memory is unknown.
-        assert_eq!(changed_setting("K2", &rejected, &values), None);
+        assert_eq!(changed_setting(RuleId::K2, &rejected, &values), None);
         let free = |bytes: f64| {
             let free = (metric::MEMORY_AVAILABLE.to_owned(), bytes);
             [&values[..], &[free]].concat()
         };
-        let to = |bytes: f64| changed_setting("K2", &rejected, &free(bytes)).map(|change| change.2);
+        let to = |bytes: f64| {
+            changed_setting(RuleId::K2, &rejected, &free(bytes)).map(|change| change.2)
+        };
         assert_eq!(to(1e9), Some(48e6));
         assert_eq!(to(4e6), Some(4.5e6));
         assert_eq!(to(1e6), None);
         // No rule about a setting, and an unknown setting.
-        assert_eq!(changed_setting("C1", &rejected, &values), None);
-        assert_eq!(changed_setting("Q1", &rejected, &values), None);
+        assert_eq!(changed_setting(RuleId::C1, &rejected, &values), None);
+        assert_eq!(changed_setting(RuleId::Q1, &rejected, &values), None);
     }
 
     #[test]
@@ -347,7 +350,7 @@ mod tests {
             (all, 100.0),
             (metric::MEMORY_AVAILABLE.to_owned(), 1e9),
         ];
-        let found = changed_setting("P9", &spilled, &values);
+        let found = changed_setting(RuleId::P9, &spilled, &values);
         assert_eq!(found, Some(("work_mem".to_owned(), 4e6, 8e6)));
     }
 
@@ -370,22 +373,22 @@ mod tests {
             of(metric::HAPROXY_SESSIONS, "s1"),
         ];
         assert_eq!(
-            changed_setting("H1", &queue, &values),
+            changed_setting(RuleId::H1, &queue, &values),
             Some(("maxconn app/s1".to_owned(), 20.0, 80.0))
         );
         let frontend = [of(metric::HAPROXY_SESSIONS, "FRONTEND")];
         assert_eq!(
-            changed_setting("H7", &frontend, &values),
+            changed_setting(RuleId::H7, &frontend, &values),
             Some(("maxconn web".to_owned(), 8.0, 32.0))
         );
         let whole = [metric::series(metric::HAPROXY_CONNECTIONS, &[AT])];
         assert_eq!(
-            changed_setting("H7", &whole, &values),
+            changed_setting(RuleId::H7, &whole, &values),
             Some(("maxconn".to_owned(), 100.0, 400.0))
         );
         // A finding of the log names no server.
         let log = [metric::series(metric::LOG_FAILURES, &[AT, ("class", "sQ")])];
-        assert_eq!(changed_setting("H1", &log, &values), None);
+        assert_eq!(changed_setting(RuleId::H1, &log, &values), None);
     }
 
     #[test]
@@ -401,7 +404,7 @@ mod tests {
             (of("9"), 64.0),
         ];
         assert_eq!(
-            changed_setting("F1", &[], &values),
+            changed_setting(RuleId::F1, &[], &values),
             Some(("9 app".to_owned(), 64.0, 256.0))
         );
     }

@@ -5,6 +5,8 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
 
 use super::components_tests::{AT, at, found_in, found_over, only};
+use super::rule_id::RuleId;
+use super::tests::rules_and_causes;
 
 fn pool(metric: &str, to: &str, name: &str) -> String {
     series(metric, &[("at", AT), ("to", to), ("pool", name)])
@@ -39,7 +41,7 @@ fn healthy() -> Vec<(String, f64)> {
 }
 
 #[track_caller]
-fn expect_only(found: Vec<Finding>, rule: &str, expected: [&str; 3]) -> Finding {
+fn expect_only(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Finding {
     let finding = only(found, rule, expected);
     assert!(!finding.evidence.is_empty());
     finding
@@ -75,7 +77,7 @@ fn pools_of_connections() {
     )];
     let waiting = expect_only(
         found(&waited),
-        "J6",
+        RuleId::J6,
         [
             "the pool of connections to the database HikariPool-1",
             "all 10 connections of the pool of connections to the database HikariPool-1 were busy while up to 31 \
@@ -93,14 +95,14 @@ fn pools_of_connections() {
         "80 requests a second had to wait for one",
         "raise its size (",
     ];
-    expect_only(found(&counted), "J6", expected);
+    expect_only(found(&counted), RuleId::J6, expected);
     let client = [
         (pool(metric::POOL_USED, TO_HTTP, "http.Agent"), 2.0),
         (pool(metric::POOL_WAITING, TO_HTTP, "http.Agent"), 7.0),
     ];
     expect_only(
         found(&client),
-        "J8",
+        RuleId::J8,
         [
             "the HTTP client's pool of connections http.Agent",
             "all 2 connections",
@@ -122,18 +124,19 @@ fn a_pool_that_waits_for_a_database_follows_from_it() {
         (at(metric::MEMCACHED_REFUSED), 90.0),
     ];
     let found = found_in(&healthy, &failing);
-    let ids: Vec<_> = found
-        .iter()
-        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
-        .collect();
-    assert_eq!(ids, [("K6", None), ("J6", Some("K6"))], "{found:#?}");
+    let ids = rules_and_causes(&found);
+    assert_eq!(
+        ids,
+        [(RuleId::K6, None), (RuleId::J6, Some(RuleId::K6))],
+        "{found:#?}"
+    );
 }
 
 #[test]
 fn threads_of_pools() {
     expect_only(
         found(&[(at(metric::NODE_POOL_WAIT), 0.180)]),
-        "J2",
+        RuleId::J2,
         [
             "libuv's pool of threads",
             "all 4 threads of libuv's pool in Node were busy: files, DNS, crypto and compression waited up to 180 ms",
@@ -148,7 +151,7 @@ fn threads_of_pools() {
     });
     expect_only(
         starved,
-        "R6",
+        RuleId::R6,
         [
             "threads of .NET's pool",
             "up to 120 tasks waited for a thread of .NET's pool, which grew from 12 to 21 threads",
@@ -174,13 +177,13 @@ fn scripts_and_servers_that_are_slow() {
     ];
     let expected = "120 requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM; 75 % of them \
         were in PDOStatement->execute() /srv/www/db.php:12";
-    expect_only(found(&slow), "R4", [call, expected, "timeout"]);
+    expect_only(found(&slow), RuleId::R4, [call, expected, "timeout"]);
     let answers = [(time("header"), 0.900), (time("request"), 0.950)];
     let expected = "took 900 ms to the first byte (95th percentile), 30 ms at low load, and accepted connections \
         within 1 ms";
     expect_only(
         found(&answers),
-        "X7",
+        RuleId::X7,
         [
             "servers behind nginx are slow",
             expected,
@@ -193,5 +196,5 @@ fn scripts_and_servers_that_are_slow() {
         "nginx took 250 ms to connect to a server (95th percentile), and 1 ms at low load",
         "backlog",
     ];
-    expect_only(found(&connects), "X3", expected);
+    expect_only(found(&connects), RuleId::X3, expected);
 }

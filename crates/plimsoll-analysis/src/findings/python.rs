@@ -52,6 +52,8 @@ mod tests {
     use plimsoll_model::metric::series;
 
     use super::super::components_tests::{at, found_in};
+    use super::super::rule_id::RuleId;
+    use super::super::tests::rule_of;
     use super::*;
 
     #[test]
@@ -71,7 +73,7 @@ mod tests {
             (of(metric::PYTHON_THREADS, "state", "lock"), 1.0),
         ];
         let found = found_in(&healthy, &failing);
-        assert_eq!(found[0].rule, "R2", "{found:#?}");
+        assert_eq!(rule_of(&found[0]), RuleId::R2, "{found:#?}");
         for expected in [
             "Python was in rank (shop.py:41) in 75 % of the samples",
             "on average 4.0 threads competed for the interpreter lock (GIL)",

@@ -13,6 +13,8 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::window::Window;
 
 use super::find;
+use super::rule_id::RuleId;
+use super::tests::rule_of;
 use crate::{summary, whole_run};
 
 /// Three seconds that pass, three in which half of everything fails; HAProxy has no place in the latter.
@@ -63,11 +65,11 @@ fn what_a_part_counted_is_told_though_no_step_counts() {
     let robbed = find(&run(0.3));
     let summaries = |findings: &[super::Finding]| {
         let all = findings.iter();
-        all.map(|finding| (finding.rule.clone(), finding.certainty))
+        all.map(|finding| (rule_of(finding), finding.certainty))
             .collect::<Vec<_>>()
     };
-    assert_eq!(summaries(&calm), [("H7".to_owned(), Certainty::Suspected)]);
-    assert_eq!(summaries(&robbed), [("H7".to_owned(), Certainty::Possible)]);
+    assert_eq!(summaries(&calm), [(RuleId::H7, Certainty::Suspected)]);
+    assert_eq!(summaries(&robbed), [(RuleId::H7, Certainty::Possible)]);
     assert!(!calm[0].sentence.contains("hypervisor"));
     assert!(
         robbed[0]

@@ -4,13 +4,14 @@ use std::fmt::{self, Write as _};
 
 use plimsoll_model::finding::{Evidence, Strength, Tier};
 
+use super::rule_id::RuleId;
 use super::stretch::{Stretch3, View};
 
 /// One row of the table.
 #[derive(Debug)]
 pub(super) struct FindingRule {
-    /// Its name in reports, as in the table of rules.
-    pub(super) id: &'static str,
+    /// Its name in reports; several rows may share it.
+    pub(super) id: RuleId,
     /// How strongly the symptom points to the limit.
     pub(super) strength: Strength,
     /// Where the limit lies.
@@ -22,7 +23,7 @@ pub(super) struct FindingRule {
     /// What to do.
     pub(super) remedy: &'static str,
     /// Rules whose symptom this limit causes, where both hold.
-    pub(super) explains: &'static [&'static str],
+    pub(super) explains: &'static [RuleId],
 }
 
 /// When a rule holds.

@@ -4,6 +4,7 @@ use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
 
 use super::measure::signs;
 use super::rule::{FindingRule, RuleMatch, Sign, Symptom};
+use super::rule_id::RuleId::{self, A0, C5, H4, J5, J6, J9, N5, R1, R3, R4, S1, S3, V1, X7};
 use super::stretch::{Stretch3, View};
 use super::table_host::FOLLOWS;
 
@@ -16,21 +17,21 @@ const EXPLAINS_MIN: f64 = 0.3;
 
 /// Rows that follow from every cause of an older row of their kind: workers of a runtime, threads of a proxy, a pool
 /// or a script that waits, a proxy before a slow server.
-const ALIKE: [(&str, &str); 7] = [
-    ("J5", "R1"),
-    ("J6", "R1"),
-    ("J9", "R1"),
-    ("R4", "R3"),
-    ("V1", "A0"),
-    ("X7", "H4"),
-    ("X7", "R1"),
+const ALIKE: [(RuleId, RuleId); 7] = [
+    (J5, R1),
+    (J6, R1),
+    (J9, R1),
+    (R4, R3),
+    (V1, A0),
+    (X7, H4),
+    (X7, R1),
 ];
 /// Rules about the network whose symptom shows on the generator's machine.
-const VISIBLE_REMOTELY: [&str; 1] = ["N5"];
+const VISIBLE_REMOTELY: [RuleId; 1] = [N5];
 /// Rules that describe how a service fails, and not why: they follow from the best finding that names a cause.
-const SHAPES: [&str; 3] = ["S1", "S3", "C5"];
+const SHAPES: [RuleId; 3] = [S1, S3, C5];
 /// Of these, those reported only beside a cause: alone they would hide that the cause is unknown.
-const NEVER_ALONE: [&str; 2] = ["S1", "S3"];
+const NEVER_ALONE: [RuleId; 2] = [S1, S3];
 
 struct Scored<'a> {
     rule: &'a FindingRule,
@@ -106,7 +107,7 @@ fn best_of<'a>(rule: &'a FindingRule, over: &Stretch3<'_>) -> Option<Scored<'a>>
     Some(Scored {
         rule,
         finding: Finding {
-            rule: rule.id.to_owned(),
+            rule: rule.id.to_string(),
             limit: words.limit,
             tier: Some(rule.tier),
             certainty,
@@ -166,8 +167,8 @@ fn name_consequences(scored: &mut [Scored<'_>]) {
     });
     let behind_shapes = sure
         .max_by(|a, b| a.finding.score.total_cmp(&b.finding.score))
-        .map(|best| best.finding.rule.clone());
-    let causes: Vec<(&'static str, f64, bool, &'static [&'static str])> = scored
+        .map(|best| best.rule.id);
+    let causes: Vec<(RuleId, f64, bool, &'static [RuleId])> = scored
         .iter()
         .map(|cause| {
             let finding = &cause.finding;
@@ -180,20 +181,19 @@ fn name_consequences(scored: &mut [Scored<'_>]) {
         let cause = causes
             .iter()
             .filter(|cause| cause.1 >= EXPLAINS_MIN && !cause.2)
-            .find(|cause| explains((cause.0, cause.3), scored.rule.id));
-        scored.finding.consequence_of = cause.map(|cause| cause.0.to_owned());
-        if scored.finding.consequence_of.is_none() && SHAPES.contains(&scored.rule.id) {
-            scored.finding.consequence_of.clone_from(&behind_shapes);
-        }
+            .find(|cause| explains((cause.0, cause.3), scored.rule.id))
+            .map(|cause| cause.0)
+            .or_else(|| behind_shapes.filter(|_| SHAPES.contains(&scored.rule.id)));
+        scored.finding.consequence_of = cause.map(|rule| rule.to_string());
     }
 }
 
 /// Whether a cause, with the rules that its row explains, explains another rule too.
-fn explains((by, listed): (&str, &[&str]), rule: &str) -> bool {
-    let lists = |of: &str| {
+fn explains((by, listed): (RuleId, &[RuleId]), rule: RuleId) -> bool {
+    let lists = |of: RuleId| {
         let mut follows = FOLLOWS.iter().filter(|(cause, _)| *cause == by);
         listed.contains(&of) || follows.any(|(_, all)| all.contains(&of))
     };
     let mut alike = ALIKE.iter().filter(|(id, _)| *id == rule);
-    by != rule && (lists(rule) || alike.any(|(_, older)| lists(older)))
+    by != rule && (lists(rule) || alike.any(|(_, older)| lists(*older)))
 }

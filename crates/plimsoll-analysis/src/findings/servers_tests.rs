@@ -8,6 +8,8 @@ use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
 use super::components_tests::{AT, at, found_in, only, setting};
+use super::rule_id::RuleId;
+use super::tests::rule_of;
 use super::{Context, Stretches, find_in};
 
 const POINT: &str = "SELECT n FROM items WHERE id = ?";
@@ -59,7 +61,7 @@ fn healthy() -> Vec<(String, f64)> {
 }
 
 #[track_caller]
-fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+fn expect_only(failing: &[(String, f64)], rule: RuleId, expected: [&str; 3]) -> Finding {
     only(found_in(&healthy(), failing), rule, expected)
 }
 
@@ -75,7 +77,7 @@ fn servers_at_their_limit() {
             (pool(metric::PGBOUNCER_CLIENTS, "waiting"), 38.0),
             (pool(metric::PGBOUNCER_WAIT, ""), 1.25),
         ],
-        "P11",
+        RuleId::P11,
         [
             "pool shop/app of pgbouncer",
             "all 2 sessions of pgbouncer's pool shop/app were busy while up to 38 clients waited for one, the longest \
@@ -89,7 +91,7 @@ fn servers_at_their_limit() {
     );
     let found = expect_only(
         &[(workers("idle"), 0.0)],
-        "A0",
+        RuleId::A0,
         [
             "MaxRequestWorkers of Apache",
             "all 4 workers of Apache were busy",
@@ -99,7 +101,7 @@ fn servers_at_their_limit() {
     assert_eq!(found.certainty, Certainty::Explicit);
     expect_only(
         &[(at(metric::APACHE_SILENT), 1.0)],
-        "A0",
+        RuleId::A0,
         [
             "Apache",
             "in 100 % of the seconds none was free",
@@ -108,7 +110,7 @@ fn servers_at_their_limit() {
     );
     expect_only(
         &[(at(metric::GUNICORN_WAITING), 57.0)],
-        "R2",
+        RuleId::R2,
         [
             "workers of gunicorn",
             "all 2 workers of gunicorn were busy while up to 57 connections waited",
@@ -143,7 +145,7 @@ fn workers_that_are_not_all_used_are_no_limit() {
 fn sorts_are_named_with_their_statement_and_the_index_that_spares_them() {
     let found = expect_only(
         &[(at(metric::MYSQL_SESSIONS_RUNNING), 7.0)],
-        "Q4",
+        RuleId::Q4,
         [
             "sort_buffer_size of MariaDB",
             "sorted 20000 rows for each `SELECT note FROM sales WHERE shop = ? ORDER BY placed`",
@@ -202,8 +204,8 @@ fn a_statement_that_each_request_repeats() {
     assert_eq!(found.len(), 1, "{found:#?}");
     let found = &found[0];
     assert_eq!(
-        (found.rule.as_str(), found.certainty),
-        ("N+1", Certainty::Suspected)
+        (rule_of(found), found.certainty),
+        (RuleId::NPlus1, Certainty::Suspected)
     );
     let expected = "each request executed `SELECT n FROM items WHERE id = ?` 60 times, 6000 times a second in all, \
         0.10 ms each";

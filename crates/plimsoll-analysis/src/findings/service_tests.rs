@@ -11,7 +11,9 @@ use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::{StepWindow, Window};
 
 use super::components_tests::{AT, at, found_in, found_over_gaps};
+use super::rule_id::RuleId;
 use super::stretch::Stretch3;
+use super::tests::{rule_of, rules_and_causes};
 use super::{Context, Stretches, score, table};
 
 const SECONDS: u32 = 24;
@@ -85,17 +87,10 @@ fn nothing(_: bool, _: u32) -> Vec<(String, f64)> {
     Vec::new()
 }
 
-fn rules(found: &[Finding]) -> Vec<(&str, Option<&str>)> {
-    let findings = found.iter();
-    findings
-        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
-        .collect()
-}
-
 #[track_caller]
-fn expect_only(run: &TwoStretchRun, rule: &str, expected: &[&str]) -> Finding {
+fn expect_only(run: &TwoStretchRun, rule: RuleId, expected: &[&str]) -> Finding {
     let found = run.find();
-    assert_eq!(rules(&found), [(rule, None)], "{found:#?}");
+    assert_eq!(rules_and_causes(&found), [(rule, None)], "{found:#?}");
     for expected in expected {
         let text = format!(
             "{} {} {}",
@@ -133,8 +128,8 @@ fn less_is_done_beyond_the_line_because_of_something() {
     let run = TwoStretchRun::new(fewer, |failing, _| full_server(failing));
     let found = run.find();
     assert_eq!(
-        rules(&found),
-        [("H1", None), ("S1", Some("H1"))],
+        rules_and_causes(&found),
+        [(RuleId::H1, None), (RuleId::S1, Some(RuleId::H1))],
         "{found:#?}"
     );
     let expected =
@@ -154,8 +149,8 @@ fn answers_that_come_too_late() {
     };
     let found = TwoStretchRun::new(late, |failing, _| full_server(failing)).find();
     assert_eq!(
-        rules(&found),
-        [("H1", None), ("S3", Some("H1"))],
+        rules_and_causes(&found),
+        [(RuleId::H1, None), (RuleId::S3, Some(RuleId::H1))],
         "{found:#?}"
     );
     let expected = "only 10 of them within 500 ms, and 40 more were abandoned by the client";
@@ -172,7 +167,7 @@ fn connections_that_are_tried_again_and_again() {
     ];
     assert_eq!(found_in(&healthy, &[]), []);
     let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0)]);
-    assert_eq!(rules(&found), [("S2", None)], "{found:#?}");
+    assert_eq!(rules_and_causes(&found), [(RuleId::S2, None)], "{found:#?}");
     assert_eq!(found[0].certainty, Certainty::Explicit);
     let expected = "HAProxy retried 60 connections a second to s1, for 100 sessions";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
@@ -180,8 +175,8 @@ fn connections_that_are_tried_again_and_again() {
     let refused = (of(metric::HAPROXY_CONNECT_ERRORS), 20.0);
     let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0), refused]);
     assert_eq!(
-        rules(&found),
-        [("H2", None), ("S2", Some("H2"))],
+        rules_and_causes(&found),
+        [(RuleId::H2, None), (RuleId::S2, Some(RuleId::H2))],
         "{found:#?}"
     );
 }
@@ -201,7 +196,7 @@ fn copies_that_end_all_at_once() {
         |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
     );
     let found = run.find();
-    assert_eq!(found[0].rule, "S4", "{found:#?}");
+    assert_eq!(rule_of(&found[0]), RuleId::S4, "{found:#?}");
     let expected = "in 3 seconds up to 150 lookups a second missed in Redis (10.0.0.7:1), and 4 in the others; answers \
         then took 3.0";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
@@ -232,7 +227,7 @@ fn a_cache_without_room() {
     };
     expect_only(
         &varnish(20.0),
-        "S5",
+        RuleId::S5,
         &["80 % of the lookups in Varnish were hits; it evicted 20 responses a second"],
     );
     assert_eq!(varnish(0.0).find(), []);
@@ -257,7 +252,7 @@ fn sessions_begun_in_each_request() {
     };
     expect_only(
         &beginning(120.0, 0.006),
-        "J11",
+        RuleId::J11,
         &[
             "each request opened 1.0 sessions at 10.0.0.7:1, 120 a second in all; at 6.0 ms each, opening them takes \
              36 % of all CPUs",
@@ -281,7 +276,7 @@ fn a_cache_that_finds_less() {
     );
     expect_only(
         &run,
-        "S5",
+        RuleId::S5,
         &["60 % of the lookups in Redis (10.0.0.7:1) were hits, and 90 % at"],
     );
     let few = TwoStretchRun::new(
@@ -309,7 +304,7 @@ fn something_that_runs_in_a_rhythm() {
         "response times rose every 6 s, from 40 ms to",
         "plimsoll.disk.utilization{system.device=vda} rises with them",
     ];
-    expect_only(&run, "S6", &expected);
+    expect_only(&run, RuleId::S6, &expected);
     // A service stalled for a whole second answers no request in it.
     let still = TwoStretchRun::new(
         |nth, window| match nth % 6 {
@@ -319,7 +314,7 @@ fn something_that_runs_in_a_rhythm() {
         },
         nothing,
     );
-    expect_only(&still, "S6", &["response times rose every 6 s"]);
+    expect_only(&still, RuleId::S6, &["response times rose every 6 s"]);
     // Slower and slower, as before every full queue, is no rhythm.
     let growing = TwoStretchRun::new(
         |nth, window| answered(window, 120, 100, 20 + 40 * u64::from(nth)),
@@ -349,7 +344,7 @@ fn one_step_that_takes_most_of_the_time() {
     let run = TwoStretchRun::new(steps(300, 10), nothing);
     expect_only(
         &run,
-        "S8",
+        RuleId::S8,
         &["POST /report is 10 % of the requests and takes 77 % of their total time"],
     );
     assert_eq!(TwoStretchRun::new(steps(40, 10), nothing).find(), []);
@@ -377,7 +372,11 @@ fn servers_that_are_unequal() {
     let healthy = servers([0.03; 3], [40.0, 42.0, 41.0]);
     assert_eq!(found_in(&healthy, &[]), []);
     let found = found_in(&healthy, &servers([0.03; 3], [80.0, 20.0, 23.0]));
-    assert_eq!(rules(&found), [("H11", None)], "{found:#?}");
+    assert_eq!(
+        rules_and_causes(&found),
+        [(RuleId::H11, None)],
+        "{found:#?}"
+    );
     let expected =
         "server s1 of app received 2.0 times as many requests as the average of the 3 servers";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
@@ -407,10 +406,15 @@ fn a_server_that_is_new_and_slow() {
     };
     let run = |warm| TwoStretchRun::new(|_, window| answered(window, 120, 100, 30), values(warm));
     let found = run(0.9).find();
-    assert_eq!(found[0].rule, "S7", "{found:#?}");
+    assert_eq!(rule_of(&found[0]), RuleId::S7, "{found:#?}");
     let expected = "server s3 had just started and took 900 ms per answer in 10 of its first seconds, 30.0 times as long";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
-    assert!(!run(0.03).find().iter().any(|found| found.rule == "S7"));
+    assert!(
+        !run(0.03)
+            .find()
+            .iter()
+            .any(|found| rule_of(found) == RuleId::S7)
+    );
 }
 
 #[test]
@@ -423,7 +427,7 @@ fn a_proxy_without_sockets_of_its_own() {
     ];
     assert_eq!(found_in(&healthy, &[]), []);
     let found = found_in(&healthy, &[(of("PC"), 2.0)]);
-    assert_eq!(rules(&found), [("H8", None)], "{found:#?}");
+    assert_eq!(rules_and_causes(&found), [(RuleId::H8, None)], "{found:#?}");
     let expected = "HAProxy had no socket, port or memory left (PC, RC), 120 times a minute";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
 }
@@ -443,7 +447,7 @@ fn a_command_that_holds_redis() {
         (of(metric::REDIS_COMMAND_TIME), 0.7),
     ];
     let found = found_in(&healthy, &often);
-    assert_eq!(rules(&found), [("K3", None)], "{found:#?}");
+    assert_eq!(rules_and_causes(&found), [(RuleId::K3, None)], "{found:#?}");
     let expected = "KEYS took 14.0 ms on average and occupied Redis's one thread 70 % of the time";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(found[0].remedy.contains("use SCAN instead"), "{found:#?}");
@@ -457,8 +461,8 @@ fn a_command_that_holds_redis() {
         ],
     );
     assert_eq!(
-        rules(&swamped),
-        [("K3", None), ("K1", Some("K3"))],
+        rules_and_causes(&swamped),
+        [(RuleId::K3, None), (RuleId::K1, Some(RuleId::K3))],
         "{swamped:#?}"
     );
     let expected = "KEYS took 10.0 ms on average at the load below";

@@ -5,6 +5,10 @@ use plimsoll_model::metric;
 
 use super::bounds::{NEARLY_FULL, THROTTLED_MAX};
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{
+    A0, C1, C2, C3, F1, G1, G2, G3, H1, H2, H7, H10, J2, K1, K2, K4, K5, K6, M2, N1, N12, P11, R1,
+    R2, R3, X1, X2,
+};
 use super::{
     cpu, generator, machine, network, proxy, store, table_databases, table_engines, table_host,
     table_logs, table_pools, table_servers, table_service, table_traces,
@@ -26,7 +30,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static FindingRule> {
 
 const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "G1",
+        id: G1,
         strength: Strength::Explicit,
         tier: Tier::Generator,
         symptom: Symptom::Signs(generator::late),
@@ -36,7 +40,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "G2",
+        id: G2,
         strength: Strength::Explicit,
         tier: Tier::Generator,
         symptom: Symptom::Signs(generator::ports),
@@ -46,7 +50,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "G3",
+        id: G3,
         strength: Strength::Explicit,
         tier: Tier::Generator,
         symptom: Symptom::Signs(generator::descriptors),
@@ -55,7 +59,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "N1",
+        id: N1,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Increase {
@@ -67,7 +71,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "N12",
+        id: N12,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Fill {
@@ -82,18 +86,16 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "C1",
+        id: C1,
         strength: Strength::Queue,
         tier: Tier::Machine,
         symptom: Symptom::Signs(cpu::busy),
         words: cpu::busy_words,
         remedy: "find the hot path with a profiler, cache its results, or add cores or replicas",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
-        ],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0, P11, J2],
     },
     FindingRule {
-        id: "C2",
+        id: C2,
         strength: Strength::Explicit,
         tier: Tier::Machine,
         symptom: Symptom::Ratio {
@@ -103,40 +105,38 @@ const RULES: &[FindingRule] = &[
         },
         words: machine::quota_words,
         remedy: "raise the CPU quota of the container or service, and run no more threads than the quota has CPUs",
-        explains: &[
-            "N1", "C3", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
-        ],
+        explains: &[N1, C3, X1, X2, H1, H7, R1, R2, R3, A0, P11, J2],
     },
     FindingRule {
-        id: "C3",
+        id: C3,
         strength: Strength::Utilisation,
         tier: Tier::Machine,
         symptom: Symptom::Signs(machine::thread),
         words: machine::thread_words,
         remedy: "run more processes or workers, or move work off this thread (event loop, interpreter lock, single \
                  worker)",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "M2",
+        id: M2,
         strength: Strength::Explicit,
         tier: Tier::Machine,
         symptom: Symptom::Signs(machine::killed),
         words: machine::killed_words,
         remedy: "raise the memory limit, run fewer workers, or find what grows",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "F1",
+        id: F1,
         strength: Strength::Explicit,
         tier: Tier::Machine,
         symptom: Symptom::Signs(machine::files),
         words: machine::files_words,
         remedy: "raise the limit of open files (ulimit -n, LimitNOFILE, worker_rlimit_nofile), or find the descriptor leak",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "X1",
+        id: X1,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Increase {
@@ -144,28 +144,28 @@ const RULES: &[FindingRule] = &[
         },
         words: proxy::nginx_dropped_words,
         remedy: "raise `worker_connections`",
-        explains: &["N1"],
+        explains: &[N1],
     },
     FindingRule {
-        id: "X2",
+        id: X2,
         strength: Strength::Utilisation,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::nginx_nearly_full),
         words: proxy::nginx_nearly_full_words,
         remedy: "raise `worker_connections`",
-        explains: &["N1"],
+        explains: &[N1],
     },
     FindingRule {
-        id: "H1",
+        id: H1,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::server_queue),
         words: proxy::server_queue_words,
         remedy: "raise the server's `maxconn`",
-        explains: &["N1", "X1", "X2", "H7"],
+        explains: &[N1, X1, X2, H7],
     },
     FindingRule {
-        id: "H2",
+        id: H2,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::refused),
@@ -175,36 +175,36 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "H7",
+        id: H7,
         strength: Strength::Queue,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::frontend_full),
         words: proxy::frontend_full_words,
         remedy: "raise `maxconn`",
-        explains: &["N1", "X1", "X2"],
+        explains: &[N1, X1, X2],
     },
     FindingRule {
-        id: "H10",
+        id: H10,
         strength: Strength::Utilisation,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::busy),
         words: proxy::busy_words,
         remedy: "give HAProxy more threads (`nbthread`), resume TLS sessions or terminate TLS elsewhere, and keep \
             connections alive",
-        explains: &["N1"],
+        explains: &[N1],
     },
     FindingRule {
-        id: "K1",
+        id: K1,
         strength: Strength::Utilisation,
         tier: Tier::Store,
         symptom: Symptom::Signs(store::redis_thread),
         words: store::redis_thread_words,
         remedy: "send fewer and smaller commands, in pipelines; cache in the application, spread keys over several \
             instances, or set `io-threads`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "K2",
+        id: K2,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -212,10 +212,10 @@ const RULES: &[FindingRule] = &[
         },
         words: store::redis_evicted_words,
         remedy: "raise `maxmemory`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "K2",
+        id: K2,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -226,7 +226,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "K4",
+        id: K4,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -237,7 +237,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "K5",
+        id: K5,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -248,7 +248,7 @@ const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "K6",
+        id: K6,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -256,10 +256,10 @@ const RULES: &[FindingRule] = &[
         },
         words: store::memcached_connections_words,
         remedy: "raise memcached's connections (-c)",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "K6",
+        id: K6,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -267,6 +267,6 @@ const RULES: &[FindingRule] = &[
         },
         words: store::memcached_evictions_words,
         remedy: "give memcached more memory (-m)",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
+        explains: &[N1, X1, X2, H1, H7, R1, R2, R3, A0],
     },
 ];

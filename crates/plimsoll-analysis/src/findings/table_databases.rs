@@ -5,50 +5,52 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{
+    A0, C1, C3, H1, H4, H7, H9, J1, N1, P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11, P12, Q1, Q2,
+    Q3, Q4, Q5, Q6, Q7, Q8, Q9, R1, R2, R3, X1, X2, X3, X4,
+};
 use super::{mysql, postgres, postgres_work, runtime};
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "J1",
+        id: J1,
         strength: Strength::Queue,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(runtime::node),
         words: runtime::node_words,
         remedy: "move computation off the loop (worker threads, asynchronous calls of crypto, zlib and fs), run one \
             process per CPU (`node:cluster`, `pm2 -i max`), or cache results",
-        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "C3"],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, C3],
     },
     FindingRule {
-        id: "R1",
+        id: R1,
         strength: Strength::Queue,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(runtime::puma),
         words: runtime::puma_words,
         remedy: "give Puma more threads or workers",
-        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4],
     },
     FindingRule {
-        id: "R3",
+        id: R3,
         strength: Strength::Explicit,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(runtime::php_fpm),
         words: runtime::php_fpm_words,
         remedy: "raise `pm.max_children`",
-        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4],
     },
     FindingRule {
-        id: "P1",
+        id: P1,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::connections),
         words: postgres::connections_words,
         remedy: "let clients share sessions",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11],
     },
     FindingRule {
-        id: "P2",
+        id: P2,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::cpu),
@@ -56,12 +58,11 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "find the most expensive statements and add an index for them, cache their results, or add CPUs or \
             replicas",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1", "P4", "C1",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1, P4, C1,
         ],
     },
     FindingRule {
-        id: "P3",
+        id: P3,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::locks),
@@ -69,36 +70,31 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "make transactions shorter, take locks in one order, split rows that all transactions write, or put \
             the writes in a queue",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1", "P4",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1, P4,
         ],
     },
     FindingRule {
-        id: "P4",
+        id: P4,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::light_locks),
         words: postgres::light_locks_words,
         remedy: "use fewer sessions at once, partition the table, or commit in batches",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1],
     },
     FindingRule {
-        id: "P5",
+        id: P5,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::reads),
         words: postgres::reads_words,
         remedy: "read less: add an index for the columns searched; then add memory",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1", "P4",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1, P4,
         ],
     },
     FindingRule {
-        id: "P6",
+        id: P6,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::commits),
@@ -106,24 +102,22 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "commit several rows at once, give the log a faster disk, or accept losing the last moments with \
             `synchronous_commit = off`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1", "P4",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1, P4,
         ],
     },
     FindingRule {
-        id: "P7",
+        id: P7,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres_work::scans),
         words: postgres_work::scans_words,
         remedy: "give the table an index",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1", "P2", "P4", "P5", "C1",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1, P2, P4, P5, C1,
         ],
     },
     FindingRule {
-        id: "P8",
+        id: P8,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres_work::idle),
@@ -131,12 +125,11 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "end transactions before waiting for anything else, and let the server end idle ones: `ALTER SYSTEM \
             SET idle_in_transaction_session_timeout = '10s'`, then `SELECT pg_reload_conf()`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-            "P1", "P3",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11, P1, P3,
         ],
     },
     FindingRule {
-        id: "P9",
+        id: P9,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -144,23 +137,19 @@ pub(super) const RULES: &[FindingRule] = &[
         },
         words: postgres_work::spills_words,
         remedy: "raise `work_mem`",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11],
     },
     FindingRule {
-        id: "P10",
+        id: P10,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres_work::checkpoints),
         words: postgres_work::checkpoints_words,
         remedy: "raise `max_wal_size`",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P11],
     },
     FindingRule {
-        id: "P12",
+        id: P12,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -171,91 +160,78 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "Q1",
+        id: Q1,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::connections),
         words: mysql::connections_words,
         remedy: "let clients share sessions",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "Q2",
+        id: Q2,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::cpu),
         words: mysql::cpu_words,
         remedy: "find the most expensive statements and add an index for them, cache their results, or let fewer run \
             at once",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
-            "C1",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, Q1, C1],
     },
     FindingRule {
-        id: "Q3",
+        id: Q3,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::scans),
         words: mysql::scans_words,
         remedy: "give the table an index",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
-            "Q2", "Q7", "C1",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, Q1, Q2, Q7, C1,
         ],
     },
     FindingRule {
-        id: "Q4",
+        id: Q4,
         strength: Strength::Decomposition,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::sorts),
         words: mysql::sorts_words,
         remedy: "let an index give the order",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
-            "Q2", "C1",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, Q1, Q2, C1,
         ],
     },
     FindingRule {
-        id: "Q5",
+        id: Q5,
         strength: Strength::Decomposition,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::temporary),
         words: mysql::temporary_words,
         remedy: "select fewer and shorter columns",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
-            "Q2", "C1",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, Q1, Q2, C1,
         ],
     },
     FindingRule {
-        id: "Q6",
+        id: Q6,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::row_locks),
         words: mysql::row_locks_words,
         remedy: "make transactions shorter, write to a hot row last in the transaction, split rows that all \
             transactions write, or put the writes in a queue",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
-            "Q2",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, Q1, Q2],
     },
     FindingRule {
-        id: "Q7",
+        id: Q7,
         strength: Strength::Utilisation,
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::pool),
         words: mysql::pool_words,
         remedy: "raise `innodb_buffer_pool_size`",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, Q1],
     },
     FindingRule {
-        id: "Q8",
+        id: Q8,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {
@@ -266,7 +242,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "Q9",
+        id: Q9,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Increase {

@@ -5,37 +5,40 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{
+    self, A0, C1, C4, C5, C6, C7, D1, D2, D3, D4, F2, G2, H1, H2, H3, H4, H7, H9, K1, K2, K3, K6,
+    M1, M2, M3, M4, M5, N1, N2, N3, N4, N5, N6, N7, N8, N9, N10, N11, N12, N13, P5, P6, P7, P9,
+    P10, P11, Q3, Q5, Q7, Q8, Q9, R1, R2, R3, S2, S5, X1, X2, X8,
+};
 use super::{host_cpu, host_disk, host_memory, host_network};
 
 /// Queues and workers that fill up when the machine is at its limit.
-const FRONT: &[&str] = &[
-    "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11",
-];
+const FRONT: &[RuleId] = &[N1, X1, X2, H1, H4, H7, H9, R1, R2, R3, A0, P11];
 
 /// Causes and consequences beyond those in the rules themselves.
-pub(super) const FOLLOWS: &[(&str, &[&str])] = &[
-    ("C1", &["C6", "N4", "N7"]),
+pub(super) const FOLLOWS: &[(RuleId, &[RuleId])] = &[
+    (C1, &[C6, N4, N7]),
     // A listener with a short backlog has a short queue of half-open connections as well.
-    ("N1", &["N2", "N3", "N4", "N5"]),
-    ("M2", &["M1", "M3", "M5"]),
-    ("P5", &["D1", "D3"]),
-    ("P6", &["D1", "D3"]),
-    ("P7", &["D1"]),
-    ("P9", &["D1", "D3"]),
-    ("P10", &["D1", "D3"]),
-    ("Q3", &["D1"]),
-    ("Q5", &["D1"]),
-    ("Q7", &["D1", "D3"]),
-    ("Q8", &["D1", "D3"]),
-    ("Q9", &["D1", "D3"]),
-    ("X8", &["D1"]),
-    ("G2", &["N11"]),
-    ("H2", &["S2"]),
-    ("H3", &["S2"]),
-    ("K2", &["S5"]),
-    ("K3", &["K1"]),
-    ("K6", &["S5"]),
-    ("N12", &["N11"]),
+    (N1, &[N2, N3, N4, N5]),
+    (M2, &[M1, M3, M5]),
+    (P5, &[D1, D3]),
+    (P6, &[D1, D3]),
+    (P7, &[D1]),
+    (P9, &[D1, D3]),
+    (P10, &[D1, D3]),
+    (Q3, &[D1]),
+    (Q5, &[D1]),
+    (Q7, &[D1, D3]),
+    (Q8, &[D1, D3]),
+    (Q9, &[D1, D3]),
+    (X8, &[D1]),
+    (G2, &[N11]),
+    (H2, &[S2]),
+    (H3, &[S2]),
+    (K2, &[S5]),
+    (K3, &[K1]),
+    (K6, &[S5]),
+    (N12, &[N11]),
 ];
 
 /// What is kept over a restart.
@@ -50,7 +53,7 @@ macro_rules! sysctl {
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "N2",
+        id: N2,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::syn_drops),
@@ -59,10 +62,10 @@ pub(super) const RULES: &[FindingRule] = &[
             "check the firewall's rules, and TCP's memory (`net.ipv4.tcp_mem`, in pages of 4 KiB; more costs the \
              machine that much memory)"
         ),
-        explains: &["N4", "N5"],
+        explains: &[N4, N5],
     },
     FindingRule {
-        id: "N3",
+        id: N3,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::syn_queue),
@@ -71,10 +74,10 @@ pub(super) const RULES: &[FindingRule] = &[
             "raise `net.ipv4.tcp_max_syn_backlog` and the backlog of the listener, which both bound it (about 300 \
              bytes per connection), and keep connections alive"
         ),
-        explains: &["N2", "N4", "N5"],
+        explains: &[N2, N4, N5],
     },
     FindingRule {
-        id: "N4",
+        id: N4,
         strength: Strength::Queue,
         tier: Tier::Network,
         symptom: Symptom::Change(host_network::loss),
@@ -82,10 +85,10 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "find the link that loses packets (`ethtool -S`, `tc -s qdisc`, `mtr`); let senders pace \
             (`net.core.default_qdisc=fq`, `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster \
             one",
-        explains: &["N5"],
+        explains: &[N5],
     },
     FindingRule {
-        id: "N5",
+        id: N5,
         strength: Strength::Queue,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::syn_lost),
@@ -95,16 +98,16 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "N6",
+        id: N6,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::conntrack),
         words: host_network::conntrack_words,
         remedy: "raise `net.netfilter.nf_conntrack_max`",
-        explains: &["N2", "N4", "N5"],
+        explains: &[N2, N4, N5],
     },
     FindingRule {
-        id: "N7",
+        id: N7,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::packets_dropped),
@@ -113,20 +116,20 @@ pub(super) const RULES: &[FindingRule] = &[
             "raise `net.core.netdev_max_backlog` (1000 packets for each CPU by default), and spread packets over the CPUs \
              (/sys/class/net/*/queues/rx-*/rps_cpus)"
         ),
-        explains: &["N4", "N5"],
+        explains: &[N4, N5],
     },
     FindingRule {
-        id: "N8",
+        id: N8,
         strength: Strength::Utilisation,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::interrupts),
         words: host_network::interrupts_words,
         remedy: "spread the interrupts of the network card over the CPUs: irqbalance, `ethtool -L` for more queues, \
                  /proc/irq/*/smp_affinity, or RPS (/sys/class/net/*/queues/rx-*/rps_cpus)",
-        explains: &["N4", "N7"],
+        explains: &[N4, N7],
     },
     FindingRule {
-        id: "N9",
+        id: N9,
         strength: Strength::Utilisation,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::bandwidth),
@@ -134,10 +137,10 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers \
                  keep them, make pictures smaller; or get a faster link, or a larger share of it (`tc qdisc show` \
                  shows the local shaping; providers list bandwidth limits by instance type)",
-        explains: &["N3", "N4", "N5"],
+        explains: &[N3, N4, N5],
     },
     FindingRule {
-        id: "N10",
+        id: N10,
         strength: Strength::Explicit,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::tcp_memory),
@@ -146,10 +149,10 @@ pub(super) const RULES: &[FindingRule] = &[
             "raise `net.ipv4.tcp_mem` (three numbers, in pages of 4 KiB), or use fewer idle connections and smaller \
              buffers (`net.ipv4.tcp_rmem`, `tcp_wmem`)"
         ),
-        explains: &["N2", "N4"],
+        explains: &[N2, N4],
     },
     FindingRule {
-        id: "N11",
+        id: N11,
         strength: Strength::Decomposition,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::time_wait),
@@ -160,7 +163,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "N13",
+        id: N13,
         strength: Strength::Utilisation,
         tier: Tier::Network,
         symptom: Symptom::Signs(host_cpu::tls),
@@ -169,7 +172,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "C4",
+        id: C4,
         strength: Strength::Utilisation,
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_cpu::stolen),
@@ -179,7 +182,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "C5",
+        id: C5,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Change(host_cpu::contention),
@@ -188,7 +191,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "C6",
+        id: C6,
         strength: Strength::Utilisation,
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_cpu::kernel_time),
@@ -198,7 +201,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "C7",
+        id: C7,
         strength: Strength::Utilisation,
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_cpu::clock),
@@ -208,19 +211,16 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "M1",
+        id: M1,
         strength: Strength::Queue,
         tier: Tier::Machine,
         symptom: Symptom::Change(host_memory::pressure),
         words: host_memory::pressure_words,
         remedy: "let the service use less memory (smaller caches and heaps, fewer workers), or give the machine more",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "D1", "D2",
-            "D3",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, R1, R2, R3, A0, P11, D1, D2, D3],
     },
     FindingRule {
-        id: "M3",
+        id: M3,
         strength: Strength::Queue,
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_memory::swapping),
@@ -228,12 +228,11 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "let the service use less memory (smaller heaps, fewer workers), or give the machine more; \
             `vm.swappiness` of 10 in /etc/sysctl.d/ swaps later, and leaves less memory for the page cache",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "D1",
-            "D2", "D3",
+            N1, X1, X2, H1, H4, H7, H9, R1, R2, R3, A0, P11, M1, D1, D2, D3,
         ],
     },
     FindingRule {
-        id: "M4",
+        id: M4,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Change(host_memory::leaking),
@@ -243,7 +242,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "M5",
+        id: M5,
         strength: Strength::Explicit,
         tier: Tier::Machine,
         symptom: Symptom::Increase {
@@ -251,12 +250,10 @@ pub(super) const RULES: &[FindingRule] = &[
         },
         words: host_memory::reclaimed_words,
         remedy: "raise `memory.high`",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "M3",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, R1, R2, R3, A0, P11, M1, M3],
     },
     FindingRule {
-        id: "D1",
+        id: D1,
         strength: Strength::Queue,
         tier: Tier::Machine,
         symptom: Symptom::Change(host_disk::disk),
@@ -266,17 +263,17 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: FRONT,
     },
     FindingRule {
-        id: "D2",
+        id: D2,
         strength: Strength::Utilisation,
         tier: Tier::Machine,
         symptom: Symptom::Change(host_disk::capped),
         words: host_disk::capped_words,
         remedy: "check the limits of the volume (operations and bytes a second, credits) or `io.max` of the cgroup, \
             and raise them",
-        explains: &["D1", "D3"],
+        explains: &[D1, D3],
     },
     FindingRule {
-        id: "D3",
+        id: D3,
         strength: Strength::Queue,
         tier: Tier::Machine,
         symptom: Symptom::Change(host_disk::flushes),
@@ -287,7 +284,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "D4",
+        id: D4,
         strength: Strength::Explicit,
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_disk::file_system_full),
@@ -296,7 +293,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: FRONT,
     },
     FindingRule {
-        id: "F2",
+        id: F2,
         strength: Strength::Explicit,
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_memory::processes),

@@ -3,11 +3,12 @@
 use plimsoll_model::finding::{Strength, Tier};
 
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{H1, H2, H3, H4, H5, H6, H8, H9, N1, X1, X3, X4, X5, X6, X8};
 use super::{log, proxy};
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "X1",
+        id: X1,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["places"])),
@@ -21,10 +22,10 @@ pub(super) const RULES: &[FindingRule] = &[
             )
         },
         remedy: "raise `worker_connections`",
-        explains: &["N1"],
+        explains: &[N1],
     },
     FindingRule {
-        id: "X3",
+        id: X3,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["connect"])),
@@ -40,7 +41,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "X4",
+        id: X4,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["socket backlog"])),
@@ -56,7 +57,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "X5",
+        id: X5,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["no upstream"])),
@@ -71,7 +72,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "X6",
+        id: X6,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["limited"])),
@@ -86,7 +87,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "X8",
+        id: X8,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["buffered"])),
@@ -102,7 +103,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "H1",
+        id: H1,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["sQ"])),
@@ -114,10 +115,10 @@ pub(super) const RULES: &[FindingRule] = &[
             )
         },
         remedy: "raise the server's `maxconn` if the server is idle; otherwise examine the components behind it",
-        explains: &["H9"],
+        explains: &[H9],
     },
     FindingRule {
-        id: "H2",
+        id: H2,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["SC"])),
@@ -132,7 +133,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "H3",
+        id: H3,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["sC"])),
@@ -144,10 +145,10 @@ pub(super) const RULES: &[FindingRule] = &[
             )
         },
         remedy: "check the accept queue of the server and the network path to it",
-        explains: &["H9"],
+        explains: &[H9],
     },
     FindingRule {
-        id: "H4",
+        id: H4,
         strength: Strength::Queue,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["sH"])),
@@ -159,10 +160,10 @@ pub(super) const RULES: &[FindingRule] = &[
             )
         },
         remedy: "find the limit of the server or of its database; a longer timeout does not help",
-        explains: &["H9"],
+        explains: &[H9],
     },
     FindingRule {
-        id: "H5",
+        id: H5,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["SH"])),
@@ -177,7 +178,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "H6",
+        id: H6,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["sD", "SD"])),
@@ -192,7 +193,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "H8",
+        id: H8,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["PC", "RC"])),
@@ -207,7 +208,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "H9",
+        id: H9,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(|view| log::failures(view, &["CQ", "CH", "CD", "cD"])),

@@ -4,23 +4,24 @@
 use plimsoll_model::finding::{Strength, Tier};
 
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{
+    A0, C1, C3, H1, H4, H7, H9, J2, J6, J8, J11, N1, P2, Q2, R1, R2, R3, R4, R6, X1, X2, X3, X4, X7,
+};
 use super::table_traces::BEFORE;
 use super::{pools, runtime, upstream};
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "J2",
+        id: J2,
         strength: Strength::Queue,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(pools::libuv),
         words: pools::libuv_words,
         remedy: "give libuv's pool more threads",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C3",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, A0, C3],
     },
     FindingRule {
-        id: "J6",
+        id: J6,
         strength: Strength::Queue,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(pools::to_database),
@@ -29,7 +30,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: BEFORE,
     },
     FindingRule {
-        id: "J11",
+        id: J11,
         strength: Strength::Decomposition,
         tier: Tier::Store,
         symptom: Symptom::Signs(pools::begun_per_request),
@@ -37,12 +38,11 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "keep sessions: a pool in the application, persistent connections (`PDO::ATTR_PERSISTENT` in PHP, \
                  `CONN_MAX_AGE` in Django), or a pooler before the database (pgbouncer, ProxySQL)",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P2",
-            "Q2", "C1", "C3",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, P2, Q2, C1, C3,
         ],
     },
     FindingRule {
-        id: "J8",
+        id: J8,
         strength: Strength::Queue,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(pools::to_http),
@@ -51,7 +51,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: BEFORE,
     },
     FindingRule {
-        id: "R4",
+        id: R4,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(runtime::php_slow),
@@ -60,7 +60,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "R6",
+        id: R6,
         strength: Strength::Queue,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(pools::dotnet),
@@ -69,10 +69,10 @@ pub(super) const RULES: &[FindingRule] = &[
                  `.Wait()`, synchronous I/O; make it asynchronous all the way down; until then \
                  `DOTNET_ThreadPool_MinThreads` (in hexadecimal) or `ThreadPool.SetMinThreads` lets it start with \
                  more",
-        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, X3, X4, A0],
     },
     FindingRule {
-        id: "X3",
+        id: X3,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Change(upstream::slow_to_connect),
@@ -83,7 +83,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "X7",
+        id: X7,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Change(upstream::slow),

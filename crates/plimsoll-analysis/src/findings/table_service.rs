@@ -4,11 +4,14 @@
 use plimsoll_model::finding::{Strength, Tier};
 
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{
+    A0, H1, H4, H7, H9, H11, K3, N1, P2, Q2, R1, R2, R3, S1, S2, S3, S4, S5, S6, S7, S8, V1, X1, X2,
+};
 use super::{balance, service, service_cache, store};
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "H11",
+        id: H11,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(balance::uneven),
@@ -18,18 +21,16 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "K3",
+        id: K3,
         strength: Strength::Explicit,
         tier: Tier::Store,
         symptom: Symptom::Change(store::redis_slow),
         words: store::redis_slow_words,
         remedy: "request less at once",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0",
-        ],
+        explains: &[N1, X1, X2, H1, H4, H7, H9, R1, R2, R3, A0],
     },
     FindingRule {
-        id: "S1",
+        id: S1,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Change(service::collapse),
@@ -39,7 +40,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "S2",
+        id: S2,
         strength: Strength::Explicit,
         tier: Tier::Proxy,
         symptom: Symptom::Signs(service::retries),
@@ -49,7 +50,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "S3",
+        id: S3,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Change(service::late),
@@ -59,7 +60,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "S4",
+        id: S4,
         strength: Strength::Queue,
         tier: Tier::Store,
         symptom: Symptom::Signs(service_cache::stampede),
@@ -67,20 +68,20 @@ pub(super) const RULES: &[FindingRule] = &[
         remedy: "let one fetch serve all waiting requests (`proxy_cache_lock on` in nginx, collapsing in `plimsoll \
             edge`), serve stale responses meanwhile (`proxy_cache_use_stale updating`), and let responses expire at \
             different times",
-        explains: &["P2", "Q2"],
+        explains: &[P2, Q2],
     },
     FindingRule {
-        id: "S5",
+        id: S5,
         strength: Strength::Decomposition,
         tier: Tier::Store,
         symptom: Symptom::Change(service_cache::missing),
         words: service_cache::missing_words,
         remedy: "give the cache more memory, remove from its keys what does not change the answer (tracking \
             parameters, their order), and do not store responses requested only once",
-        explains: &["V1"],
+        explains: &[V1],
     },
     FindingRule {
-        id: "S6",
+        id: S6,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(service::periodic),
@@ -90,17 +91,17 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: &[],
     },
     FindingRule {
-        id: "S7",
+        id: S7,
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
         symptom: Symptom::Change(balance::cold),
         words: balance::cold_words,
         remedy: "let a new server start with a small share (`slowstart 30s` on HAProxy's `server` line), and warm it \
             up before it receives requests (caches, just-in-time compilation, pools)",
-        explains: &["H11"],
+        explains: &[H11],
     },
     FindingRule {
-        id: "S8",
+        id: S8,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Change(service::expensive),

@@ -3,32 +3,32 @@
 use plimsoll_model::finding::{Strength, Tier};
 
 use super::rule::{FindingRule, Symptom};
+use super::rule_id::RuleId::{
+    self, A0, C1, C3, H1, H4, H7, H9, J1, J7, J8, J9, J10, N1, NPlus1, P1, P2, P4, P11, Q1, Q2, R1,
+    R2, R3, X1, X2, X3, X4,
+};
 use super::{traces, waits};
 
 /// What is full in front of a service that waits.
-pub(super) const BEFORE: &[&str] = &[
-    "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
-];
+pub(super) const BEFORE: &[RuleId] = &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0];
 /// The same in front of a service that waits for another.
-const BEFORE_CALL: &[&str] = &[
-    "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J8",
-];
+const BEFORE_CALL: &[RuleId] = &[N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, J8];
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
-        id: "N+1",
+        id: NPlus1,
         strength: Strength::Decomposition,
         tier: Tier::Store,
         symptom: Symptom::Signs(traces::repeated),
         words: traces::repeated_words,
         remedy: "fetch all rows at once",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J1",
-            "P1", "P2", "P4", "P11", "Q1", "Q2", "C1", "C3", "J9",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, J1, P1, P2, P4, P11, Q1, Q2, C1,
+            C3, J9,
         ],
     },
     FindingRule {
-        id: "J7",
+        id: J7,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(traces::held),
@@ -37,7 +37,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: BEFORE,
     },
     FindingRule {
-        id: "J9",
+        id: J9,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(traces::dependency),
@@ -46,7 +46,7 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: BEFORE_CALL,
     },
     FindingRule {
-        id: "J9",
+        id: J9,
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
         symptom: Symptom::Change(waits::dependency),
@@ -55,15 +55,14 @@ pub(super) const RULES: &[FindingRule] = &[
         explains: BEFORE_CALL,
     },
     FindingRule {
-        id: "J10",
+        id: J10,
         strength: Strength::Explicit,
         tier: Tier::Runtime,
         symptom: Symptom::Signs(traces::refused),
         words: traces::refused_words,
         remedy: "request a higher quota, cache its answers, retry with backoff",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J7",
-            "J8", "J9",
+            N1, X1, X2, H1, H4, H7, H9, X3, X4, R1, R2, R3, A0, J7, J8, J9,
         ],
     },
 ];

@@ -7,7 +7,7 @@ use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
-use super::{Context, Stretches, find_in};
+use super::{Context, RuleId, Stretches, find_in, is_built, table};
 
 /// Seconds of each stretch; B, P and F begin at 0, 100 and 200.
 pub(super) const SECONDS: u32 = 10;
@@ -153,21 +153,42 @@ impl SyntheticRun {
     }
 }
 
+/// The rule of a finding.
+#[track_caller]
+pub(super) fn rule_of(finding: &Finding) -> RuleId {
+    RuleId::of(finding).unwrap()
+}
+
+/// The rules of findings.
+#[track_caller]
+pub(super) fn rules_of(findings: &[Finding]) -> Vec<RuleId> {
+    findings.iter().map(rule_of).collect()
+}
+
+/// The rules of findings, each with the rule that it follows from.
+#[track_caller]
+pub(super) fn rules_and_causes(findings: &[Finding]) -> Vec<(RuleId, Option<RuleId>)> {
+    let cause = |finding: &Finding| {
+        let cause = finding.consequence_of.as_ref();
+        cause.map(|cause| cause.parse().unwrap())
+    };
+    findings
+        .iter()
+        .map(|finding| (rule_of(finding), cause(finding)))
+        .collect()
+}
+
 /// The only finding must be of this rule, with this certainty, score and text.
 #[track_caller]
 pub(super) fn check(
     run: &SyntheticRun,
-    rule: &str,
+    rule: RuleId,
     certainty: Certainty,
     score: f64,
     expected: &str,
 ) {
     let findings = run.find();
-    let rules: Vec<&str> = findings
-        .iter()
-        .map(|finding| finding.rule.as_str())
-        .collect();
-    assert_eq!(rules, [rule], "{findings:#?}");
+    assert_eq!(rules_of(&findings), [rule], "{findings:#?}");
     let finding = &findings[0];
     assert_eq!(finding.certainty, certainty, "{finding:#?}");
     assert!((finding.score - score).abs() < 1e-9, "{finding:#?}");
@@ -190,7 +211,7 @@ fn a_healthy_run_is_silent() {
 fn g1_a_generator_that_is_late() {
     let run = SyntheticRun::healthy().failing_windows(|window| window.lag.record(30_000, 100));
     let expected = "sent requests 30.0 ms late (p99; valid: up to 5.0 ms)";
-    check(&run, "G1", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::G1, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -201,7 +222,7 @@ fn g1_a_generator_without_cpu_that_does_not_send_what_is_due() {
     });
     check(
         &starved,
-        "G1",
+        RuleId::G1,
         Certainty::Explicit,
         1.0,
         "event loop at 98 % of a core",
@@ -223,7 +244,7 @@ fn g2_a_generator_without_ports() {
     let full = SyntheticRun::healthy().set(&used, [500.0, 9000.0, 27_900.0]);
     check(
         &full,
-        "G2",
+        RuleId::G2,
         Certainty::Explicit,
         1.0,
         "27900 of 28232 ports were in use",
@@ -232,7 +253,7 @@ fn g2_a_generator_without_ports() {
         SyntheticRun::healthy().failing_windows(|window| window.generator.ports_exhausted = 40);
     check(
         &refused,
-        "G2",
+        RuleId::G2,
         Certainty::Explicit,
         1.0,
         "40 connections a second failed",
@@ -246,7 +267,7 @@ fn g3_a_generator_without_descriptors() {
         .set(&limit, [256.0; 3])
         .failing_windows(|window| window.generator.descriptors_exhausted = 7);
     let expected = "7 connections a second failed; its limit is 256";
-    check(&run, "G3", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::G3, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -256,7 +277,7 @@ fn n1_an_accept_queue_that_overflows() {
         .set(&listener(metric::LISTEN_QUEUE), [0.0, 3.0, 17.0]);
     let expected =
         "the accept queue of 127.0.0.1:8080 overflowed 132 times a second; its backlog is 16";
-    check(&run, "N1", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::N1, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -272,7 +293,7 @@ fn n1_names_the_queue_that_is_full_when_it_is_not_the_targets() {
         .set(&other(metric::LISTEN_QUEUE), [0.0, 3.0, 6.0])
         .set(&other(metric::LISTEN_BACKLOG), [5.0; 3]);
     let expected = "127.0.0.1:9000 overflowed 15 times a minute; its backlog is 5";
-    check(&run, "N1", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::N1, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -284,7 +305,7 @@ fn n12_no_ports_left_towards_an_upstream() {
         .set(&waiting, [0.0, 11_000.0, 27_500.0]);
     let expected =
         "28000 of 28232 local ports were in use towards 10.0.0.7:5432, 27500 of them in TIME_WAIT";
-    check(&run, "N12", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::N12, Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -294,11 +315,11 @@ fn m2_a_process_killed_for_want_of_memory() {
         .set(&cgroup(metric::CGROUP_OOM_KILLS), [0.0, 0.0, 0.1])
         .set(metric::OOM_KILLS, [0.0, 0.0, 0.1]);
     let expected = "the OOM killer killed 1 processes of cgroup /shop; its limit is 64 MiB";
-    check(&run, "M2", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::M2, Certainty::Explicit, 1.0, expected);
     let machine = SyntheticRun::healthy().set(metric::OOM_KILLS, [0.0, 0.0, 0.3]);
     check(
         &machine,
-        "M2",
+        RuleId::M2,
         Certainty::Explicit,
         1.0,
         "3 processes of this machine",
@@ -322,11 +343,11 @@ fn f1_a_target_without_descriptors() {
             [90.0, 700.0, 1010.0],
         );
     let expected = "process nginx (42) held 1010 of at most 1024 file descriptors";
-    check(&run, "F1", Certainty::Explicit, 1.0, expected);
+    check(&run, RuleId::F1, Certainty::Explicit, 1.0, expected);
     let machine = SyntheticRun::healthy().set(metric::FILES_OPEN, [1e3, 1e5, 9.5e5]);
     check(
         &machine,
-        "F1",
+        RuleId::F1,
         Certainty::Explicit,
         1.0,
         "this machine held 950000",
@@ -380,11 +401,8 @@ fn a_full_queue_before_a_busy_thread_is_its_consequence() {
             [0.2, 0.9, 0.99],
         );
     let findings = run.find();
-    let order: Vec<(&str, Option<&str>)> = findings
-        .iter()
-        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
-        .collect();
-    assert_eq!(order, [("C3", None), ("N1", Some("C3"))]);
+    let order = rules_and_causes(&findings);
+    assert_eq!(order, [(RuleId::C3, None), (RuleId::N1, Some(RuleId::C3))]);
 }
 
 #[test]
@@ -395,29 +413,21 @@ fn of_a_target_elsewhere_only_the_generator_is_judged() {
         .failing_windows(|window| window.generator.descriptors_exhausted = 1);
     let findings = run.find();
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].rule, "G3");
+    assert_eq!(rule_of(&findings[0]), RuleId::G3);
 }
 
 #[test]
 fn every_rule_explains_rules_that_exist() {
-    let ids: Vec<&str> = super::table::all().map(|rule| rule.id).collect();
-    for rule in super::table::all() {
-        assert!(
-            rule.explains
-                .iter()
-                .all(|id| ids.contains(id) && *id != rule.id)
-        );
-        // Some have two rows: evicting or refusing, memory or connections, pauses or time, different servers of a
-        // language, or different sources (own metrics, log, spans).
-        let twice = [
-            "K2", "K6", "X1", "X3", "H1", "H2", "J3", "J9", "N+1", "R2", "R5",
-        ];
-        let rows = 1 + usize::from(twice.contains(&rule.id));
-        assert_eq!(
-            ids.iter().filter(|id| **id == rule.id).count(),
-            rows,
-            "{}",
-            rule.id
-        );
+    use RuleId::{H1, H2, J3, J9, K2, K6, NPlus1, R2, R5, X1, X3};
+
+    // Some have two: evicting or refusing, memory or connections, pauses or time, different servers of a language, or
+    // different sources (own metrics, log, spans).
+    let twice = [K2, K6, X1, X3, H1, H2, J3, J9, NPlus1, R2, R5];
+    for rule in table::all() {
+        let mut explained = rule.explains.iter().copied();
+        assert!(explained.all(|id| is_built(id) && id != rule.id));
+        let rows = table::all().filter(|row| row.id == rule.id).count();
+        let expected = 1 + usize::from(twice.contains(&rule.id));
+        assert_eq!(rows, expected, "{}", rule.id);
     }
 }

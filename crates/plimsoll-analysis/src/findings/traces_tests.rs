@@ -4,6 +4,7 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
 use super::components_tests::{AT, found_in, only};
+use super::rule_id::RuleId;
 
 const SELECT: &str = "SELECT name FROM items WHERE id = ?";
 const DATABASE: [(&str, &str); 2] = [("kind", "database"), ("component", "postgresql db:5432")];
@@ -53,7 +54,7 @@ fn refused(status: &str) -> String {
 
 /// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
-fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+fn expect_only(failing: &[(String, f64)], rule: RuleId, expected: [&str; 3]) -> Finding {
     only(found_in(&healthy(), failing), rule, expected)
 }
 
@@ -77,7 +78,7 @@ fn a_service_that_is_waited_for() {
     ];
     let found = expect_only(
         &slow,
-        "J9",
+        RuleId::J9,
         [
             "rates:8080, which shop waits for",
             "of the 1000 ms of each request of shop, 800 ms (80 %) went into 1 call of rates:8080, while the CPUs \
@@ -102,7 +103,7 @@ fn a_store_with_an_eye_of_its_own_is_left_to_that() {
     ];
     expect_only(
         &slow,
-        "J9",
+        RuleId::J9,
         [
             "postgresql db:5432",
             "61 calls of postgresql",
@@ -121,7 +122,7 @@ fn a_store_with_an_eye_of_its_own_is_left_to_that() {
 fn a_service_that_refuses() {
     let found = expect_only(
         &[(refused("429"), 4.0)],
-        "J10",
+        RuleId::J10,
         [
             "the rate limit of rates:8080",
             "answered 429 to 40 % of the calls of shop, 1 in each request",
@@ -131,7 +132,7 @@ fn a_service_that_refuses() {
     assert_eq!(found.certainty, Certainty::Explicit);
     let found = expect_only(
         &[(refused("503"), 4.0)],
-        "J10",
+        RuleId::J10,
         ["unavailable at times", "answered 503", "what limits"],
     );
     assert_eq!(found.certainty, Certainty::Possible);
@@ -149,7 +150,7 @@ fn a_transaction_that_is_open_during_a_call() {
     ];
     expect_only(
         &waiting,
-        "J7",
+        RuleId::J7,
         [
             "held during calls to rates:8080",
             "waited 400 ms for a connection to the database; it then holds one in a transaction for 500 ms, 400 ms",
@@ -170,7 +171,7 @@ fn a_statement_that_a_route_repeats() {
     ];
     let found = expect_only(
         &waiting,
-        "N+1",
+        RuleId::NPlus1,
         [
             "one statement 60 times in each GET /orders/:id",
             "each GET /orders/:id of shop executed `SELECT name FROM items WHERE id = ?` 60 times, of 61 statements in \

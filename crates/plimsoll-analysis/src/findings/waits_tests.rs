@@ -6,6 +6,8 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
+use super::rule_id::RuleId;
+use super::tests::rule_of;
 use super::{Context, Stretches, find_in};
 
 const SECONDS: u32 = 20;
@@ -58,7 +60,7 @@ fn a_server_that_gets_slow_is_named() {
     ];
     let found = found((100, &low), (150, &failing));
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!(found[0].rule, "J9");
+    assert_eq!(rule_of(&found[0]), RuleId::J9);
     assert_eq!(found[0].limit, "10.0.0.3:9200, which the target waits for");
     assert_eq!(
         found[0].sentence,
@@ -74,7 +76,7 @@ fn a_server_that_nobody_was_seen_to_wait_for_before_is_named() {
     let failing = [waits("10.0.0.3:9200", 12.0), waits("accept", 7.0)];
     let named = found((100, &low), (150, &failing));
     assert_eq!(named.len(), 1, "{named:#?}");
-    assert_eq!(named[0].rule, "J9");
+    assert_eq!(rule_of(&named[0]), RuleId::J9);
     let words = "about 80 ms per request and 0 ms at low load";
     assert!(named[0].sentence.contains(words), "{}", named[0].sentence);
     // Threads were not sampled then: nothing to compare with.
