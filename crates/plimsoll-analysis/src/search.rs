@@ -182,7 +182,7 @@ impl Search {
         self.seed.derive(u64::from(index))
     }
 
-    /// Requests in flight that are normal at low load, for [`crate::judge::TrialFacts`].
+    /// Requests in flight that are normal at low load, for [`crate::verdict::TrialFacts`].
     pub fn anchor_in_flight(&self) -> f64 {
         self.known.anchor_in_flight()
     }

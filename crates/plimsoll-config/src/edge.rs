@@ -32,7 +32,7 @@ pub use hub::{
 pub use network::Network;
 pub use server::ServerUrlError;
 
-/// All settings of an edge. [`Edge::one_pool`] is the shortest.
+/// All settings of an edge. [`EdgeConfig::single_pool`] is the shortest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeConfig {
     /// Listeners.

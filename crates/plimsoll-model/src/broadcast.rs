@@ -5,9 +5,9 @@
 //! are in transit while subscribers join and leave. A message that no subscriber received is unknown. A subscriber
 //! that receives nothing counts with all messages that it was expected to receive, and so scores 0.
 //!
-//! A [`Listener`] is one subscriber and an [`Ear`] holds all subscribers of one loop. Neither remembers which
-//! subscriber received which message: an ear counts receipts by message, and lists the few whose place depends on
-//! what other loops received. [`Reach`] merges the windows of all loops. The result is exact, as if all pairs of
+//! A [`SubscriberState`] is one subscriber and a [`ChannelObserver`] holds all subscribers of one loop. Neither remembers which
+//! subscriber received which message: an observer counts receipts by message, and lists the few whose place depends on
+//! what other loops received. [`BroadcastReach`] merges the windows of all loops. The result is exact, as if all pairs of
 //! subscriber and message had been recorded.
 
 mod listener;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const SEPARATORS: [char; 4] = ['{', '}', ',', '='];
 
 /// The name of a series: a metric with its labels, `cpu{mode=user}`. Without labels, the metric itself; without a metric, a
-/// subject that series of several metrics share ([`subject`]).
+/// label set that series of several metrics share ([`label_set`]).
 ///
 /// A value may be any text. Control characters become `_`: names are shown on terminals, one a line.
 pub fn series(metric: &str, labels: &[(&str, &str)]) -> String {

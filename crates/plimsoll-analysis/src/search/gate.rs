@@ -168,7 +168,7 @@ impl CiGate {
         }
     }
 
-    /// Requests in flight that are normal at low load, for [`crate::judge::TrialFacts`].
+    /// Requests in flight that are normal at low load, for [`crate::verdict::TrialFacts`].
     pub fn anchor_in_flight(&self) -> f64 {
         self.known.anchor_in_flight()
     }

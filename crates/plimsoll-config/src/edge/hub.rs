@@ -22,7 +22,7 @@ pub use tokens::{HubKey, HubTokens};
 /// Maximum rules for channels.
 const RULES_MAX: usize = 1000;
 
-/// Channels that clients subscribe to at a path of the edge. [`Hub::at`] is the shortest.
+/// Channels that clients subscribe to at a path of the edge. [`HubConfig::at`] is the shortest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HubConfig {
     /// Path of the hub.

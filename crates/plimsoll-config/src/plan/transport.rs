@@ -42,7 +42,7 @@ pub enum Http {
     Http1,
     /// HTTP/2 over TLS where the target negotiates it, else HTTP/1.1.
     Http2,
-    /// As [`Http::Two`], and HTTP/2 for `http://` targets without negotiation.
+    /// As [`Http::Http2`], and HTTP/2 for `http://` targets without negotiation.
     PriorKnowledge,
 }
 
