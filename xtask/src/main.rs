@@ -15,6 +15,7 @@ mod prepare;
 mod reference;
 mod test;
 mod tidy;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -9,9 +9,10 @@ use std::str::FromStr as _;
 
 use anyhow::Result;
 use plimsoll_harness::workspace::Workspace;
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 
 use crate::tidy::SourceTree;
+use crate::tokens::{is_punct, is_test_attribute, split_item};
 
 /// Crates whose texts no user sees.
 const UNSEEN: [&str; 6] = [
@@ -68,32 +69,15 @@ fn of_source(text: &str) -> BTreeSet<(usize, String)> {
 
 fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
     let tokens: Vec<_> = stream.into_iter().collect();
-    let mut skip_body = false;
-    for (at, token) in tokens.iter().enumerate() {
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        if is_test_attribute(&tokens[at..]) {
+            let (item, _) = split_item(&tokens[at + 1..]);
+            at += 1 + item.len();
+            continue;
+        }
         match token {
-            TokenTree::Group(group) => {
-                let attribute = group.stream().to_string();
-                let is_attribute = match &tokens[..at] {
-                    [.., mark, inner] if is_punct(inner, '!') => is_punct(mark, '#'),
-                    [.., mark] => is_punct(mark, '#'),
-                    [] => false,
-                };
-                if is_attribute && attribute.starts_with("doc") {
-                    continue;
-                }
-                if is_attribute && attribute.starts_with("cfg (test)") {
-                    skip_body = true;
-                    continue;
-                }
-                if skip_body && group.delimiter() == Delimiter::Brace {
-                    skip_body = false;
-                    continue;
-                }
-                if !is_internal(&tokens, at) {
-                    walk(group.stream(), found);
-                }
-            }
-            TokenTree::Punct(punct) if punct.as_char() == ';' => skip_body = false,
+            TokenTree::Group(group) if !is_internal(&tokens, at) => walk(group.stream(), found),
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text
@@ -108,24 +92,23 @@ fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
                     found.insert((line, words.join(" ")));
                 }
             }
-            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            TokenTree::Group(_) | TokenTree::Ident(_) | TokenTree::Punct(_) => {}
         }
+        at += 1;
     }
 }
 
-/// Whether the group at a place has the arguments of an internal call or attribute.
+/// Whether the group at a place is documentation, or has the arguments of an internal call or attribute.
 fn is_internal(tokens: &[TokenTree], at: usize) -> bool {
-    let before = &tokens[..at];
-    let name = match before {
-        [.., name, mark] if is_punct(mark, '!') => name,
-        [.., name] => name,
+    let (is_attribute, name) = match &tokens[..at] {
+        [.., hash, mark] if is_punct(mark, '!') => (is_punct(hash, '#'), hash),
+        [.., name] => (is_punct(name, '#'), name),
         [] => return false,
     };
+    if is_attribute {
+        return matches!(&tokens[at], TokenTree::Group(group) if group.stream().to_string().starts_with("doc"));
+    }
     matches!(name, TokenTree::Ident(name) if INTERNAL.contains(&name.to_string().as_str()))
-}
-
-fn is_punct(token: &TokenTree, mark: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! Paths that start with `crate`, `super` or `self` are resolved, in `use` and inline, also inside macros. Code under
 //! `#[cfg(test)]` is ignored: tests may import everything.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::tokens::{is_punct, is_test_attribute, split_item};
 
 /// Module paths in one source, all from the root of its crate.
 #[derive(Debug, Default)]
@@ -68,25 +70,6 @@ fn walk(stream: TokenStream, at: &[String], imports: &mut Imports) {
             }
         };
     }
-}
-
-/// `#[cfg(test)]` or `#[cfg(all(test, …))]`.
-fn is_test_attribute(tokens: &[TokenTree]) -> bool {
-    let [hash, TokenTree::Group(attribute), ..] = tokens else {
-        return false;
-    };
-    let text = attribute.stream().to_string().replace(' ', "");
-    is_punct(hash, '#') && (text == "cfg(test)" || text.starts_with("cfg(all(test,"))
-}
-
-/// An item, up to its body or its semicolon, and what follows.
-fn split_item(tokens: &[TokenTree]) -> (&[TokenTree], &[TokenTree]) {
-    let is_end = |token: &TokenTree| {
-        is_punct(token, ';')
-            || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
-    };
-    let end = tokens.iter().position(is_end).map(|index| index + 1);
-    tokens.split_at(end.unwrap_or(tokens.len()))
 }
 
 /// The name in `mod name;`.
@@ -168,8 +151,4 @@ fn word(token: &TokenTree) -> Option<String> {
         TokenTree::Ident(ident) => Some(ident.to_string()),
         _ => None,
     }
-}
-
-fn is_punct(token: &TokenTree, sign: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
 }
