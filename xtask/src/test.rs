@@ -11,6 +11,10 @@ use plimsoll_harness::workspace::{Workspace, cargo};
 
 use crate::{forward, prepare, reference, tidy};
 
+/// Tests of one program that run at a time. Most of them wait, for processes and time-outs; those that measure wait until
+/// they are alone.
+const TEST_THREADS: &str = "6";
+
 /// Runs all steps; prints `N passed, N failed` as the very last line and fails if anything did.
 pub(crate) fn run() -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
@@ -46,17 +50,16 @@ pub(crate) fn run() -> Result<ExitCode> {
             ]))
         });
         steps.run("tidy", || tidy::check(&workspace));
+        let mut tests = cargo(&[
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--locked",
+            "--quiet",
+        ]);
+        tests.env("RUST_TEST_THREADS", TEST_THREADS);
         steps.run("tests", || {
-            run_tests(
-                not_tried.collect(&mut cargo(&[
-                    "test",
-                    "--workspace",
-                    "--no-fail-fast",
-                    "--locked",
-                    "--quiet",
-                ])),
-                &mut counts,
-            )
+            run_tests(not_tried.collect(&mut tests), &mut counts)
         });
         for case in ["tutor", "market"] {
             steps.run(case, || {

@@ -8,7 +8,8 @@ use plimsoll_testkit::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script
 use plimsoll_testkit::program::{Nginx, Redis, Webdis};
 
 use crate::found::{assert_field_contains, best, found, found_computing, node, of};
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
+use crate::turns::alone;
 
 #[test]
 fn libuvs_pool_has_one_thread() {

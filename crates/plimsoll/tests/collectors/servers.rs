@@ -5,7 +5,8 @@ use plimsoll_testkit::program::runtimes::Puma;
 use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
 
 use crate::found::{assert_field_contains, best, found};
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
+use crate::turns::alone;
 
 #[test]
 fn gunicorn_has_one_worker() {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
 
 /// Address space of each command, KiB: a program that takes more is ended by its allocator.
 const MEMORY_KIB: u64 = 1 << 20;
@@ -172,7 +172,6 @@ fn a_device_or_a_pipe_as_a_file_ends_at_once() {
 
 #[test]
 fn recordings_and_logs_are_never_more_than_they_look() {
-    let _alone = alone();
     let deep = 200_000;
     let values = format!(
         "{{\"log\": {{\"entries\": [{}0]}}}}",
@@ -213,7 +212,6 @@ fn packed(chunks: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn a_run_file_is_never_more_than_it_looks() {
-    let _alone = alone();
     let zeros = vec![0_u8; 100 << 20];
     refused(
         "zeros.run",
@@ -253,7 +251,6 @@ fn a_run_file_is_never_more_than_it_looks() {
 /// A run file that is read up to where it begins to fill the memory: what it holds until then is shown.
 #[test]
 fn a_run_file_of_endless_events_is_cut_off() {
-    let _alone = alone();
     let place = Sandbox::new();
     let origin = plimsoll_testkit::port::unused();
     let url = format!("http://{origin}/");

@@ -11,7 +11,8 @@ use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 
 use crate::found::{assert_field_contains, best, found};
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
+use crate::turns::alone;
 
 /// An origin that answers any number of requests at once, each after this time.
 fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {

@@ -5,7 +5,8 @@ use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::traced::Traced;
 use serde_json::Value;
 
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
+use crate::turns::alone;
 
 fn number(of: &Value, name: &str) -> f64 {
     of[name]

@@ -12,15 +12,16 @@ use std::process::Command;
 use plimsoll_lab::run_log;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
 
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
 use fixtures::{
-    Hostile, assert_stderr_contains, drips, ended, ends, fifo, of_other_users, page, silent, write,
+    Hostile, apart, assert_stderr_contains, drips, ended, ends, fifo, interrupted_after,
+    of_other_users, page, silent, write,
 };
 
 /// Files that were once opened: none is, each is reported, and regular files are read.
 #[test]
 fn files_that_must_not_be_opened_hold_up_nobody() {
-    let _alone = alone();
+    let _apart = apart();
     let place = Sandbox::new();
     let fifo = fifo(&place);
     let link = place.path().join("zero.conf");
@@ -91,7 +92,7 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
 /// A process with its own root names files of the host by links.
 #[test]
 fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
-    let Some((_alone, place)) = of_other_users() else {
+    let Some((_apart, place)) = of_other_users() else {
         return;
     };
     let (port, text) = page();
@@ -134,7 +135,7 @@ fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
 /// measured.
 #[test]
 fn signals_end_it_and_what_was_measured_is_kept() {
-    let _alone = alone();
+    let _apart = apart();
     let place = Sandbox::new();
     let fifo = fifo(&place);
     let _pipe = Hostile::nginx(&place, &fifo);
@@ -171,26 +172,22 @@ fn signals_end_it_and_what_was_measured_is_kept() {
 /// A run with them is measured, ends in time, and its log reports each.
 #[test]
 fn a_run_ends_whatever_it_watches() {
-    let _alone = alone();
+    let _apart = apart();
     let place = Sandbox::new();
     let origin = fault::start(OriginFault::None).unwrap();
     let _pipe = Hostile::nginx(&place, &fifo(&place));
     let (_silent, _drips) = (silent(&place), drips(&place));
     let url = origin.url();
-    let words = [
-        "run", &url, "--rate", "20/s", "--for", "3s", "--watch", "auto", "--json",
-    ];
-    let output = ends(&place, &words);
-    assert!([0, 6].contains(&output.code), "{output:?}");
-    output.json();
-    let log = run_log::read(&place.run_files().pop().unwrap()).unwrap();
-    let notes: Vec<String> = log.run.notes.into_iter().map(|(_, text)| text).collect();
-    let notes = notes.join("\n");
-    for text in [
+    let expected = [
         "it is a FIFO; only regular files are read",
         "silent.sock cannot be watched: it does not respond in time",
         "/s cannot be watched: it does not respond in time",
-    ] {
+    ];
+    interrupted_after(&place, &url, &expected).json();
+    let log = run_log::read(&place.run_files().pop().unwrap()).unwrap();
+    let notes: Vec<String> = log.run.notes.into_iter().map(|(_, text)| text).collect();
+    let notes = notes.join("\n");
+    for text in expected {
         assert!(notes.contains(text), "`{text}` is not in {notes}");
     }
 }
@@ -198,7 +195,7 @@ fn a_run_ends_whatever_it_watches() {
 /// A process of another user names the socket of a third user, and a port of another listener.
 #[test]
 fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
-    let Some((_alone, place)) = of_other_users() else {
+    let Some((_apart, place)) = of_other_users() else {
         return;
     };
     let socket = place.path().join("theirs.sock");
@@ -238,7 +235,7 @@ fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
 /// A component of another user is scraped once the target connects to it, and not before.
 #[test]
 fn parts_that_the_target_does_not_use_are_not_asked() {
-    let Some((_alone, place)) = of_other_users() else {
+    let Some((_apart, place)) = of_other_users() else {
         return;
     };
     let origin = fault::start(OriginFault::None).unwrap();
@@ -252,22 +249,15 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     ];
     let stranger = Hostile::start(&place, "redis-server", &[&address], &variables);
     let url = origin.url();
-    let words = [
-        "run", &url, "--rate", "20/s", "--for", "2s", "--watch", "auto", "--json",
-    ];
-    let output = ends(&place, &words);
-    assert!([0, 6].contains(&output.code), "{output:?}");
-    assert_stderr_contains(
-        &output,
-        "watched once the target is observed to use it: Redis at 127.0.0.1:",
-    );
+    let said = "watched once the target is observed to use it: Redis at 127.0.0.1:";
+    interrupted_after(&place, &url, &[said]);
     assert_eq!(stranger.end(), "", "it was asked");
 }
 
 /// Root connects as the user of the component, not as root.
 #[test]
 fn root_asks_as_the_user_of_the_part() {
-    let Some((_alone, place)) = of_other_users() else {
+    let Some((_apart, place)) = of_other_users() else {
         return;
     };
     let socket = place.path().join("own.sock");
@@ -292,7 +282,7 @@ fn root_asks_as_the_user_of_the_part() {
 /// A component of another user is scraped from the second in which the target connects to it.
 #[test]
 fn parts_that_the_target_begins_to_use_are_asked() {
-    let Some((_alone, place)) = of_other_users() else {
+    let Some((_apart, place)) = of_other_users() else {
         return;
     };
     let ((port, _), (target_port, _)) = (page(), page());
@@ -329,7 +319,7 @@ fn parts_that_the_target_begins_to_use_are_asked() {
 /// Paths from the user must be regular files too.
 #[test]
 fn a_log_that_is_a_pipe_is_not_opened() {
-    let _alone = alone();
+    let _apart = apart();
     let place = Sandbox::new();
     let path = fifo(&place);
     let watch = format!("nginx-log: {}\n", path.display());
@@ -342,7 +332,7 @@ fn a_log_that_is_a_pipe_is_not_opened() {
 /// A unix socket with a full queue accepts no connection, and does not block the probe.
 #[test]
 fn a_full_queue_holds_up_nobody() {
-    let _alone = alone();
+    let _apart = apart();
     let place = Sandbox::new();
     let path = place.path().join("full.sock");
     let listener = UnixListener::bind(&path).unwrap();

@@ -9,11 +9,13 @@ use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use serde_json::Value;
 
-use crate::support::{CommandOutput, Sandbox, assert_near, number};
+use crate::support::{CommandOutput, Sandbox, assert_near, is_late, number};
+use crate::turns::alone;
 
 /// M/D/1 with a service of 5 ms: the law says at which rate the 95th percentile of the response reaches 30 ms.
 #[test]
 fn the_line_of_a_queue_lies_in_the_interval() {
+    let _alone = alone();
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::MIN,
         service: Service::Deterministic(Duration::from_millis(5)),
@@ -33,6 +35,11 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     let Some(json) = valid_result(&output) else {
         return;
     };
+    let counts = origin.counts();
+    let late_mean = counts.late_total.div_f64(counts.served as f64);
+    if is_late(late_mean, Duration::from_millis(1)) {
+        return;
+    }
     assert_eq!(output.code, 0, "{output:?}");
     let (low, high) = (
         number(&json, "load_line.low"),
@@ -61,6 +68,7 @@ fn valid_result(output: &CommandOutput) -> Option<Value> {
 
 #[test]
 fn an_objective_that_even_one_user_misses() {
+    let _alone = alone();
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::MIN,
         service: Service::Deterministic(Duration::from_millis(100)),
@@ -87,6 +95,7 @@ fn an_objective_that_even_one_user_misses() {
 
 #[test]
 fn a_site_that_answers_404_everywhere() {
+    let _alone = alone();
     let origin = fault::start(OriginFault::Status(404)).unwrap();
     let output = Sandbox::new().run(&["limit", &origin.url(), "--quick", "--json"]);
     if valid_result(&output).is_none() {
@@ -97,6 +106,7 @@ fn a_site_that_answers_404_everywhere() {
 
 #[test]
 fn a_gate_rejects_what_the_service_does_not_carry() {
+    let _alone = alone();
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::MIN,
         service: Service::Deterministic(Duration::from_millis(10)),

@@ -36,4 +36,5 @@ mod run;
 mod secrets;
 mod support;
 mod through;
+mod turns;
 mod websocket;

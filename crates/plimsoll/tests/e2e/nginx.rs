@@ -9,6 +9,7 @@ use plimsoll_testkit::port;
 use tempfile::TempDir;
 
 use crate::support::{Sandbox, assert_near, count, number};
+use crate::turns::alone;
 
 pub(crate) struct NginxProcess {
     process: Child,
@@ -97,6 +98,7 @@ const ONE_KILOBYTE: &str =
 
 #[test]
 fn an_even_rate_is_kept_and_counted() {
+    let _alone = alone();
     let nginx = NginxProcess::start(ONE_KILOBYTE);
     let output = Sandbox::new().run(&[
         "run",

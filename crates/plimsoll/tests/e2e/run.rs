@@ -7,6 +7,7 @@ use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::support::{Sandbox, assert_near, count, is_late, number};
+use crate::turns::alone;
 
 fn origin(service: Service) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -23,6 +24,7 @@ fn origin(service: Service) -> KnownLaw {
 /// by chance are a tenth more or less.
 #[test]
 fn a_stall_is_told_as_it_was() {
+    let _alone = alone();
     let origin = origin(Service::Deterministic(Duration::from_micros(200)));
     let place = Sandbox::new();
     origin.stall_at(Duration::from_secs(5), Duration::from_secs(1));
@@ -51,6 +53,7 @@ fn a_stall_is_told_as_it_was() {
 
 #[test]
 fn service_times_are_those_of_the_origin() {
+    let _alone = alone();
     let origin = origin(Service::Deterministic(Duration::from_millis(50)));
     let output = Sandbox::new().run(&[
         "run",
@@ -80,6 +83,7 @@ fn service_times_are_those_of_the_origin() {
 
 #[test]
 fn an_objective_decides_the_exit_code() {
+    let _alone = alone();
     let origin = origin(Service::Deterministic(Duration::from_millis(20)));
     let place = Sandbox::new();
     let check = |objective: &str, code| {

@@ -12,7 +12,7 @@ use plimsoll_testkit::port;
 
 use crate::edge::{get, origin};
 use crate::received;
-use crate::support::{Sandbox, alone};
+use crate::support::Sandbox;
 
 /// What every planted secret contains, and nothing else does.
 const MARK: &str = "hush7431";
@@ -151,7 +151,6 @@ fn headers() -> Vec<String> {
 
 #[test]
 fn runs_reports_and_tables_show_no_secret() {
-    let _alone = alone();
     let hushed = Hushed::new();
     for address in [origin(), port::unused()] {
         let url = url(address);
@@ -243,7 +242,6 @@ steps:
 
 #[test]
 fn plans_show_no_secret() {
-    let _alone = alone();
     let mut hushed = Hushed::new();
     hushed.give(
         "people.csv",
@@ -314,7 +312,6 @@ fn refuse(stream: &mut TcpStream) -> std::io::Result<()> {
 
 #[test]
 fn what_is_watched_shows_no_secret() {
-    let _alone = alone();
     let mut hushed = Hushed::new();
     let watch = format!(
         "postgres: postgres://eye:{MARK}@{}\nmariadb: mysql://eye:{MARK}@{}\nredis: {{ at: '{}', password: {MARK} }}\n",

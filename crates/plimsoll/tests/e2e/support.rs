@@ -1,13 +1,14 @@
 //! Runs the binary and reads its output.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::turns::{self, Turn};
 
 /// Output of a command.
 #[derive(Debug)]
@@ -59,11 +60,14 @@ pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
 /// A folder of its own, in which commands run.
 pub(crate) struct Sandbox {
     folder: TempDir,
+    /// The commands run beside those of other tests, or alone if the test asked for that.
+    _turn: Arc<Turn>,
 }
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
         Self {
+            _turn: turns::held_or_shared(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -89,10 +93,8 @@ impl Sandbox {
         self.command(arguments).spawn().unwrap()
     }
 
-    /// Runs to the end, one command at a time: what is measured must not be disturbed by another test's load.
-    /// Whatever happens, nothing panics.
+    /// Runs to the end. Whatever happens, nothing panics.
     pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
-        let _guard = (!IS_ALONE.get()).then(exclusive_lock);
         let output = self.command(arguments).output().unwrap();
         let result = CommandOutput {
             code: output.status.code().unwrap_or(-1),
@@ -115,37 +117,6 @@ impl Sandbox {
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "run"))
             .collect()
-    }
-}
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-thread_local! {
-    /// Whether this test has the turn already.
-    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
-}
-
-fn exclusive_lock() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The turn of a test that prepares what would disturb the measurements of others: databases, applications.
-pub(crate) struct Alone {
-    _guard: MutexGuard<'static, ()>,
-}
-
-/// Waits for it; runs of this test are part of it.
-pub(crate) fn alone() -> Alone {
-    let alone = Alone {
-        _guard: exclusive_lock(),
-    };
-    IS_ALONE.set(true);
-    alone
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        IS_ALONE.set(false);
     }
 }
 

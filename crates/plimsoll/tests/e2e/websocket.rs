@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use self::server::WebSocketServer;
 use crate::support::{CommandOutput, Sandbox, count, number};
+use crate::turns::alone;
 
 fn run(place: &Sandbox, url: &str, more: &[&str]) -> CommandOutput {
     place.run(&[&["run", url, "--ws", "--json"][..], more].concat())
@@ -333,6 +334,7 @@ fn a_clock_that_is_ahead_is_told() {
 
 #[test]
 fn requests_take_as_long_as_their_answers() {
+    let _alone = alone();
     let server = WebSocketServer::start(20, &json!({}));
     let place = Sandbox::new();
     let flags = [

@@ -293,9 +293,10 @@ impl ScriptedOrigin {
     }
 
     /// A pool of this server alone, in the words of a configuration.
+    /// The pool of this server; a machine with other work may take its time to accept.
     pub(super) fn pool(&self) -> String {
         format!(
-            "pools: {{ app: {{ servers: [\"http://{}\"], max_in_flight: 10000, timeouts: {{ tunnel: 2s }} }} }}\ncache: off\n",
+            "pools: {{ app: {{ servers: [\"http://{}\"], max_in_flight: 10000, timeouts: {{ connect: 30s, tunnel: 2s }} }} }}\ncache: off\n",
             self.address
         )
     }

@@ -4,9 +4,10 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::support::{Alone, CommandOutput, Sandbox, alone};
+use crate::support::{CommandOutput, Sandbox};
 
 /// Deadline of commands that once never ended: many times the usual duration.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -133,6 +134,31 @@ pub(super) fn ended(child: Child, what: &str) -> CommandOutput {
     result
 }
 
+/// A run that watches what it finds, interrupted once it has said all of this: with what was measured until then.
+#[track_caller]
+pub(super) fn interrupted_after(place: &Sandbox, url: &str, texts: &[&str]) -> CommandOutput {
+    let mut run = place.start(&[
+        "run", url, "--rate", "20/s", "--for", "10m", "--watch", "auto", "--json",
+    ]);
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    let mut missing = texts.to_vec();
+    while !missing.is_empty() {
+        let line = lines
+            .next()
+            .unwrap_or_else(|| panic!("{missing:?} are not said"));
+        let line = line.unwrap();
+        missing.retain(|text| !line.contains(text));
+    }
+    let rest = std::thread::spawn(move || lines.for_each(drop));
+    let pid = run.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let output = ended(run, "the run");
+    rest.join().unwrap();
+    assert_eq!(output.code, 130, "{output:?}");
+    output
+}
+
 #[track_caller]
 pub(super) fn assert_stderr_contains(output: &CommandOutput, text: &str) {
     assert!(
@@ -187,16 +213,22 @@ pub(super) fn drips(place: &Sandbox) -> Hostile {
     Hostile::start(place, "nginx", &["-c", file.to_str().unwrap()], &variables)
 }
 
+/// The turn of a test whose processes would be discovered by the other tests here.
+pub(super) fn apart() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A folder that others may look into, for processes of other users and with roots of their own: only root can start them.
-pub(super) fn of_other_users() -> Option<(Alone, Sandbox)> {
+pub(super) fn of_other_users() -> Option<(MutexGuard<'static, ()>, Sandbox)> {
     use std::os::unix::fs::PermissionsExt as _;
     if !rustix::process::geteuid().is_root() {
         plimsoll_testkit::not_tried::not_tried("only root can start processes of other users");
         return None;
     }
-    let alone = alone();
+    let apart = apart();
     let place = Sandbox::new();
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path(), mode).unwrap();
-    Some((alone, place))
+    Some((apart, place))
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::server::WebSocketServer;
 use crate::support::{CommandOutput, Sandbox, count, number};
+use crate::turns::alone;
 
 /// Carries out a plan of steps at a server.
 pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
@@ -178,6 +179,7 @@ fn the_url_is_the_channel_where_nothing_else_is_said() {
 /// Rounds come once in each interval until their time is over.
 #[test]
 fn users_speak_at_intervals() {
+    let _alone = alone();
     let server = WebSocketServer::start(4, &json!({}));
     let plan = r#"
 load: { users: 4, hold: 20s }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::MARKS;
 use super::server::WebSocketServer;
-use crate::support::{CommandOutput, Sandbox, alone, count, number};
+use crate::support::{CommandOutput, Sandbox, count, number};
 
 /// The binary with so many descriptors, not started yet.
 fn limited(place: &Sandbox, descriptors: u32, arguments: &[&str]) -> Command {
@@ -38,11 +38,9 @@ fn further_processes_carry_what_one_may_not() {
     let url = server.url("/");
     let flags = ["run", &url, "--ws", "--json", "--connections", "250"];
     let times = ["--connect-rate", "500/s", "--hold", "7s"];
-    let guard = alone();
     let output = limited(&place, 356, &[&flags[..], &times, &MARKS].concat())
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
-    drop(guard);
     let result = CommandOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -107,11 +105,9 @@ fn users_of_a_plan_are_carried_by_further_processes() {
     let target = server.url("").replace("ws://", "http://");
     let plan = format!("target: {target}\n{CHANNELS_PLAN}");
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let guard = alone();
     let output = limited(&place, 356, &["run", "plan.yaml", "--json"])
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
-    drop(guard);
     let stderr = String::from_utf8(output.stderr).unwrap();
     let result = CommandOutput {
         code: output.status.code().unwrap_or(-1),
@@ -162,7 +158,6 @@ fn a_process_that_is_killed_voids_the_run() {
         "--hold",
         "4s",
     ];
-    let guard = alone();
     let mut load = limited(&place, 356, &flags)
         .spawn()
         .expect("prlimit is installed: apt-get install util-linux");
@@ -185,7 +180,6 @@ fn a_process_that_is_killed_voids_the_run() {
         .read_to_string(&mut stdout)
         .unwrap();
     let status = load.wait().unwrap();
-    drop(guard);
     assert_eq!(status.code(), Some(6), "{stdout}");
     let message = format!(
         "worker process {} did not finish its share of the load: it was ended by signal 9",
