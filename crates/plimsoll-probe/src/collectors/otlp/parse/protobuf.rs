@@ -1,113 +1,93 @@
 //! The protobuf of `opentelemetry/proto/trace/v1/trace.proto`, as far as it is kept.
+//!
+//! Lists stay encoded until their items are used: a list of decoded messages could take a hundred times the memory of
+//! its bytes. Texts are bytes here, because a text that is not UTF-8 must not cost the whole message.
 
 use std::sync::Arc;
+
+use prost::bytes::Bytes;
+use prost::{DecodeError, Message};
 
 use super::{
     OtlpDecodeError, OtlpSpan, SPAN_ID_LEN, STATUS_ERROR, SpanKind, TRACE_ID_LEN, is_relevant,
     push, shortened,
 };
 
-/// Longest number of variable length, bytes.
-const VARINT_LEN_MAX: usize = 10;
-
-/// The value of a field.
-#[derive(Clone, Copy, Debug)]
-enum ProtobufValue<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
+#[derive(Clone, PartialEq, Message)]
+struct ExportTraceServiceRequest {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    resource_spans: Vec<Bytes>,
 }
 
-impl<'a> ProtobufValue<'a> {
-    /// What is a text, bytes or a message.
-    fn bytes(self, what: &str) -> Result<&'a [u8], OtlpDecodeError> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes),
-            Self::Number(_) => Err(OtlpDecodeError::new(format!(
-                "{what} is a number, not bytes: not an ExportTraceServiceRequest"
-            ))),
-        }
-    }
-
-    fn number(self, what: &str) -> Result<u64, OtlpDecodeError> {
-        match self {
-            Self::Number(number) => Ok(number),
-            Self::Bytes(_) => Err(OtlpDecodeError::new(format!(
-                "{what} is not a number: not an ExportTraceServiceRequest"
-            ))),
-        }
-    }
+#[derive(Clone, PartialEq, Message)]
+struct ResourceSpans {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    scope_spans: Vec<Bytes>,
 }
 
-/// The fields of a message, one after the other.
-#[derive(Clone, Copy, Debug)]
-struct ProtobufFields<'a> {
-    rest: &'a [u8],
-    /// Its name, for faults.
-    of: &'static str,
+#[derive(Clone, PartialEq, Message)]
+struct Resource {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    attributes: Vec<Bytes>,
 }
 
-impl<'a> ProtobufFields<'a> {
-    fn new(rest: &'a [u8], of: &'static str) -> Self {
-        Self { rest, of }
-    }
+#[derive(Clone, PartialEq, Message)]
+struct ScopeSpans {
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    spans: Vec<Bytes>,
+}
 
-    fn error(&self, why: &str) -> OtlpDecodeError {
-        let left = self.rest.len();
-        OtlpDecodeError::new(format!("{why}, {left} bytes before the end of {}", self.of))
-    }
+#[expect(clippy::struct_field_names, reason = "the names of the schema")]
+#[derive(Clone, PartialEq, Message)]
+struct Span {
+    #[prost(bytes = "bytes", tag = "1")]
+    trace_id: Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    span_id: Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    parent_span_id: Bytes,
+    #[prost(bytes = "bytes", tag = "5")]
+    name: Bytes,
+    #[prost(uint64, tag = "6")]
+    kind: u64,
+    #[prost(fixed64, tag = "7")]
+    start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "8")]
+    end_time_unix_nano: u64,
+    #[prost(bytes = "bytes", repeated, tag = "9")]
+    attributes: Vec<Bytes>,
+    #[prost(message, optional, tag = "15")]
+    status: Option<Status>,
+}
 
-    fn varint(&mut self) -> Result<u64, OtlpDecodeError> {
-        let (mut number, mut shift) = (0_u64, 0_u32);
-        for (index, &byte) in self.rest.iter().take(VARINT_LEN_MAX).enumerate() {
-            // Of the tenth byte only one bit fits; the others are dropped.
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                self.rest = &self.rest[index + 1..];
-                return Ok(number);
-            }
-        }
-        Err(self.error("a number does not end"))
-    }
+#[derive(Clone, PartialEq, Message)]
+struct Status {
+    #[prost(uint64, tag = "3")]
+    code: u64,
+}
 
-    fn take(&mut self, len: u64) -> Result<&'a [u8], OtlpDecodeError> {
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.error("a field is longer than the rest of the message"));
-        };
-        self.rest = rest;
-        Ok(taken)
-    }
+#[derive(Clone, PartialEq, Message)]
+struct KeyValue {
+    #[prost(bytes = "bytes", tag = "1")]
+    key: Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    value: Bytes,
+}
 
-    fn fixed<const LEN: usize>(&mut self) -> Result<u64, OtlpDecodeError> {
-        let taken = self.take(LEN as u64)?;
-        let folded = taken
-            .iter()
-            .rev()
-            .fold(0_u64, |sum, &byte| (sum << 8) | u64::from(byte));
-        Ok(folded)
-    }
+/// A value of another type has neither.
+#[derive(Clone, PartialEq, Message)]
+struct AnyValue {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    string_value: Option<Bytes>,
+    #[prost(uint64, optional, tag = "3")]
+    int_value: Option<u64>,
+}
 
-    /// Number and value of the next field.
-    fn next(&mut self) -> Result<Option<(u64, ProtobufValue<'a>)>, OtlpDecodeError> {
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        let tag = self.varint()?;
-        let value = match tag & 7 {
-            0 => ProtobufValue::Number(self.varint()?),
-            1 => ProtobufValue::Number(self.fixed::<8>()?),
-            2 => {
-                let len = self.varint()?;
-                ProtobufValue::Bytes(self.take(len)?)
-            }
-            5 => ProtobufValue::Number(self.fixed::<4>()?),
-            _ => return Err(self.error("a field has an unknown wire type")),
-        };
-        match tag >> 3 {
-            0 => Err(self.error("a field has the number 0")),
-            number => Ok(Some((number, value))),
-        }
+impl From<DecodeError> for OtlpDecodeError {
+    fn from(error: DecodeError) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -117,134 +97,76 @@ impl<'a> ProtobufFields<'a> {
 /// When the bytes break the format, with the reason.
 pub fn from_protobuf(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     let mut spans = Vec::new();
-    let mut fields = ProtobufFields::new(bytes, "the message");
-    while let Some((number, value)) = fields.next()? {
-        if number == 1 {
-            resource_spans(value.bytes("resource_spans")?, &mut spans)?;
+    // Its parts share this copy.
+    let request = ExportTraceServiceRequest::decode(Bytes::copy_from_slice(bytes))?;
+    for bytes in request.resource_spans {
+        let of_resource = ResourceSpans::decode(bytes)?;
+        let service = service(of_resource.resource.unwrap_or_default())?;
+        for bytes in of_resource.scope_spans {
+            for bytes in ScopeSpans::decode(bytes)?.spans {
+                push(&mut spans, span(bytes, &service)?)?;
+            }
         }
     }
     Ok(spans)
 }
 
-/// Spans of one resource, which is a service.
-fn resource_spans(bytes: &[u8], spans: &mut Vec<OtlpSpan>) -> Result<(), OtlpDecodeError> {
-    let all = ProtobufFields::new(bytes, "resource_spans");
-    let mut service: Arc<str> = Arc::from("");
-    let mut fields = all;
-    while let Some((number, value)) = fields.next()? {
-        if number == 1 {
-            let resource = value.bytes("resource")?;
-            service = self::service(resource)?.unwrap_or(service);
+/// The service name of a resource; empty where missing.
+fn service(resource: Resource) -> Result<Arc<str>, OtlpDecodeError> {
+    for bytes in resource.attributes {
+        let attribute = KeyValue::decode(bytes)?;
+        if &attribute.key[..] == b"service.name" {
+            return Ok(Arc::from(text_of(attribute.value)?.unwrap_or_default()));
         }
     }
-    let mut fields = all;
-    while let Some((number, value)) = fields.next()? {
-        if number != 2 {
-            continue;
-        }
-        let mut scope = ProtobufFields::new(value.bytes("scope_spans")?, "scope_spans");
-        while let Some((number, value)) = scope.next()? {
-            if number == 2 {
-                push(spans, span(value.bytes("a span")?, &service)?)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The service name of a resource.
-fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, OtlpDecodeError> {
-    let mut fields = ProtobufFields::new(bytes, "resource");
-    while let Some((number, value)) = fields.next()? {
-        if number != 1 {
-            continue;
-        }
-        let (name, value) = attribute(value.bytes("an attribute")?)?;
-        if name == b"service.name" {
-            return Ok(text_of(value)?.map(Arc::from));
-        }
-    }
-    Ok(None)
-}
-
-/// An attribute's name, and its raw value.
-fn attribute(bytes: &[u8]) -> Result<(&[u8], &[u8]), OtlpDecodeError> {
-    let (mut name, mut value) = (&b""[..], &b""[..]);
-    let mut fields = ProtobufFields::new(bytes, "an attribute");
-    while let Some((number, field)) = fields.next()? {
-        match number {
-            1 => name = field.bytes("an attribute's key")?,
-            2 => value = field.bytes("an attribute's value")?,
-            _ => {}
-        }
-    }
-    Ok((name, value))
+    Ok(Arc::from(""))
 }
 
 /// A value that is a text or a whole number, as text.
-fn text_of(value: &[u8]) -> Result<Option<String>, OtlpDecodeError> {
-    let mut fields = ProtobufFields::new(value, "an attribute's value");
-    while let Some((number, field)) = fields.next()? {
-        match number {
-            1 => {
-                let text = String::from_utf8_lossy(field.bytes("a text")?);
-                return Ok(Some(shortened(&text)));
-            }
-            3 => return Ok(Some(field.number("a whole number")?.to_string())),
-            _ => {}
-        }
-    }
-    Ok(None)
+fn text_of(value: Bytes) -> Result<Option<String>, OtlpDecodeError> {
+    let value = AnyValue::decode(value)?;
+    let text = value.string_value.map(|text| shortened_bytes(&text));
+    Ok(text.or(value.int_value.map(|number| number.to_string())))
 }
 
-fn span(bytes: &[u8], service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
-    let mut span = OtlpSpan::new(Arc::clone(service));
-    let mut fields = ProtobufFields::new(bytes, "a span");
-    while let Some((number, value)) = fields.next()? {
-        match number {
-            1 => span.trace = id(value.bytes("trace_id")?, TRACE_ID_LEN, "trace_id")?,
-            2 => span.id = short_id(value.bytes("span_id")?, "span_id")?,
-            4 => {
-                let parent = value.bytes("parent_span_id")?;
-                if !parent.is_empty() {
-                    span.parent = short_id(parent, "parent_span_id")?;
-                }
-            }
-            5 => span.name = shortened(&String::from_utf8_lossy(value.bytes("a span's name")?)),
-            6 => span.kind = SpanKind::numbered(value.number("kind")?),
-            7 => span.start_ns = value.number("start_time_unix_nano")?,
-            8 => span.end_ns = value.number("end_time_unix_nano")?,
-            9 => {
-                let (name, value) = attribute(value.bytes("attributes")?)?;
-                let name = str::from_utf8(name).unwrap_or_default();
-                if is_relevant(name)
-                    && let Some(value) = text_of(value)?
-                {
-                    span.put(name, value);
-                }
-            }
-            15 => {
-                let mut status = ProtobufFields::new(value.bytes("status")?, "a status");
-                while let Some((number, value)) = status.next()? {
-                    if number == 3 {
-                        span.is_error = value.number("a status' code")? == STATUS_ERROR;
-                    }
-                }
-            }
-            _ => {}
+fn shortened_bytes(text: &[u8]) -> String {
+    shortened(&String::from_utf8_lossy(text))
+}
+
+fn span(bytes: Bytes, service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
+    let read = Span::decode(bytes)?;
+    let short_id = |bytes: &[u8], what: &str| -> Result<u64, OtlpDecodeError> {
+        let id = id(bytes, SPAN_ID_LEN, what)?;
+        Ok(u64::try_from(id).unwrap_or(0))
+    };
+    let mut span = OtlpSpan {
+        trace: id(&read.trace_id, TRACE_ID_LEN, "trace_id")?,
+        id: short_id(&read.span_id, "span_id")?,
+        parent: short_id(&read.parent_span_id, "parent_span_id")?,
+        kind: SpanKind::numbered(read.kind),
+        name: shortened_bytes(&read.name),
+        start_ns: read.start_time_unix_nano,
+        end_ns: read.end_time_unix_nano,
+        is_error: read
+            .status
+            .is_some_and(|status| status.code == STATUS_ERROR),
+        ..OtlpSpan::new(Arc::clone(service))
+    };
+    for bytes in read.attributes {
+        let attribute = KeyValue::decode(bytes)?;
+        let name = str::from_utf8(&attribute.key).unwrap_or_default();
+        if is_relevant(name)
+            && let Some(value) = text_of(attribute.value)?
+        {
+            span.put(name, value);
         }
     }
     span.finished()
 }
 
-fn short_id(bytes: &[u8], what: &str) -> Result<u64, OtlpDecodeError> {
-    let id = id(bytes, SPAN_ID_LEN, what)?;
-    Ok(u64::try_from(id).unwrap_or(0))
-}
-
-/// An id of so many bytes, the highest first.
+/// An id of so many bytes, the highest first; 0 where missing.
 fn id(bytes: &[u8], len: usize, what: &str) -> Result<u128, OtlpDecodeError> {
-    if bytes.len() != len {
+    if !bytes.is_empty() && bytes.len() != len {
         let have = bytes.len();
         return Err(OtlpDecodeError::new(format!(
             "{what} has {have} bytes: it must have {len}"

@@ -110,9 +110,15 @@ fn the_reason_is_said() {
             from_protobuf(&bytes),
             "trace_id has 3 bytes: it must have 16",
         ),
-        (from_protobuf(cut), "longer than the rest of the message"),
-        (from_protobuf(b"GET / HTTP/1.1"), "unknown wire type"),
-        (from_protobuf(&[0x08, 0x01]), "resource_spans is a number"),
+        (from_protobuf(cut), "buffer underflow"),
+        (
+            from_protobuf(b"GET / HTTP/1.1"),
+            "invalid wire type value: 7",
+        ),
+        (
+            from_protobuf(&[0x08, 0x01]),
+            "ExportTraceServiceRequest.resource_spans: invalid wire type",
+        ),
         (from_json(b"{"), "invalid JSON"),
         (from_json(b"[]"), "must hold `resourceSpans`"),
         (

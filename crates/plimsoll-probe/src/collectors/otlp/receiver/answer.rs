@@ -1,10 +1,37 @@
 //! Responses to span messages.
 
+use prost::Message;
+use serde_json::json;
+
+/// Why spans are dropped.
+const DROPPED: &str = "more spans wait for their request than can be held";
+
 /// How a message is written.
 #[derive(Clone, Copy)]
 pub(super) struct Packing {
     pub(super) is_json: bool,
     pub(super) is_packed: bool,
+}
+
+/// `google.rpc.Status`
+#[derive(Clone, PartialEq, Message)]
+struct Status {
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ExportTraceServiceResponse {
+    #[prost(message, optional, tag = "1")]
+    partial_success: Option<ExportTracePartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ExportTracePartialSuccess {
+    #[prost(uint64, tag = "1")]
+    rejected_spans: u64,
+    #[prost(string, tag = "2")]
+    error_message: String,
 }
 
 /// A response.
@@ -19,33 +46,27 @@ pub(super) struct OtlpResponse {
 impl OtlpResponse {
     /// A refusal, as `google.rpc.Status` in the encoding of the request.
     pub(super) fn of(packing: Packing, status: u16, reason: &str) -> Self {
-        let body = if packing.is_json {
-            serde_json::json!({ "message": reason })
-                .to_string()
-                .into_bytes()
-        } else {
-            field(2, reason.as_bytes())
-        };
+        let message = reason.to_owned();
         Self {
             status,
             reason: reason.to_owned(),
             is_json: packing.is_json,
-            body,
+            body: if packing.is_json {
+                json!({ "message": message }).to_string().into_bytes()
+            } else {
+                Status { message }.encode_to_vec()
+            },
             is_retried: false,
         }
     }
 
     /// A refusal of a message that was not read to its end.
     pub(super) fn refuse(status: u16, reason: &str) -> Self {
-        Self {
-            status,
-            reason: reason.to_owned(),
+        let packing = Packing {
             is_json: true,
-            body: serde_json::json!({ "message": reason })
-                .to_string()
-                .into_bytes(),
-            is_retried: false,
-        }
+            is_packed: false,
+        };
+        Self::of(packing, status, reason)
     }
 
     pub(super) fn busy(reason: &str) -> Self {
@@ -56,25 +77,25 @@ impl OtlpResponse {
     }
 
     /// `ExportTraceServiceResponse`, with the number of dropped spans.
-    pub(super) fn taken(packing: Packing, refused: u64) -> Self {
-        let why = "more spans wait for their request than can be held";
-        let body = match (packing.is_json, refused) {
+    pub(super) fn taken(packing: Packing, dropped: u64) -> Self {
+        let body = match (packing.is_json, dropped) {
             (true, 0) => b"{}".to_vec(),
-            (false, 0) => Vec::new(),
-            (true, refused) => {
-                let partial = serde_json::json!({
-                    "rejectedSpans": refused.to_string(),
-                    "errorMessage": why,
-                });
-                serde_json::json!({ "partialSuccess": partial })
+            (true, dropped) => {
+                let partial =
+                    json!({ "rejectedSpans": dropped.to_string(), "errorMessage": DROPPED });
+                json!({ "partialSuccess": partial })
                     .to_string()
                     .into_bytes()
             }
-            (false, refused) => {
-                let mut partial = vec![1 << 3];
-                varint(&mut partial, refused);
-                partial.extend(field(2, why.as_bytes()));
-                field(1, &partial)
+            (false, dropped) => {
+                let partial = (dropped > 0).then(|| ExportTracePartialSuccess {
+                    rejected_spans: dropped,
+                    error_message: DROPPED.to_owned(),
+                });
+                ExportTraceServiceResponse {
+                    partial_success: partial,
+                }
+                .encode_to_vec()
             }
         };
         Self {
@@ -120,20 +141,4 @@ impl OtlpResponse {
         text.push_str("\r\n");
         [text.as_bytes(), &self.body].concat()
     }
-}
-
-/// A field of bytes, as protobuf writes it.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let mut written = vec![(number << 3) | 2];
-    varint(&mut written, bytes.len() as u64);
-    written.extend_from_slice(bytes);
-    written
-}
-
-fn varint(to: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        to.push(0x80 | u8::try_from(number & 0x7f).unwrap_or(0));
-        number >>= 7;
-    }
-    to.push(u8::try_from(number).unwrap_or(0));
 }
