@@ -14,7 +14,7 @@ pub(crate) mod go;
 pub(crate) mod gunicorn;
 pub(crate) mod haproxy;
 pub(crate) mod jvm;
-mod link;
+pub(crate) mod link;
 mod listener;
 mod log;
 pub(crate) mod memcached;

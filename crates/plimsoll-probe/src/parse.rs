@@ -26,6 +26,16 @@ pub(crate) fn value_of(text: &str, name: &str) -> Option<u64> {
         .ok()
 }
 
+/// A number as a count; of what is none, nothing is left.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count, which is neither negative nor beyond 2^64"
+)]
+pub(crate) fn whole(number: f64) -> u64 {
+    number.max(0.0) as u64
+}
+
 /// The number at a position of a line, 0 without one.
 fn number_at(words: &[&str], index: usize) -> u64 {
     words

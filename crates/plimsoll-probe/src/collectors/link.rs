@@ -12,6 +12,8 @@ use std::time::Duration;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use plimsoll_model::component::ComponentAddress;
+use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::head::BodyLength;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -390,7 +392,12 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
         ComponentAddress::Tcp { host, port }
         | ComponentAddress::Page { host, port, .. }
         | ComponentAddress::Figures { host, port, .. } => {
-            format!("{host}:{port}")
+            let address = ComponentAddress::Tcp {
+                host: host.clone(),
+                port: *port,
+            };
+            // IPv6 in brackets.
+            address.to_string()
         }
         ComponentAddress::Socket(_)
         | ComponentAddress::File(_)
@@ -459,8 +466,13 @@ fn pieces(
     answer: &mut Vec<u8>,
     head_len: usize,
 ) -> Result<(), ScrapeError> {
+    // `fill` limits the length.
+    let mut reader = BodyReader::new(BodyLength::Chunked, u64::MAX);
+    let (mut body, mut at) = (Vec::new(), head_len);
     loop {
-        if let Some(body) = decode_chunked(&answer[head_len..]) {
+        let taken = reader.take(&answer[at..], |piece| body.extend_from_slice(piece));
+        at += taken.map_err(|error| ScrapeError::Strange(error.to_string()))?;
+        if reader.is_complete() {
             answer.truncate(head_len);
             answer.extend(body);
             link.close();
@@ -469,23 +481,6 @@ fn pieces(
         if link.fill(answer)? == 0 {
             return Err(ScrapeError::Closed);
         }
-    }
-}
-
-/// A chunked body, each chunk after its length in hexadecimal; `None` while it is incomplete.
-fn decode_chunked(mut pieces: &[u8]) -> Option<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let end = pieces.windows(2).position(|two| two == b"\r\n")?;
-        let length = std::str::from_utf8(&pieces[..end]).ok()?;
-        let length = length.split(';').next().unwrap_or_default().trim();
-        let length = usize::from_str_radix(length, 16).ok()?;
-        if length == 0 {
-            return Some(body);
-        }
-        let (piece, rest) = pieces[end + 2..].split_at_checked(length)?;
-        body.extend(piece);
-        pieces = rest.strip_prefix(b"\r\n")?;
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::collectors::prometheus::parse::{ParsedExposition, page};
+use crate::parse::whole;
 
 /// Bounds of the histogram of the scheduler; Go's own has about 160.
 const BUCKETS_MAX: usize = 1024;
@@ -156,15 +157,6 @@ fn figures(page: &ParsedExposition) -> Option<GoStats> {
     };
     let has_data = go.collections.is_some() || go.cpu.is_some() || go.goroutines.is_some();
     has_data.then_some(go)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count; of what is none, nothing is left"
-)]
-fn whole(count: f64) -> u64 {
-    count.max(0.0) as u64
 }
 
 /// The smallest bound below which this share of the observations between two readings of a histogram lies; `None`

@@ -117,7 +117,10 @@ impl MongoCollector {
             let conversation = number(&read, "conversationId").unwrap_or(1.0);
             let words = [
                 ("saslContinue", BsonArgument::Number(1)),
-                ("conversationId", BsonArgument::Number(whole(conversation))),
+                (
+                    "conversationId",
+                    BsonArgument::Number(conversation_id(conversation)),
+                ),
                 ("payload", BsonArgument::Bytes(next.as_bytes())),
                 ("$db", BsonArgument::Text(users)),
             ];
@@ -167,17 +170,8 @@ fn payload(read: &Document) -> String {
     clippy::cast_possible_truncation,
     reason = "the number of a conversation, which the server counts from 1"
 )]
-fn whole(number: f64) -> i32 {
+fn conversation_id(number: f64) -> i32 {
     number as i32
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count; of what is none, nothing is left"
-)]
-fn count(number: f64) -> u64 {
-    number.max(0.0) as u64
 }
 
 fn record(status: &Document, metrics: &mut MetricsRecorder<'_>) {
@@ -208,10 +202,10 @@ fn record(status: &Document, metrics: &mut MetricsRecorder<'_>) {
         places.map(|(used, free)| used + free),
     );
     for kind in ["query", "insert", "update", "delete", "getmore", "command"] {
-        let all = level(&format!("opcounters.{kind}")).map(count);
+        let all = level(&format!("opcounters.{kind}")).map(crate::parse::whole);
         metrics.counter(metric::MONGO_OPERATIONS, &[("kind", kind)], all, 1.0);
     }
-    let read = level("wiredTiger.cache.pages read into cache").map(count);
+    let read = level("wiredTiger.cache.pages read into cache").map(crate::parse::whole);
     metrics.counter(metric::MONGO_PAGES_READ, &[], read, 1.0);
 }
 
