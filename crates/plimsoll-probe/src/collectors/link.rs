@@ -13,7 +13,7 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_wire::framing::BodyReader;
-use plimsoll_wire::head::BodyLength;
+use plimsoll_wire::head::{self, BodyLength};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -410,76 +410,53 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
     link.open()?;
     link.send(request.as_bytes())?;
     let mut answer = Vec::new();
-    let head_len = loop {
-        if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
-            break at + 4;
-        }
-        if answer.len() > HEAD_LEN_MAX {
-            let why = format!("a response head longer than {} KiB", HEAD_LEN_MAX >> 10);
-            return Err(ScrapeError::Strange(why));
-        }
-        if link.fill(&mut answer)? == 0 {
-            let begun = String::from_utf8_lossy(&answer);
-            return Err(if answer.is_empty() {
-                ScrapeError::Closed
-            } else {
-                ScrapeError::Strange(shortly(&begun))
-            });
-        }
-    };
-    let head = String::from_utf8_lossy(&answer[..head_len]).into_owned();
-    let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse::<usize>().ok())?
-    });
-    let lower = head.to_ascii_lowercase();
-    // Some servers respond so to any request, even one of HTTP/1.0.
-    let is_in_pieces = lower.contains("transfer-encoding: chunked");
-    match length {
-        _ if is_in_pieces => pieces(link, &mut answer, head_len)?,
-        Some(len) => {
-            let whole = head_len.saturating_add(len);
-            while answer.len() < whole {
-                if link.fill(&mut answer)? == 0 {
-                    return Err(ScrapeError::Closed);
-                }
-            }
-            answer.truncate(whole);
-            if !lower.contains("connection: keep-alive") {
-                link.close();
-            }
-        }
-        None => link.rest(&mut answer)?,
-    }
-    match status.as_str() {
-        "200" => Ok(String::from_utf8_lossy(&answer[head_len..]).into_owned()),
-        "401" | "403" => Err(ScrapeError::Denied(shortly(&head))),
-        _ => Err(ScrapeError::Strange(shortly(&head))),
-    }
-}
-
-/// Reads the chunks of a body to the last and joins them.
-fn pieces(
-    link: &mut ComponentLink,
-    answer: &mut Vec<u8>,
-    head_len: usize,
-) -> Result<(), ScrapeError> {
-    // `fill` limits the length.
-    let mut reader = BodyReader::new(BodyLength::Chunked, u64::MAX);
+    let head_len = fill_head(link, &mut answer)?;
+    let text = String::from_utf8_lossy(&answer[..head_len]).into_owned();
+    let head = head::parse(&answer[..head_len]);
+    let head = head.map_err(|_| ScrapeError::Strange(shortly(&text)))?;
+    // `fill` limits the length. Some servers respond in chunks to any request, even one of HTTP/1.0.
+    let mut reader = BodyReader::new(head.length, u64::MAX);
     let (mut body, mut at) = (Vec::new(), head_len);
     loop {
         let taken = reader.take(&answer[at..], |piece| body.extend_from_slice(piece));
         at += taken.map_err(|error| ScrapeError::Strange(error.to_string()))?;
         if reader.is_complete() {
-            answer.truncate(head_len);
-            answer.extend(body);
-            link.close();
-            return Ok(());
+            break;
+        }
+        if link.fill(&mut answer)? == 0 {
+            if reader.ends_with_connection() {
+                break;
+            }
+            return Err(ScrapeError::Closed);
+        }
+    }
+    let is_sized = matches!(head.length, BodyLength::Sized(_));
+    if !is_sized || !text.to_ascii_lowercase().contains("connection: keep-alive") {
+        link.close();
+    }
+    match head.status {
+        200 => Ok(String::from_utf8_lossy(&body).into_owned()),
+        401 | 403 => Err(ScrapeError::Denied(shortly(&text))),
+        _ => Err(ScrapeError::Strange(shortly(&text))),
+    }
+}
+
+/// Reads until the head of a response is complete; returns its length.
+fn fill_head(link: &mut ComponentLink, answer: &mut Vec<u8>) -> Result<usize, ScrapeError> {
+    loop {
+        if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
+            return Ok(at + 4);
+        }
+        if answer.len() > HEAD_LEN_MAX {
+            let why = format!("a response head longer than {} KiB", HEAD_LEN_MAX >> 10);
+            return Err(ScrapeError::Strange(why));
         }
         if link.fill(answer)? == 0 {
-            return Err(ScrapeError::Closed);
+            return Err(if answer.is_empty() {
+                ScrapeError::Closed
+            } else {
+                ScrapeError::Strange(shortly(&String::from_utf8_lossy(answer)))
+            });
         }
     }
 }
