@@ -255,7 +255,7 @@ mod tests {
                 port: 6379,
             },
             login: Some(Login {
-                user: "eye".to_owned(),
+                user: "plimsoll".to_owned(),
                 password: "hidden".to_owned(),
                 database: String::new(),
             }),
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(component.to_string(), "Redis at [::1]:6379");
         let shown = format!("{component:?}");
         assert!(
-            shown.contains("eye") && !shown.contains("hidden"),
+            shown.contains("plimsoll") && !shown.contains("hidden"),
             "{shown}"
         );
     }

@@ -260,7 +260,7 @@ fn plans_show_no_secret() {
         "target: http://x\nsteps: [ { gte: '/a?token=hush7431' } ]",
         "target: http://x\nsteps: [ { get: 'http://ada:hush7431@/?token=hush7431' } ]",
         "target: http://x\nsteps: [ { get: '/{{ nope(\"token=hush7431\") }}' } ]",
-        "target: http://x\nwatch: { postgres: 'postgres://eye:hush7431@a b' }",
+        "target: http://x\nwatch: { postgres: 'postgres://plimsoll:hush7431@a b' }",
         "target: http://x\nwatch: { redis: 'redis://:hush7431@a b' }",
         "target: http://x\nwatch: { redis: { at: x, password: [hush7431] } }",
         "target: http://x\npassword: hush7431",
@@ -302,7 +302,7 @@ fn refuse(stream: &mut TcpStream) -> std::io::Result<()> {
     let password = String::from_utf8_lossy(&bytes[5..len.max(5)]).into_owned();
     let password = password.trim_end_matches('\0');
     let text = format!(
-        "SFATAL\0C28P01\0Mpassword authentication failed: postgres://eye:{password}@db/x?password={password}\0\0"
+        "SFATAL\0C28P01\0Mpassword authentication failed: postgres://plimsoll:{password}@db/x?password={password}\0\0"
     );
     let length = u32::try_from(text.len() + 4).unwrap();
     stream.write_all(b"E")?;
@@ -314,7 +314,7 @@ fn refuse(stream: &mut TcpStream) -> std::io::Result<()> {
 fn what_is_watched_shows_no_secret() {
     let mut hushed = Hushed::new();
     let watch = format!(
-        "postgres: postgres://eye:{MARK}@{}\nmariadb: mysql://eye:{MARK}@{}\nredis: {{ at: '{}', password: {MARK} }}\n",
+        "postgres: postgres://plimsoll:{MARK}@{}\nmariadb: mysql://plimsoll:{MARK}@{}\nredis: {{ at: '{}', password: {MARK} }}\n",
         postgres(),
         port::unused(),
         port::unused()

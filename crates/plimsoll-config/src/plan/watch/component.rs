@@ -367,7 +367,7 @@ mod tests {
                 "unix:/run/postgresql/.s.PGSQL.5432",
                 "/run/postgresql/.s.PGSQL.5432",
             ),
-            (Mysql, "mysql://eye:p@db", "db:3306"),
+            (Mysql, "mysql://plimsoll:p@db", "db:3306"),
             (Mysql, "127.0.0.1", "127.0.0.1:3306"),
             (PhpFpm, "unix:/run/fpm.sock:/s", "/run/fpm.sock:/s"),
             (
@@ -382,7 +382,7 @@ mod tests {
                 "http://[::1]/server-status",
                 "http://[::1]:80/server-status",
             ),
-            (Pgbouncer, "pgbouncer://eye:x@pool", "pool:6432"),
+            (Pgbouncer, "pgbouncer://plimsoll:x@pool", "pool:6432"),
             (Gunicorn, "127.0.0.1", "127.0.0.1:8000"),
             (Gunicorn, "unix:/run/g.sock", "/run/g.sock"),
             (Otlp, "127.0.0.1:4318", "127.0.0.1:4318"),
@@ -417,7 +417,7 @@ mod tests {
             (Jvm, "http://[::1]:1/jolokia", "http://[::1]:1/jolokia"),
             (Uwsgi, "unix:/run/u.sock", "/run/u.sock"),
             (Uwsgi, "127.0.0.1:1717", "127.0.0.1:1717"),
-            (Mongo, "mongodb://eye:p@db/admin", "db:27017"),
+            (Mongo, "mongodb://plimsoll:p@db/admin", "db:27017"),
             (Uwsgi, "http://a:1/", "http://a:1/"),
             (Go, "http://a:1/debug/vars", "http://a:1/debug/vars"),
             (Python, "7", "py-spy dump --json --subprocesses --pid 7"),
@@ -442,22 +442,23 @@ mod tests {
     fn a_login_may_stand_in_the_address() {
         let (at, login) = place(
             ComponentKind::Postgres,
-            "postgres://eye:s@e@db:1/shop?sslmode=disable",
+            "postgres://plimsoll:s@e@db:1/shop?sslmode=disable",
         )
         .unwrap();
         assert_eq!(at.to_string(), "db:1");
         let right = Login {
-            user: "eye".to_owned(),
+            user: "plimsoll".to_owned(),
             password: "s@e".to_owned(),
             database: "shop".to_owned(),
         };
         assert!(login == Some(right), "{login:?}");
-        let (place, login) = place(ComponentKind::Redis, "redis://eye:s:e@c@cache:1").unwrap();
+        let (place, login) =
+            place(ComponentKind::Redis, "redis://plimsoll:s:e@c@cache:1").unwrap();
         assert_eq!(place.to_string(), "cache:1");
         let login = login.unwrap();
         assert_eq!(
             (login.user.as_str(), login.password.as_str()),
-            ("eye", "s:e@c")
+            ("plimsoll", "s:e@c")
         );
     }
 }

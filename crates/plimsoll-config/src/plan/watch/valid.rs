@@ -20,7 +20,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Postgres,
-        "its address or socket, such as postgres://eye:password@127.0.0.1:5432/shop or \
+        "its address or socket, such as postgres://plimsoll:password@127.0.0.1:5432/shop or \
              unix:/run/postgresql/.s.PGSQL.5432; or { at: …, user: …, password: …, database: … }",
     ),
     (
@@ -53,7 +53,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Mysql,
-        "its address or socket, such as mysql://eye:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or \
+        "its address or socket, such as mysql://plimsoll:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or \
              { at: …, user: …, password: … }",
     ),
     (
@@ -66,7 +66,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Pgbouncer,
-        "its address or socket with a login of its `stats_users`, such as pgbouncer://eye:password@127.0.0.1:6432; or \
+        "its address or socket with a login of its `stats_users`, such as pgbouncer://plimsoll:password@127.0.0.1:6432; or \
              { at: …, user: …, password: … }",
     ),
     (
@@ -75,7 +75,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Mongo,
-        "its address, such as mongodb://eye:password@127.0.0.1:27017; or { at: …, user: …, password: … }",
+        "its address, such as mongodb://plimsoll:password@127.0.0.1:27017; or { at: …, user: …, password: … }",
     ),
     (
         ComponentKind::Jvm,

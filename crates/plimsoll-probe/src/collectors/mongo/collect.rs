@@ -223,8 +223,8 @@ impl Scraper for MongoCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "as its administrator: `db.getSiblingDB('admin').createUser({ user: 'eye', pwd: 'PASSWORD', roles: \
-                ['clusterMonitor'] })`, and give name and password: `watch: { mongodb: mongodb://eye:PASSWORD@127.0.0.1:27017 }`"
+            ScrapeError::Denied(_) => "as its administrator: `db.getSiblingDB('admin').createUser({ user: 'plimsoll', pwd: 'PASSWORD', roles: \
+                ['clusterMonitor'] })`, and give name and password: `watch: { mongodb: mongodb://plimsoll:PASSWORD@127.0.0.1:27017 }`"
                 .to_owned(),
             _ => "name the address it listens on, `net.port` in /etc/mongod.conf: `watch: { mongodb: \
                 127.0.0.1:27017 }`; TLS is not supported"

@@ -260,8 +260,8 @@ impl Scraper for MysqlCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "as its administrator: `CREATE USER eye@localhost IDENTIFIED BY '…'; GRANT PROCESS ON *.* TO \
-                eye@localhost; GRANT SELECT ON performance_schema.* TO eye@localhost`, and give name and password: `watch: { mariadb: { at: …, user: eye, password: … } }`"
+            ScrapeError::Denied(_) => "as its administrator: `CREATE USER plimsoll@localhost IDENTIFIED BY '…'; GRANT PROCESS ON *.* TO \
+                plimsoll@localhost; GRANT SELECT ON performance_schema.* TO plimsoll@localhost`, and give name and password: `watch: { mariadb: { at: …, user: plimsoll, password: … } }`"
                 .to_owned(),
             _ => "name the address it listens on, as `SHOW VARIABLES LIKE 'socket'` and `SHOW VARIABLES LIKE \
                 'port'` show".to_owned(),

@@ -146,9 +146,9 @@ impl Scraper for PgbouncerCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "add `stats_users = eye` to `[pgbouncer]` in /etc/pgbouncer/pgbouncer.ini and a line for it to its \
-                `auth_file` (`\"eye\" \"PASSWORD\"`), then `systemctl reload pgbouncer`, and give name and password: \
-                `watch: { pgbouncer: { at: …, user: eye, password: … } }`"
+            ScrapeError::Denied(_) => "add `stats_users = plimsoll` to `[pgbouncer]` in /etc/pgbouncer/pgbouncer.ini and a line for it to its \
+                `auth_file` (`\"plimsoll\" \"PASSWORD\"`), then `systemctl reload pgbouncer`, and give name and password: \
+                `watch: { pgbouncer: { at: …, user: plimsoll, password: … } }`"
                 .to_owned(),
             _ => "name the address that pgbouncer listens on, `listen_addr`, `listen_port` and `unix_socket_dir` in \
                 its configuration"

@@ -24,7 +24,7 @@ pub(crate) fn find(
                 &format!("pgbouncer {main}"),
                 &format!(
                     "pgbouncer (pid {pid}): its configuration {main} cannot be read; run as root, or name it by `watch: {{ \
-                     pgbouncer: pgbouncer://eye:PASSWORD@127.0.0.1:6432 }}`"
+                     pgbouncer: pgbouncer://plimsoll:PASSWORD@127.0.0.1:6432 }}`"
                 ),
             );
         }

@@ -316,9 +316,9 @@ impl Scraper for PostgresCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "as an administrator: `CREATE ROLE eye LOGIN PASSWORD '…' IN ROLE \
+            ScrapeError::Denied(_) => "as an administrator: `CREATE ROLE plimsoll LOGIN PASSWORD '…' IN ROLE \
                 pg_monitor`, allow it in pg_hba.conf, and give name and password: `watch: { postgres: { at: …, \
-                user: eye, password: … } }`; or, for the socket, a role named like the user who runs Plimsoll: \
+                user: plimsoll, password: … } }`; or, for the socket, a role named like the user who runs Plimsoll: \
                 `CREATE ROLE … LOGIN IN ROLE pg_monitor`"
                 .to_owned(),
             _ => "name the address that PostgreSQL listens on, as `SHOW port` and `SHOW unix_socket_directories` \

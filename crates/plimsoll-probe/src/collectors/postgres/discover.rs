@@ -40,7 +40,7 @@ pub(crate) fn find(
                 &format!("postgres {path}"),
                 &format!(
                     "PostgreSQL (pid {pid}): {path}, which holds its listen address, cannot be read; run as root, \
-                     or name it by `watch: {{ postgres: postgres://eye:PASSWORD@127.0.0.1:5432 }}`"
+                     or name it by `watch: {{ postgres: postgres://plimsoll:PASSWORD@127.0.0.1:5432 }}`"
                 ),
             );
         }
