@@ -1,6 +1,7 @@
 //! Components of a service that report metrics: their kind, address and login.
 
 mod selector;
+mod technology;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,100 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use selector::Selector;
-
-/// A technology that a collector can scrape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ComponentKind {
-    /// nginx, by `stub_status`.
-    Nginx,
-    /// HAProxy, by its stats socket or the CSV of its stats page.
-    Haproxy,
-    /// Redis or Valkey, by `INFO`.
-    Redis,
-    /// memcached, by `stats`.
-    Memcached,
-    /// PostgreSQL, by its statistics views.
-    Postgres,
-    /// MariaDB or MySQL, by its status variables.
-    Mysql,
-    /// PHP-FPM, by its status page over FastCGI.
-    PhpFpm,
-    /// Puma, by its control server.
-    Puma,
-    /// Node, by a module that is loaded before the application.
-    Node,
-    /// nginx, by its error log.
-    NginxLog,
-    /// nginx, by its access log.
-    NginxAccessLog,
-    /// HAProxy, by its HTTP log.
-    HaproxyLog,
-    /// PHP-FPM, by its log of slow requests.
-    PhpFpmSlowlog,
-    /// Any program, by chosen series of a metrics page in the Prometheus format.
-    Prometheus,
-    /// pgbouncer, by the tables of its console.
-    Pgbouncer,
-    /// Apache's HTTP server, by `mod_status`.
-    Apache,
-    /// gunicorn, by its processes and the connections to its listener.
-    Gunicorn,
-    /// A Java virtual machine, by the counters that it keeps in a file, or by Jolokia.
-    Jvm,
-    /// uWSGI, by its stats server.
-    Uwsgi,
-    /// A program in Go, by `expvar` or a metrics page with the values of `runtime/metrics`.
-    Go,
-    /// Varnish, by the counters that a command prints.
-    Varnish,
-    /// MongoDB, by `serverStatus`.
-    Mongo,
-    /// A program in Python, by samples of its stacks.
-    Python,
-    /// Anything that is traced, by the spans that it sends here.
-    Otlp,
-}
-
-impl ComponentKind {
-    /// Its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nginx => "nginx",
-            Self::Haproxy => "HAProxy",
-            Self::Redis => "Redis",
-            Self::Memcached => "memcached",
-            Self::Postgres => "PostgreSQL",
-            Self::Mysql => "MariaDB",
-            Self::PhpFpm => "PHP-FPM",
-            Self::Puma => "Puma",
-            Self::Node => "Node",
-            Self::NginxLog => "the error log of nginx",
-            Self::NginxAccessLog => "the access log of nginx",
-            Self::HaproxyLog => "the log of HAProxy",
-            Self::PhpFpmSlowlog => "the slow log of PHP-FPM",
-            Self::Prometheus => "the metrics page",
-            Self::Pgbouncer => "pgbouncer",
-            Self::Apache => "Apache",
-            Self::Gunicorn => "gunicorn",
-            Self::Jvm => "the JVM",
-            Self::Uwsgi => "uWSGI",
-            Self::Go => "the Go program",
-            Self::Varnish => "Varnish",
-            Self::Mongo => "MongoDB",
-            Self::Python => "Python",
-            Self::Otlp => "the span receiver",
-        }
-    }
-
-    /// Whether it is a log: it reports nothing but the lines written to it.
-    pub fn is_log(self) -> bool {
-        matches!(
-            self,
-            Self::NginxLog | Self::NginxAccessLog | Self::HaproxyLog | Self::PhpFpmSlowlog
-        )
-    }
-}
+pub use technology::{AddressForm, ComponentKind, Credentials, TriedOn};
 
 /// Where a component is scraped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

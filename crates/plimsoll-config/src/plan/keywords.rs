@@ -8,6 +8,7 @@ mod steps;
 
 use plimsoll_model::plan::STREAMS_MAX;
 
+use super::watch;
 use crate::document::Shape::{
     Count, Duration, Either, Free, ListOf, MapOf, Number, Objective, Of, OneOf, OneOrMore, Size,
     Status, Steps, Switch, Template, Text,
@@ -139,7 +140,7 @@ pub(crate) static PLAN: KeywordTable = KeywordTable {
         word!(
             "watch",
             Either(&[OneOf(&["auto", "none"]), MapOf(&Free)]),
-            "Collectors to run beside the load: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge), and components of the service by their status interface: `nginx: http://127.0.0.1:8080/nginx_status`, `haproxy: unix:/run/haproxy/admin.sock`, `redis: 127.0.0.1:6379` (or `valkey`; with a login `{ at: …, user: …, password: … }`), `memcached: 127.0.0.1:11211`, `postgres: postgres://plimsoll:…@127.0.0.1:5432` (a role in `pg_monitor`), `mariadb: mysql://plimsoll:…@127.0.0.1:3306` (or `mysql`; an account with `PROCESS`); each also accepts a socket, `unix:PATH`; `php-fpm: unix:/run/php/php-fpm.sock:/status`; `puma: 127.0.0.1:9293` (its control server; the token as `password`); `node: unix:/tmp/plimsoll-node-4711.sock` (after `plimsoll watch --node-module`); `nginx-log: /var/log/nginx/error.log`, `haproxy-log: /var/log/haproxy.log`, `nginx-access-log: /var/log/nginx/access.log` (with `$request_time` and `$upstream_header_time` in its `log_format`), `php-fpm-slowlog: /var/log/php-fpm.slow.log` (log files are followed). `apache: http://127.0.0.1/server-status`; `pgbouncer: pgbouncer://plimsoll:…@127.0.0.1:6432` (one of its `stats_users`); `gunicorn: 127.0.0.1:8000` (its listen address on this machine); `uwsgi: 127.0.0.1:1717` (its stats server); `jvm: /tmp/hsperfdata_shop/4711` (its hsperfdata file) or `jvm: http://127.0.0.1:8778/jolokia`; `go: http://127.0.0.1:8080/debug/vars` (or `/metrics`, or `/debug/pprof/goroutine?debug=1`); `varnish: varnishstat -j -t 0` (a command, without a shell); `python: 4711` (the id of a process whose stacks `py-spy` reads if it is installed, or a command that prints them); `mongodb: mongodb://plimsoll:…@127.0.0.1:27017` (a user with `clusterMonitor`); `prometheus: { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }` (or `openmetrics`; series are selected by name, prefix and labels; series of connection pools and .NET threads are known and always scraped); `otlp: 127.0.0.1:4318` (address at which spans of traced services are received). `auto` (or `auto: true` in addition to other keys) discovers these on this machine. Other programs (`envoy`, …) are accepted; they are not supported yet, and a note reports it."
+            watch::MEANING
         ),
     ],
 };

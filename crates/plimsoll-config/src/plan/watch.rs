@@ -2,14 +2,14 @@
 
 mod component;
 mod metrics;
-mod valid;
+mod reference;
 
 use std::net::SocketAddr;
 
-use plimsoll_model::component::Component;
+use plimsoll_model::component::{Component, ComponentKind};
 
 use crate::document::{Diagnostics, DocumentNode, DocumentReader, NodeKind, Surroundings};
-use component::COMPONENTS;
+pub(crate) use reference::MEANING;
 
 /// Programs that a plan may name but that have no collector yet; the CLI reports them.
 const LATER: [&str; 2] = ["envoy", "docker"];
@@ -71,15 +71,14 @@ pub(crate) fn watch(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPl
 
 fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
     let mut watch = WatchPlan::default();
-    let components = COMPONENTS.iter().map(|(name, _)| *name);
-    let known: Vec<&str> = NOW.into_iter().chain(components).chain(LATER).collect();
+    let known = keys();
     for (key, value) in reader.entries(node, VALID).unwrap_or_default() {
-        let kind = COMPONENTS.iter().find(|(name, _)| *name == key.text);
+        let kind = ComponentKind::of_word(&key.text);
         for item in reader.one_or_more(value).iter().take(NAMED_MAX) {
-            if let Some((_, kind)) = kind {
+            if let Some(kind) = kind {
                 watch
                     .components
-                    .extend(component::component(reader, item, *kind));
+                    .extend(component::component(reader, item, kind));
                 continue;
             }
             match key.text.as_str() {
@@ -110,6 +109,14 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
         reader.report(node, "there are too many components", "at most 64 in total");
     }
     watch
+}
+
+/// All keys: those of components in alphabetical order, as messages list them.
+fn keys() -> Vec<&'static str> {
+    let kinds = ComponentKind::ALL.iter();
+    let mut words: Vec<&str> = kinds.flat_map(|kind| kind.words()).copied().collect();
+    words.sort_unstable();
+    NOW.into_iter().chain(words).chain(LATER).collect()
 }
 
 /// The host of the load generator is always observed; other hosts are not supported yet.

@@ -54,8 +54,8 @@ fn servers_are_found_by_what_their_files_say() {
     assert_eq!(
         shown,
         [
-            "pgbouncer at 127.0.0.1:6433",
             "Apache at http://127.0.0.1:8080/server-status",
+            "pgbouncer at 127.0.0.1:6433",
             "gunicorn at 127.0.0.1:8001",
         ]
     );
@@ -71,6 +71,11 @@ fn servers_are_found_by_what_their_files_say() {
         .collect();
     let right = [
         (
+            "MaxRequestWorkers",
+            "150".to_owned(),
+            "/etc/apache2/mods-enabled/status.conf:4",
+        ),
+        (
             "default_pool_size",
             "20".to_owned(),
             "/etc/pgbouncer/pgbouncer.ini:6",
@@ -79,11 +84,6 @@ fn servers_are_found_by_what_their_files_say() {
             "pool_size",
             "5".to_owned(),
             "/etc/pgbouncer/pgbouncer.ini:2",
-        ),
-        (
-            "MaxRequestWorkers",
-            "150".to_owned(),
-            "/etc/apache2/mods-enabled/status.conf:4",
         ),
         ("workers", "3".to_owned(), ""),
         ("threads", "2".to_owned(), "gunicorn.conf.py:2"),

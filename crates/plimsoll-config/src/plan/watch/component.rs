@@ -1,46 +1,16 @@
-//! Reads a component to collect from: its address and login.
+//! Reads a component to collect from: its address and login. Which forms these have is in the table of technologies.
 
-use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Login};
+use plimsoll_model::component::{
+    AddressForm, Component, ComponentAddress, ComponentKind, Credentials, Login,
+};
 
 use super::metrics;
-use super::valid::valid;
 use crate::document::{DocumentNode, DocumentReader, NodeKind};
 
-/// Keys of the components that have a collector.
-pub(super) const COMPONENTS: [(&str, ComponentKind); 28] = [
-    ("apache", ComponentKind::Apache),
-    ("go", ComponentKind::Go),
-    ("gunicorn", ComponentKind::Gunicorn),
-    ("haproxy", ComponentKind::Haproxy),
-    ("haproxy-log", ComponentKind::HaproxyLog),
-    ("jvm", ComponentKind::Jvm),
-    ("mariadb", ComponentKind::Mysql),
-    ("memcached", ComponentKind::Memcached),
-    ("mongodb", ComponentKind::Mongo),
-    ("mysql", ComponentKind::Mysql),
-    ("nginx", ComponentKind::Nginx),
-    ("nginx-access-log", ComponentKind::NginxAccessLog),
-    ("nginx-log", ComponentKind::NginxLog),
-    ("node", ComponentKind::Node),
-    ("openmetrics", ComponentKind::Prometheus),
-    ("otlp", ComponentKind::Otlp),
-    ("pgbouncer", ComponentKind::Pgbouncer),
-    ("php-fpm", ComponentKind::PhpFpm),
-    ("php-fpm-slowlog", ComponentKind::PhpFpmSlowlog),
-    ("postgres", ComponentKind::Postgres),
-    ("postgresql", ComponentKind::Postgres),
-    ("prometheus", ComponentKind::Prometheus),
-    ("puma", ComponentKind::Puma),
-    ("python", ComponentKind::Python),
-    ("redis", ComponentKind::Redis),
-    ("uwsgi", ComponentKind::Uwsgi),
-    ("valkey", ComponentKind::Redis),
-    ("varnish", ComponentKind::Varnish),
-];
-/// Command that dumps the stacks of a Python process, given its id.
-const PY_SPY_DUMP: &str = "py-spy dump --json --subprocesses --pid";
 /// Keys of a component with a login.
 const WORDS: [&str; 4] = ["at", "database", "password", "user"];
+/// Port of a page whose URL has none.
+const HTTP_PORT: u16 = 80;
 
 /// Reads a component: its address, or a map with a login.
 pub(super) fn component(
@@ -48,71 +18,67 @@ pub(super) fn component(
     node: &DocumentNode,
     kind: ComponentKind,
 ) -> Option<Component> {
-    if kind == ComponentKind::Prometheus {
-        return metrics::page(reader, node);
+    if kind.address_forms() == [AddressForm::MetricsPage] {
+        return metrics::page(reader, node, kind);
     }
-    let valid = valid(kind);
+    match &node.kind {
+        NodeKind::Map(_) => with_credentials(reader, node, kind),
+        _ => at_place(reader, node, kind),
+    }
+}
+
+/// Reads a map of an address and a login.
+fn with_credentials(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    kind: ComponentKind,
+) -> Option<Component> {
+    let (valid, credentials) = (kind.valid_addresses(), kind.credentials());
     if let NodeKind::Map(entries) = &node.kind {
         for (key, _) in entries {
             if !WORDS.contains(&key.text.as_str()) {
                 reader.unknown(&key.span, "key", &key.text, &WORDS);
             }
         }
-        let Some(at) = node.get("at") else {
-            reader.report(node, "`at` is missing", format!("at: {valid}"));
-            return None;
-        };
-        let word = |name: &str| node.get(name).map(|node| reader.word(node, "a text"));
-        let (user, password, database) = (word("user"), word("password"), word("database"));
-        if kind != ComponentKind::Postgres && database.is_some() {
-            let message = format!("{} takes no `database`", kind.name());
-            reader.report(node, message, valid);
-            return None;
-        }
-        if !has_login(kind) && (user.is_some() || password.is_some()) {
-            let message = format!("{} takes no login", kind.name());
-            reader.report(node, message, valid);
-            return None;
-        }
-        let mut component = at_place(reader, at, kind)?;
-        let has_users = matches!(
-            kind,
-            ComponentKind::Postgres
-                | ComponentKind::Mysql
-                | ComponentKind::Pgbouncer
-                | ComponentKind::Mongo
-        );
-        if !has_users && user.is_some() && password.is_none() {
-            reader.report(node, "`user` needs a password", "user and password");
-            return None;
-        }
-        if user.is_none() && has_users && (password.is_some() || database.is_some()) {
-            reader.report(node, "`user` is missing", "user, password and database");
-            return None;
-        }
-        if user.is_some() || password.is_some() {
-            // Users of a socket, or from a trusted address, need no password.
-            component.login = Some(Login {
-                user: user.flatten().unwrap_or_default(),
-                password: password.flatten().unwrap_or_default(),
-                database: database.flatten().unwrap_or_default(),
-            });
-        }
-        return Some(component);
     }
-    at_place(reader, node, kind)
-}
-
-fn has_login(kind: ComponentKind) -> bool {
-    let kinds = [
-        ComponentKind::Redis,
-        ComponentKind::Postgres,
-        ComponentKind::Mysql,
-        ComponentKind::Puma,
-        ComponentKind::Pgbouncer,
-        ComponentKind::Mongo,
-    ];
-    kinds.contains(&kind)
+    let Some(at) = node.get("at") else {
+        reader.report(node, "`at` is missing", format!("at: {valid}"));
+        return None;
+    };
+    let word = |name: &str| node.get(name).map(|node| reader.word(node, "a text"));
+    let (user, password, database) = (word("user"), word("password"), word("database"));
+    if credentials != Credentials::UserAndDatabase && database.is_some() {
+        let message = format!("{} takes no `database`", kind.name());
+        reader.report(node, message, valid);
+        return None;
+    }
+    if credentials == Credentials::None && (user.is_some() || password.is_some()) {
+        let message = format!("{} takes no login", kind.name());
+        reader.report(node, message, valid);
+        return None;
+    }
+    let mut component = at_place(reader, at, kind)?;
+    let has_users = matches!(
+        credentials,
+        Credentials::User | Credentials::UserAndDatabase
+    );
+    if !has_users && user.is_some() && password.is_none() {
+        reader.report(node, "`user` needs a password", "user and password");
+        return None;
+    }
+    if user.is_none() && has_users && (password.is_some() || database.is_some()) {
+        reader.report(node, "`user` is missing", "user, password and database");
+        return None;
+    }
+    if user.is_some() || password.is_some() {
+        // Users of a socket, or from a trusted address, need no password.
+        component.login = Some(Login {
+            user: user.flatten().unwrap_or_default(),
+            password: password.flatten().unwrap_or_default(),
+            database: database.flatten().unwrap_or_default(),
+        });
+    }
+    Some(component)
 }
 
 fn at_place(
@@ -120,7 +86,7 @@ fn at_place(
     node: &DocumentNode,
     kind: ComponentKind,
 ) -> Option<Component> {
-    let valid = valid(kind);
+    let valid = kind.valid_addresses();
     let text = reader.word(node, valid)?;
     let Some((place, login)) = place(kind, &text) else {
         // The text may contain a password.
@@ -133,148 +99,121 @@ fn at_place(
 }
 
 /// Parses the address of a component, and the login in it.
-pub(super) fn place(kind: ComponentKind, text: &str) -> Option<(ComponentAddress, Option<Login>)> {
-    let is_path = kind != ComponentKind::Jvm || text.starts_with('/');
-    if has_file(kind) && is_path {
-        let is_file = text.starts_with('/') && !text.ends_with('/');
-        return is_file.then(|| (ComponentAddress::File(text.into()), None));
-    }
-    if matches!(kind, ComponentKind::Varnish | ComponentKind::Python) {
-        return command(kind, text.trim()).map(|place| (place, None));
-    }
-    let socket = text
-        .strip_prefix("unix:")
-        .or(text.starts_with('/').then_some(text));
-    if let Some(path) = socket {
-        let path = path.strip_prefix("//").unwrap_or(path);
-        if kind == ComponentKind::PhpFpm {
-            return fpm_socket(path).map(|place| (place, None));
+fn place(kind: ComponentKind, text: &str) -> Option<(ComponentAddress, Option<Login>)> {
+    let forms = kind.address_forms();
+    for form in forms {
+        // These take any text.
+        match *form {
+            AddressForm::Command { of_pid } => return with_none(command(text.trim(), of_pid)),
+            AddressForm::Listener { port } => return with_none(listener(text, port)),
+            _ => {}
         }
-        let has_none = matches!(
-            kind,
-            ComponentKind::Nginx
-                | ComponentKind::Apache
-                | ComponentKind::Jvm
-                | ComponentKind::Go
-                | ComponentKind::Otlp
-        );
-        let is_right = path.starts_with('/') && !has_none;
-        return is_right.then(|| (ComponentAddress::Socket(path.into()), None));
     }
-    if kind == ComponentKind::Otlp {
-        // Services are configured with a URL.
-        let text = text.strip_prefix("http://").unwrap_or(text);
-        let (host, port) = host_and_port(text.trim_end_matches('/'), 4318)?;
-        return Some((ComponentAddress::Tcp { host, port }, None));
+    if text.starts_with('/') || text.starts_with("unix:") {
+        return with_none(path(forms, text));
     }
     if let Some(rest) = text.strip_prefix("http://") {
-        return page(kind, rest).map(|place| (place, None));
+        let has_page = forms.contains(&AddressForm::Page);
+        return with_none(page(rest).filter(|_| has_page));
     }
-    if kind == ComponentKind::PhpFpm {
-        let split = text.find('/').unwrap_or(text.len());
-        let (host, port) = host_and_port(&text[..split], 9000)?;
-        let path = text[split..].to_owned();
-        let place = if path.is_empty() {
-            ComponentAddress::Tcp { host, port }
-        } else {
-            ComponentAddress::Page { host, port, path }
-        };
-        return Some((place, None));
-    }
-    let schemes: &[&str] = match kind {
-        ComponentKind::Redis => &["redis://"],
-        ComponentKind::Postgres => &["postgres://", "postgresql://"],
-        ComponentKind::Mysql => &["mysql://", "mariadb://"],
-        ComponentKind::Mongo => &["mongodb://"],
-        ComponentKind::Pgbouncer => &["pgbouncer://", "postgres://", "postgresql://"],
-        _ => &[],
-    };
-    let after = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
-    let (rest, login) = match after {
-        Some(rest) if kind == ComponentKind::Redis => with_login(rest.trim_end_matches('/')),
-        Some(rest) => with_database(rest),
-        None => (text, None),
-    };
-    let port = default_port(kind)?;
-    let (host, port) = host_and_port(rest, port)?;
-    Some((ComponentAddress::Tcp { host, port }, login))
+    forms.iter().find_map(|form| match *form {
+        AddressForm::FastCgi { port } => with_none(fast_cgi(text, port)),
+        AddressForm::Host { port, schemes } => host(kind.credentials(), text, port, schemes),
+        _ => None,
+    })
 }
 
-/// Whether a component is read from a file that it writes.
-fn has_file(kind: ComponentKind) -> bool {
-    kind.is_log() || kind == ComponentKind::Jvm
+fn with_none(place: Option<ComponentAddress>) -> Option<(ComponentAddress, Option<Login>)> {
+    place.map(|place| (place, None))
 }
 
-fn command(kind: ComponentKind, text: &str) -> Option<ComponentAddress> {
+/// A command, or a process id for which one stands.
+fn command(text: &str, of_pid: Option<&str>) -> Option<ComponentAddress> {
     let is_right = !text.is_empty() && !text.chars().any(char::is_control);
-    let command = match text.parse::<u32>() {
-        Ok(pid) if kind == ComponentKind::Python => format!("{PY_SPY_DUMP} {pid}"),
+    let command = match (of_pid, text.parse::<u32>()) {
+        (Some(command), Ok(pid)) => format!("{command} {pid}"),
         _ => text.to_owned(),
     };
     is_right.then_some(ComponentAddress::Command(command))
 }
 
-/// An HTTP endpoint, for components that have one.
-fn page(kind: ComponentKind, rest: &str) -> Option<ComponentAddress> {
+/// An address of this machine. The programs that send to it are configured with a URL.
+fn listener(text: &str, port: u16) -> Option<ComponentAddress> {
+    let is_path = text.starts_with('/') || text.starts_with("unix:");
+    let text = text.strip_prefix("http://").unwrap_or(text);
+    let (host, port) = host_and_port(text.trim_end_matches('/'), Some(port))?;
+    (!is_path).then_some(ComponentAddress::Tcp { host, port })
+}
+
+/// A file, a socket, or a page over a socket.
+fn path(forms: &[AddressForm], text: &str) -> Option<ComponentAddress> {
+    if text.starts_with('/') && forms.contains(&AddressForm::File) {
+        return (!text.ends_with('/')).then(|| ComponentAddress::File(text.into()));
+    }
+    let path = text.strip_prefix("unix:").unwrap_or(text);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if !path.starts_with('/') {
+        return None;
+    }
+    forms.iter().find_map(|form| match form {
+        AddressForm::FastCgi { .. } => Some(fast_cgi_socket(path)),
+        AddressForm::Socket => Some(ComponentAddress::Socket(path.into())),
+        _ => None,
+    })
+}
+
+/// An HTTP endpoint, without `http://`.
+pub(super) fn page(rest: &str) -> Option<ComponentAddress> {
     let split = rest.find('/').unwrap_or(rest.len());
-    let (host, port) = host_and_port(&rest[..split], 80)?;
+    let (host, port) = host_and_port(&rest[..split], Some(HTTP_PORT))?;
     let path = match &rest[split..] {
         "" => "/".to_owned(),
         path => path.to_owned(),
     };
     let is_safe = path.bytes().all(|byte| byte.is_ascii_graphic());
-    let has_page = matches!(
-        kind,
-        ComponentKind::Nginx
-            | ComponentKind::Haproxy
-            | ComponentKind::Apache
-            | ComponentKind::Prometheus
-            | ComponentKind::Jvm
-            | ComponentKind::Uwsgi
-            | ComponentKind::Go
-    );
-    (is_safe && has_page).then_some(ComponentAddress::Page { host, port, path })
+    is_safe.then_some(ComponentAddress::Page { host, port, path })
 }
 
-/// The default port, 0 without one; `None` for components that have no address of this form.
-fn default_port(kind: ComponentKind) -> Option<u16> {
-    match kind {
-        ComponentKind::Redis => Some(6379),
-        ComponentKind::Postgres => Some(5432),
-        ComponentKind::Mysql => Some(3306),
-        ComponentKind::Mongo => Some(27017),
-        ComponentKind::Memcached => Some(11211),
-        ComponentKind::Haproxy | ComponentKind::Uwsgi => Some(0),
-        ComponentKind::Puma => Some(9293),
-        ComponentKind::Pgbouncer => Some(6432),
-        ComponentKind::Gunicorn => Some(8000),
-        ComponentKind::Nginx
-        | ComponentKind::Apache
-        | ComponentKind::Prometheus
-        | ComponentKind::PhpFpm
-        | ComponentKind::Node
-        | ComponentKind::Jvm
-        | ComponentKind::Go
-        | ComponentKind::Varnish
-        | ComponentKind::NginxLog
-        | ComponentKind::NginxAccessLog
-        | ComponentKind::HaproxyLog
-        | ComponentKind::PhpFpmSlowlog
-        | ComponentKind::Python
-        | ComponentKind::Otlp => None,
-    }
+/// `host:port`, or `host:port/page`.
+fn fast_cgi(text: &str, port: u16) -> Option<ComponentAddress> {
+    let split = text.find('/').unwrap_or(text.len());
+    let (host, port) = host_and_port(&text[..split], Some(port))?;
+    let path = text[split..].to_owned();
+    Some(if path.is_empty() {
+        ComponentAddress::Tcp { host, port }
+    } else {
+        ComponentAddress::Page { host, port, path }
+    })
 }
 
 /// `PATH` or `PATH:/page`.
-fn fpm_socket(text: &str) -> Option<ComponentAddress> {
-    let place = match text.split_once(":/") {
+fn fast_cgi_socket(text: &str) -> ComponentAddress {
+    match text.split_once(":/") {
         Some((socket, page)) => ComponentAddress::SocketPage {
             socket: socket.into(),
             path: format!("/{page}"),
         },
         None => ComponentAddress::Socket(text.into()),
+    }
+}
+
+/// `host:port`, or a URL of one of these schemes, in which the login may stand.
+fn host(
+    credentials: Credentials,
+    text: &str,
+    port: Option<u16>,
+    schemes: &[&str],
+) -> Option<(ComponentAddress, Option<Login>)> {
+    let after = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let (rest, login) = match after {
+        Some(rest) if credentials == Credentials::Password => {
+            with_login(rest.trim_end_matches('/'))
+        }
+        Some(rest) => with_database(rest),
+        None => (text, None),
     };
-    text.starts_with('/').then_some(place)
+    let (host, port) = host_and_port(rest, port)?;
+    Some((ComponentAddress::Tcp { host, port }, login))
 }
 
 fn with_login(text: &str) -> (&str, Option<Login>) {
@@ -304,8 +243,8 @@ fn with_database(text: &str) -> (&str, Option<Login>) {
     (host, login)
 }
 
-/// `host`, `host:port`, `[::1]:port`; `default` is the port if none is given, unless it is 0.
-fn host_and_port(text: &str, default: u16) -> Option<(String, u16)> {
+/// `host:port`, `[::1]:port`; the host alone where there is a default port.
+fn host_and_port(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']')?;
@@ -320,7 +259,7 @@ fn host_and_port(text: &str, default: u16) -> Option<(String, u16)> {
         },
     };
     let port = match port? {
-        "" => default,
+        "" => default?,
         port => port.parse().ok()?,
     };
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
@@ -452,8 +391,7 @@ mod tests {
             database: "shop".to_owned(),
         };
         assert!(login == Some(right), "{login:?}");
-        let (place, login) =
-            place(ComponentKind::Redis, "redis://plimsoll:s:e@c@cache:1").unwrap();
+        let (place, login) = place(ComponentKind::Redis, "redis://plimsoll:s:e@c@cache:1").unwrap();
         assert_eq!(place.to_string(), "cache:1");
         let login = login.unwrap();
         assert_eq!(

@@ -2,8 +2,7 @@
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Selector};
 
-use super::component::place;
-use super::valid::valid;
+use super::component;
 use crate::document::{DocumentNode, DocumentReader};
 
 /// Valid keys.
@@ -15,8 +14,12 @@ const SERIES_MAX: usize = 64;
 const SERIES: &str = "names of series as the endpoint exposes them, with labels to select some of them, such as [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*']";
 
 /// Reads the component.
-pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Component> {
-    let valid = valid(ComponentKind::Prometheus);
+pub(super) fn page(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    kind: ComponentKind,
+) -> Option<Component> {
+    let valid = kind.valid_addresses();
     let unknown = reader.entries(node, valid)?.iter();
     let unknown: Vec<_> = unknown
         .filter(|(key, _)| !WORDS.contains(&key.text.as_str()))
@@ -33,9 +36,8 @@ pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<C
         return None;
     };
     let text = reader.word(url, valid)?;
-    let Some((ComponentAddress::Page { host, port, path }, _)) =
-        place(ComponentKind::Prometheus, &text)
-    else {
+    let page = text.strip_prefix("http://").and_then(component::page);
+    let Some(ComponentAddress::Page { host, port, path }) = page else {
         let message = format!("`{text}` is not a metrics URL");
         reader.report(
             url,
@@ -50,7 +52,7 @@ pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<C
     };
     let path = if path == "/" { PATH.to_owned() } else { path };
     Some(Component {
-        kind: ComponentKind::Prometheus,
+        kind,
         place: ComponentAddress::Figures {
             host,
             port,
