@@ -41,13 +41,7 @@ pub(crate) mod uwsgi;
 pub(crate) mod varnish;
 
 #[cfg(test)]
-mod databases_tests;
-#[cfg(test)]
-mod engines_tests;
-#[cfg(test)]
-mod plans_tests;
-#[cfg(test)]
-mod servers_tests;
+mod fixture;
 #[cfg(test)]
 mod tests;
 

@@ -4,5 +4,7 @@ pub(crate) mod advise;
 mod collect;
 pub(crate) mod discover;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use collect::GunicornCollector;

@@ -5,5 +5,7 @@ pub(crate) mod discover;
 mod hsperf;
 mod listen_backlog;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use collect::JvmCollector;

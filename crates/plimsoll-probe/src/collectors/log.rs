@@ -2,5 +2,7 @@
 
 mod collect;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use collect::{LogCollector, LogSource};

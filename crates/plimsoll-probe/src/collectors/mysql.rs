@@ -6,6 +6,8 @@ pub(crate) mod discover;
 mod explain;
 mod parse;
 mod plans;
+#[cfg(test)]
+mod tests;
 pub(super) mod tune;
 mod wire;
 

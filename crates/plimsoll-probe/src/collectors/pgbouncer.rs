@@ -3,5 +3,7 @@
 mod collect;
 pub(crate) mod discover;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use collect::PgbouncerCollector;

@@ -5,6 +5,8 @@ mod collect;
 pub(crate) mod discover;
 mod parse;
 mod processes;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use collect::PhpFpmCollector;
 pub(crate) use processes::PhpFpmProcessCollector;

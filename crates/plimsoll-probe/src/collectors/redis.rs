@@ -3,6 +3,8 @@
 mod collect;
 pub(crate) mod discover;
 mod parse;
+#[cfg(test)]
+mod tests;
 pub(super) mod tune;
 
 pub(crate) use collect::RedisCollector;

@@ -3,73 +3,27 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use plimsoll_model::component::{ComponentAddress, Login};
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
 use plimsoll_model::metric::series;
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis};
 
+pub(super) use super::fixture::{CollectorFixture, LONG};
+use super::fixture::{login, tcp};
 use super::*;
 
-/// Time-out for the other side on a loaded machine.
-pub(super) const LONG: Duration = Duration::from_mins(1);
-
-/// Collectors that wait for an expected value.
-pub(super) struct CollectorFixture {
-    pub(super) collectors: Collectors,
-    files: Files,
-}
-
-impl CollectorFixture {
-    pub(super) fn over(components: Vec<Component>, patience: Duration) -> Self {
-        let components = components
-            .into_iter()
-            .map(|component| (component, ComponentMetadata::default()));
-        Self::knowing(components.collect(), patience)
-    }
-
-    /// The same with settings from their configuration.
-    pub(super) fn knowing(
-        components: Vec<(Component, ComponentMetadata)>,
-        patience: Duration,
-    ) -> Self {
-        let mut files = Files::new("/".into());
-        let mut collectors = Collectors::open_with(components, &mut files, patience);
-        collectors.wait = LONG;
-        Self { collectors, files }
-    }
-
-    /// One second's readings.
-    pub(super) fn scrape(&mut self) -> Readings {
-        let mut readings = Readings::default();
-        self.collectors.call();
-        self.collectors.gather(&mut readings, &mut self.files);
-        readings
-    }
-
-    pub(super) fn notes(&self) -> String {
-        self.files.notes().join("\n")
-    }
-}
-
-fn tcp(kind: ComponentKind, address: SocketAddr) -> Component {
+fn over_tcp(kind: ComponentKind, address: SocketAddr) -> Component {
     Component {
         kind,
-        place: ComponentAddress::Tcp {
-            host: address.ip().to_string(),
-            port: address.port(),
-        },
+        place: tcp(address),
         login: None,
     }
 }
 
-fn with_login(address: SocketAddr, user: &str, password: &str) -> Component {
+fn over_redis(address: SocketAddr, password: &str) -> Component {
     Component {
-        login: Some(Login {
-            user: user.to_owned(),
-            password: password.to_owned(),
-            database: String::new(),
-        }),
-        ..tcp(ComponentKind::Redis, address)
+        login: Some(login("", password)),
+        ..over_tcp(ComponentKind::Redis, address)
     }
 }
 
@@ -97,8 +51,8 @@ fn every_kind_of_part_is_seen() {
     let components = vec![
         component(ComponentKind::Nginx, page.clone()),
         component(ComponentKind::Haproxy, socket.clone()),
-        with_login(redis.address, "", "hidden"),
-        tcp(ComponentKind::Memcached, memcached.address),
+        over_redis(redis.address, "hidden"),
+        over_tcp(ComponentKind::Memcached, memcached.address),
     ];
     let mut watched = CollectorFixture::over(components, LONG);
     watched.scrape();
@@ -152,50 +106,10 @@ fn every_kind_of_part_is_seen() {
 }
 
 #[test]
-fn who_may_not_ask_is_told_once_what_gives_access() {
-    let redis = Redis::start("requirepass hidden\nuser eye on >seen -@all +ping");
-    let components = vec![
-        tcp(ComponentKind::Redis, redis.address),
-        with_login(redis.address, "", "wrong"),
-        with_login(redis.address, "eye", "seen"),
-    ];
-    for (component, expected) in components.into_iter().zip([
-        ["NOAUTH", "give its password"],
-        ["WRONGPASS", "give its password"],
-        ["NOPERM", "ACL SETUSER"],
-    ]) {
-        let mut watched = CollectorFixture::over(vec![component], LONG);
-        for _ in 0..3 {
-            assert!(
-                !watched
-                    .scrape()
-                    .values
-                    .contains_key(&at(metric::REDIS_CLIENTS, redis.address))
-            );
-        }
-        let notes = watched.notes();
-        assert!(expected.iter().all(|word| notes.contains(word)), "{notes}");
-        assert!(
-            !notes.contains("wrong;") && notes.lines().count() == 1,
-            "{notes}"
-        );
-    }
-    // A refused collector does not try again: the log counts each refusal once.
-    let mut stream = TcpStream::connect(redis.address).unwrap();
-    stream
-        .write_all(b"AUTH hidden\r\nACL LOG\r\nQUIT\r\n")
-        .unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    let counted = |count: &str| text.matches(&format!("count\r\n{count}")).count();
-    assert_eq!((counted(":1\r\n"), counted("")), (2, 2), "{text}");
-}
-
-#[test]
 fn a_part_that_is_started_anew_begins_its_counters_again() {
     let redis = Redis::start("");
     let address = redis.address;
-    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Redis, address)], LONG);
+    let mut watched = CollectorFixture::over(vec![over_tcp(ComponentKind::Redis, address)], LONG);
     let commands = at(metric::REDIS_COMMANDS, address);
     watched.scrape();
     assert!(watched.scrape().values.contains_key(&commands));
@@ -222,7 +136,8 @@ fn a_part_that_is_started_anew_begins_its_counters_again() {
 #[test]
 fn a_counter_that_was_set_back_is_told_and_left_out() {
     let redis = Redis::start("");
-    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Redis, redis.address)], LONG);
+    let mut watched =
+        CollectorFixture::over(vec![over_tcp(ComponentKind::Redis, redis.address)], LONG);
     let commands = at(metric::REDIS_COMMANDS, redis.address);
     let mut stream = TcpStream::connect(redis.address).unwrap();
     let mut send = |command: &[u8]| {
@@ -250,8 +165,8 @@ fn what_a_part_refuses_is_counted() {
     let redis = Redis::start("maxclients 2");
     let memcached = Memcached::start(64);
     let components = vec![
-        tcp(ComponentKind::Redis, redis.address),
-        tcp(ComponentKind::Memcached, memcached.address),
+        over_tcp(ComponentKind::Redis, redis.address),
+        over_tcp(ComponentKind::Memcached, memcached.address),
     ];
     let mut watched = CollectorFixture::over(components, LONG);
     watched.scrape();
@@ -289,7 +204,8 @@ fn listener() -> (TcpListener, SocketAddr) {
 #[test]
 fn a_late_answer_counts_for_the_next_second() {
     let (listener, address) = listener();
-    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Memcached, address)], LONG);
+    let mut watched =
+        CollectorFixture::over(vec![over_tcp(ComponentKind::Memcached, address)], LONG);
     watched.collectors.wait = Duration::ZERO;
     assert_eq!(watched.scrape(), Readings::default());
     let (mut stream, _) = listener.accept().unwrap();
@@ -326,7 +242,8 @@ fn what_is_no_such_part_is_told() {
                 let _ = stream.write_all(answer);
             }
         });
-        let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Redis, address)], LONG);
+        let mut watched =
+            CollectorFixture::over(vec![over_tcp(ComponentKind::Redis, address)], LONG);
         watched.scrape();
         watched.scrape();
         let notes = watched.notes();
@@ -345,7 +262,7 @@ fn an_endless_answer_has_an_end() {
         let piece = vec![b'a'; 1 << 16];
         while stream.write_all(&piece).is_ok() {}
     });
-    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Haproxy, address)], LONG);
+    let mut watched = CollectorFixture::over(vec![over_tcp(ComponentKind::Haproxy, address)], LONG);
     watched.scrape();
     let notes = watched.notes();
     assert!(notes.contains("longer than 4 MiB"), "{notes}");
@@ -357,8 +274,8 @@ fn nobody_is_waited_for_longer_than_a_question_may_take() {
     let patience = Duration::from_millis(20);
     let gone = port::unused();
     let components = vec![
-        tcp(ComponentKind::Redis, address),
-        tcp(ComponentKind::Memcached, gone),
+        over_tcp(ComponentKind::Redis, address),
+        over_tcp(ComponentKind::Memcached, gone),
     ];
     let mut watched = CollectorFixture::over(components, patience);
     watched.scrape();
@@ -376,8 +293,8 @@ fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hangs = silent.local_addr().unwrap();
     let components = vec![
-        tcp(ComponentKind::Memcached, hangs),
-        tcp(ComponentKind::Memcached, memcached.address),
+        over_tcp(ComponentKind::Memcached, hangs),
+        over_tcp(ComponentKind::Memcached, memcached.address),
     ];
     let mut watched = CollectorFixture::over(components, LONG);
     // The first second waits for no collector; later ones do not wait for a collector that is late.

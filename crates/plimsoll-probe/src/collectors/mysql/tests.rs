@@ -1,0 +1,181 @@
+//! The collector of `MariaDB` and `MySQL` on a real one.
+
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::reading::label;
+use plimsoll_testkit::program::databases::Mariadb;
+
+use crate::collectors::fixture::{CollectorFixture, SCRAPES_MAX, setting, tcp, wait_for_statement};
+use crate::collectors::statements::shapes::shape;
+
+#[test]
+fn mariadb_is_seen_by_who_may() {
+    let server = Mariadb::start("max_connections = 17");
+    server.execute(
+        "CREATE DATABASE shop; CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT) ENGINE=InnoDB; \
+         INSERT INTO shop.stock VALUES (1, 1); \
+         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
+         GRANT SELECT ON performance_schema.* TO eye@localhost",
+    );
+    let place = tcp(server.address);
+    let at = place.to_string();
+    let mut watched = CollectorFixture::of(ComponentKind::Mysql, place.clone(), "eye", "seen");
+    let of = |metric: &str| series(metric, &[("at", &at)]);
+    let _holder =
+        server.hold("BEGIN; UPDATE shop.stock SET n = 5 WHERE id = 1; SELECT SLEEP(1000);\n");
+    let holding = series(
+        metric::MYSQL_RUNNING,
+        &[("at", &at), ("statement", "SELECT SLEEP(?)")],
+    );
+    while watched.scrape().values.get(&holding) != Some(&1.0) {}
+    let _waiter = server.hold("UPDATE shop.stock SET n = 7 WHERE id = 1;\n");
+    let waited = of(metric::MYSQL_ROW_LOCKS_WAITED);
+    let samples = std::iter::repeat_with(|| watched.scrape().values);
+    let mut samples = samples.skip_while(|values| values.get(&waited) != Some(&1.0));
+    let values = samples.next().unwrap();
+    let file = server.configuration.display().to_string();
+    let blocking = [("at", at.as_str()), ("statement", "SELECT SLEEP(?)")];
+    for (series, right) in [
+        (of(metric::MYSQL_SESSIONS), 3.0),
+        (of(metric::MYSQL_REFUSED), 0.0),
+        (series(metric::MYSQL_BLOCKING, &blocking), 1.0),
+        (
+            series(
+                metric::SETTING,
+                &[("at", &at), ("setting", "max_connections")],
+            ),
+            17.0,
+        ),
+    ] {
+        assert_eq!(values.get(&series), Some(&right), "{series} in {values:#?}");
+    }
+    let size = values.get(&of(metric::DATABASE_SIZE));
+    assert!(size.is_some_and(|&size| size > 1e5), "{size:?}");
+    assert_eq!(watched.notes(), "");
+    // File names are shown to roles with the privilege.
+    let socket = server.socket.display().to_string();
+    let root = ComponentAddress::Socket(server.socket.clone());
+    let values = CollectorFixture::of(ComponentKind::Mysql, root, "root", "")
+        .scrape()
+        .values;
+    let written = setting(&socket, "max_connections", &file);
+    assert_eq!(values.get(&written), Some(&17.0), "{values:#?}");
+}
+
+#[test]
+fn mariadb_turns_away_who_may_not_ask() {
+    let server = Mariadb::start("");
+    server.execute(
+        "CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
+         CREATE USER blinking@localhost IDENTIFIED BY 'seen'; GRANT SELECT ON performance_schema.* TO blinking@localhost",
+    );
+    let place = tcp(server.address);
+    for (user, password, expected) in [
+        (
+            "eye",
+            "wrong",
+            [
+                "cannot be watched: it denies access (Access denied",
+                "GRANT PROCESS ON *.* TO",
+            ],
+        ),
+        (
+            "blinking",
+            "seen",
+            [
+                "shows this account only its own sessions",
+                "GRANT PROCESS ON *.* TO",
+            ],
+        ),
+    ] {
+        let mut watched = CollectorFixture::of(ComponentKind::Mysql, place.clone(), user, password);
+        watched.scrape();
+        watched.scrape();
+        let notes = watched.notes();
+        assert!(expected.iter().all(|text| notes.contains(text)), "{notes}");
+        assert_eq!(notes.lines().count(), 1, "{notes}");
+    }
+}
+
+#[test]
+fn mariadb_tells_what_statements_cost() {
+    let server = Mariadb::start("");
+    server.execute(
+        "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, customer INT); \
+         INSERT INTO orders SELECT seq, seq FROM seq_1_to_2000; \
+         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost",
+    );
+    let at = server.socket.display().to_string();
+    let socket = || ComponentAddress::Socket(server.socket.clone());
+    let mut watched = CollectorFixture::of(ComponentKind::Mysql, socket(), "root", "");
+    watched.scrape();
+    server.execute("SELECT COUNT(*) FROM shop.orders WHERE customer = 5");
+    let values = watched.scrape().values;
+    let labels = [
+        ("at", at.as_str()),
+        (
+            "statement",
+            "SELECT COUNT (*) FROM shop.orders WHERE customer = ?",
+        ),
+    ];
+    for metric in [
+        metric::STATEMENT_CALLS,
+        metric::STATEMENT_TIME,
+        metric::STATEMENT_EXAMINED,
+        metric::STATEMENT_SCANS,
+    ] {
+        let value = values.get(&series(metric, &labels));
+        assert!(
+            value.is_some_and(|&value| value > 0.0),
+            "{metric} in {values:#?}"
+        );
+    }
+    assert_eq!(watched.notes(), "");
+    let mut watched = CollectorFixture::of(ComponentKind::Mysql, socket(), "eye", "seen");
+    watched.scrape();
+    assert!(
+        watched
+            .notes()
+            .contains("`GRANT SELECT ON performance_schema.* TO …`"),
+        "{}",
+        watched.notes()
+    );
+}
+
+#[test]
+fn mariadb_plans_what_was_carried_out() {
+    let server = Mariadb::start("");
+    server.execute(
+        "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, customer INT, placed INT) ENGINE=InnoDB; \
+         INSERT INTO orders SELECT seq, seq, seq FROM seq_1_to_20000; ANALYZE TABLE orders; \
+         CREATE USER eye@'127.0.0.1'; GRANT PROCESS ON *.* TO eye@'127.0.0.1'; \
+         GRANT SELECT ON performance_schema.* TO eye@'127.0.0.1'",
+    );
+    let statement = "SELECT `id` FROM `orders` WHERE `customer` > ? ORDER BY `placed`";
+    let statement = shape(statement);
+    let question = "SELECT id FROM orders WHERE customer > 10 ORDER BY placed;\n";
+    // A statement is known by the session that carried it out last, while that is there.
+    let sessions = std::cell::RefCell::new(Vec::new());
+    let work = || {
+        let mut sessions = sessions.borrow_mut();
+        if sessions.len() < 20 {
+            sessions.push(server.hold(&format!("USE shop;\n{question}")));
+        }
+    };
+    let mut watched = CollectorFixture::of(ComponentKind::Mysql, tcp(server.address), "eye", "");
+    let mut is_reported = || {
+        watched.scrape();
+        work();
+        watched.notes().contains("no query plans")
+    };
+    assert!(
+        (0..SCRAPES_MAX).any(|_| is_reported()),
+        "the missing privilege is not reported"
+    );
+    server.execute("GRANT SELECT ON shop.* TO eye@'127.0.0.1'");
+    let (series, rows) = wait_for_statement(&mut watched, work, metric::STATEMENT_PLAN, &statement);
+    let plan = label(&series, "plan").unwrap();
+    assert!(plan.starts_with("whole table orders: "), "{plan}");
+    assert!(plan.ends_with("rows + sorted (filesort)"), "{plan}");
+    assert!((10_000.0..40_000.0).contains(&rows), "{rows}");
+}
