@@ -100,6 +100,14 @@ impl MysqlCollector {
         )
     }
 
+    /// Its session: a new one unless the connection is open.
+    fn open_session(&mut self, link: &mut ComponentLink) -> Result<&mut MysqlSession, QueryError> {
+        if !link.is_open() {
+            self.enter(link)?;
+        }
+        Ok(&mut self.session)
+    }
+
     /// Executes one statement; returns its rows.
     pub(in crate::collectors) fn carry_out(
         &mut self,
@@ -107,21 +115,14 @@ impl MysqlCollector {
         statement: &str,
     ) -> Result<String, ScrapeError> {
         let mut lines = String::new();
-        let entered = if link.is_open() {
-            Ok(())
-        } else {
-            self.enter(link)
-        };
-        entered
-            .and_then(|()| self.session.query(link, statement, &mut lines))
+        self.open_session(link)
+            .and_then(|session| session.query(link, statement, &mut lines))
             .map_err(|error| error.into_scrape_error(&DENIED))?;
         Ok(lines)
     }
 
     fn answer(&mut self, link: &mut ComponentLink) -> Result<String, QueryError> {
-        if !link.is_open() {
-            self.enter(link)?;
-        }
+        self.open_session(link)?;
         let mut lines = String::new();
         self.query_as(link, "status", STATUS, &mut lines)?;
         if !self.writes_unknown {

@@ -179,6 +179,17 @@ impl PostgresCollector {
         self.session.query(link, RULES, &mut String::new())
     }
 
+    /// Its session: a new one unless the connection is open.
+    fn open_session(
+        &mut self,
+        link: &mut ComponentLink,
+    ) -> Result<&mut PostgresSession, QueryError> {
+        if !link.is_open() {
+            self.enter(link)?;
+        }
+        Ok(&mut self.session)
+    }
+
     /// Executes one statement; returns its rows.
     pub(in crate::collectors) fn carry_out(
         &mut self,
@@ -186,22 +197,14 @@ impl PostgresCollector {
         statement: &str,
     ) -> Result<String, ScrapeError> {
         let mut lines = String::new();
-        let entered = if link.is_open() {
-            Ok(())
-        } else {
-            self.enter(link)
-        };
-        entered
-            .and_then(|()| self.session.query(link, statement, &mut lines))
+        self.open_session(link)
+            .and_then(|session| session.query(link, statement, &mut lines))
             .map_err(|error| error.into_scrape_error(&DENIED))?;
         Ok(lines)
     }
 
     fn answer(&mut self, link: &mut ComponentLink) -> Result<String, QueryError> {
-        if !link.is_open() {
-            self.enter(link)?;
-        }
-        let version = self.session.version;
+        let version = self.open_session(link)?.version;
         let since_14 = if version >= 14 { SINCE_14 } else { "" };
         let checkpoints = CHECKPOINTS[usize::from(version >= 17)];
         let question = format!("{QUESTION}\n{since_14}\n{checkpoints}");
