@@ -11,41 +11,16 @@ use std::path::Path;
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
+use crate::collectors::ComponentMetadata;
 use crate::collectors::discovery::{
-    COMPONENTS_PER_PROCESS_MAX, DiscoveredComponent, PROCESSES_MAX,
+    COMPONENTS_PER_PROCESS_MAX, DiscoveredComponent, ExaminedProcess, PROCESSES_MAX,
 };
-use crate::collectors::{
-    ComponentMetadata, apache, go, gunicorn, haproxy, jvm, memcached, mongo, mysql, nginx, node,
-    pgbouncer, php_fpm, postgres, prometheus, puma, redis, uwsgi, varnish,
-};
+use crate::collectors::integration::integration;
 use crate::files::Files;
 use admission::Admission;
 
 /// Components that are scraped in all, at most.
 const COMPONENTS_MAX: usize = 128;
-/// Programs that can be scraped, by their name in the kernel.
-const NAMES: [&str; 17] = [
-    "nginx",
-    "haproxy",
-    "redis-server",
-    "valkey-server",
-    "memcached",
-    "postgres",
-    "mariadbd",
-    "mysqld",
-    "node",
-    "puma",
-    "ruby",
-    "pgbouncer",
-    "apache2",
-    "httpd",
-    "java",
-    "mongod",
-    "varnishd",
-];
-/// The same, by the beginning of their name.
-const PREFIXES: [&str; 3] = ["php-fpm", "gunicorn", "uwsgi"];
-
 /// Components, each with settings from its configuration.
 #[derive(Debug, Default)]
 pub(crate) struct ComponentSet {
@@ -155,12 +130,9 @@ fn is_same(a: &Component, b: &Component) -> bool {
         }
     };
     let place = |component: &Component| match &component.place {
-        ComponentAddress::Socket(path) => match postgres::discover::port_of(path) {
-            // PostgreSQL's socket has the number of its port.
-            Some(port) if component.kind == ComponentKind::Postgres => {
-                ("127.0.0.1".to_owned(), port, String::new())
-            }
-            _ => (path.display().to_string(), 0, String::new()),
+        ComponentAddress::Socket(path) => match integration(component.kind).port_of(path) {
+            Some(port) => ("127.0.0.1".to_owned(), port, String::new()),
+            None => (path.display().to_string(), 0, String::new()),
         },
         ComponentAddress::File(path) => (path.display().to_string(), 0, String::new()),
         ComponentAddress::Command(command) => (command.clone(), 0, String::new()),
@@ -183,18 +155,27 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
         let before = found.len();
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
-        if !is_known(&comm) {
-            if auto && !named.contains(&ComponentKind::Go) {
-                go::discover::report(files, pid, &comm);
-            }
-            continue;
-        }
-        let line = files.command_line(pid);
+        let kind = ComponentKind::of_process(&comm);
+        let line = if kind.is_some() {
+            files.command_line(pid)
+        } else {
+            String::new()
+        };
         let words: Vec<&str> = line
             .split(['\0', ' '])
             .filter(|word| !word.is_empty())
             .collect();
-        examine(files, (pid, &comm), &words, auto, named, &mut found);
+        // Programs in Go have any name.
+        let kind = kind.unwrap_or(ComponentKind::Go);
+        integration(kind).discover(&mut ExaminedProcess {
+            files: &mut *files,
+            pid,
+            comm: &comm,
+            words: &words,
+            auto,
+            named,
+            found: &mut found,
+        });
         found.truncate(before + COMPONENTS_PER_PROCESS_MAX);
         for candidate in &mut found[before..] {
             candidate.known.named_by = Some(pid);
@@ -202,74 +183,6 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
         }
     }
     found
-}
-
-/// Whether a process of this name may be a component, or an exporter of its metrics.
-fn is_known(comm: &str) -> bool {
-    NAMES.contains(&comm)
-        || PREFIXES.iter().any(|prefix| comm.starts_with(prefix))
-        || prometheus::discover::is_exporter(comm)
-}
-
-/// Examines a process of such a name.
-fn examine(
-    files: &mut Files,
-    (pid, comm): (u32, &str),
-    words: &[&str],
-    auto: bool,
-    named: &[ComponentKind],
-    found: &mut Vec<DiscoveredComponent>,
-) {
-    match comm {
-        "nginx" => nginx::discover::find(files, pid, words, auto, found),
-        "haproxy" => haproxy::discover::find(files, pid, words, auto, found),
-        "memcached" => found.extend(memcached::discover::find(pid, words)),
-        "redis-server" | "valkey-server" => found.extend(redis::discover::find(pid, words)),
-        "postgres" => found.extend(postgres::discover::find(files, pid, words, auto)),
-        "mariadbd" | "mysqld" => found.extend(mysql::discover::find(files, pid, words)),
-        "node" => found.extend(node::discover::find(files, pid, auto)),
-        "puma" | "ruby" => {
-            let is_named = !auto || named.contains(&ComponentKind::Puma);
-            puma::discover::report(files, pid, words, is_named);
-        }
-        "varnishd" if !auto || named.contains(&ComponentKind::Varnish) => {}
-        "varnishd" => varnish::discover::report(files, pid, words),
-        _ if comm.starts_with("php-fpm") => {
-            php_fpm::discover::find(files, pid, words, auto, found);
-        }
-        _ => {
-            let candidate = server(files, (pid, comm), words, auto);
-            // Workers were started by the same command line.
-            let candidate = candidate.filter(|candidate| {
-                let mut known = found.iter();
-                !known.any(|known| known.component == candidate.component)
-            });
-            found.extend(candidate);
-        }
-    }
-}
-
-/// A server whose workers have its name and its command line.
-fn server(
-    files: &mut Files,
-    (pid, comm): (u32, &str),
-    words: &[&str],
-    auto: bool,
-) -> Option<DiscoveredComponent> {
-    match comm {
-        "pgbouncer" => pgbouncer::discover::find(files, pid, words, auto),
-        "apache2" | "httpd" => apache::discover::find(files, pid, words, auto),
-        "java" => jvm::discover::find(files, pid, auto),
-        "mongod" => Some(mongo::discover::find(files, pid, words)),
-        _ if comm.starts_with("gunicorn") => gunicorn::discover::find(files, pid, words),
-        _ if comm.starts_with("uwsgi") => uwsgi::discover::find(files, pid, words, auto),
-        _ => {
-            if auto {
-                prometheus::discover::report(files, pid, comm, words);
-            }
-            None
-        }
-    }
 }
 
 /// Translates a path in a process's own root to a path of this machine: the same path may name another file here,

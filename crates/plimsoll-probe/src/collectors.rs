@@ -7,38 +7,39 @@
 //! Each technology has a folder: what scrapes it (`collect`), reads its texts (`parse`), finds it on this machine
 //! (`discover`), reads its time-outs for advice (`advise`) and changes its settings (`tune`).
 
-pub(crate) mod apache;
+mod apache;
 mod command;
 pub(crate) mod discovery;
-pub(crate) mod go;
-pub(crate) mod gunicorn;
-pub(crate) mod haproxy;
-pub(crate) mod jvm;
+mod go;
+mod gunicorn;
+mod haproxy;
+pub(crate) mod integration;
+mod jvm;
 pub(crate) mod link;
 mod listener;
 mod log;
-pub(crate) mod memcached;
+mod memcached;
 mod metrics;
-pub(crate) mod mongo;
-pub(crate) mod mysql;
-pub(crate) mod nginx;
-pub(crate) mod node;
+mod mongo;
+mod mysql;
+mod nginx;
+mod node;
 pub(crate) mod otlp;
-pub(crate) mod pgbouncer;
-pub(crate) mod php_fpm;
-pub(crate) mod postgres;
-pub(crate) mod prometheus;
-pub(crate) mod puma;
+mod pgbouncer;
+mod php_fpm;
+mod postgres;
+mod prometheus;
+mod puma;
 mod python;
 mod query_error;
-pub(crate) mod redis;
+mod redis;
 mod statements;
 mod tail;
 mod threads;
 pub(crate) mod timeouts;
 pub mod tunables;
-pub(crate) mod uwsgi;
-pub(crate) mod varnish;
+mod uwsgi;
+mod varnish;
 
 #[cfg(test)]
 mod fixture;
@@ -49,13 +50,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+use plimsoll_model::component::Component;
 use plimsoll_model::reading::Readings;
 use plimsoll_model::{labels, metric};
 
 use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
+use integration::integration;
 use link::{ComponentLink, ScrapeError};
 pub(crate) use metrics::{ComponentMetadata, FileSetting};
 use metrics::{MetricsRecorder, Sink};
@@ -173,7 +175,7 @@ impl Collector {
         own_name: &str,
     ) -> Self {
         let named_by = known.named_by;
-        let scraper = scraper(&component, known, own_name);
+        let scraper = integration(component.kind).scraper(&component, known, own_name);
         Self {
             name: component.to_string(),
             at: component.place.to_string(),
@@ -274,95 +276,6 @@ impl Collector {
             self.name
         );
         notes.push((error.key(), text));
-    }
-}
-
-/// The scraper of a technology.
-fn scraper(component: &Component, known: ComponentMetadata, own_name: &str) -> Box<dyn Scraper> {
-    let place = &component.place;
-    let login = || component.login.clone();
-    match component.kind {
-        ComponentKind::Nginx => Box::new(nginx::NginxCollector {
-            settings: known.settings,
-            dropped: 0,
-        }),
-        ComponentKind::Haproxy => Box::new(haproxy::HaproxyCollector {
-            settings: known.settings,
-        }),
-        ComponentKind::Redis => Box::new(redis::RedisCollector {
-            login: login(),
-            pid: known.pid,
-        }),
-        ComponentKind::Memcached => Box::new(memcached::MemcachedCollector),
-        ComponentKind::Postgres => Box::new(postgres::PostgresCollector::new(
-            login(),
-            own_name.to_owned(),
-        )),
-        ComponentKind::PhpFpm => php_fpm_of(place, known),
-        ComponentKind::NginxLog => log_of(log::LogSource::Nginx, place, known),
-        ComponentKind::NginxAccessLog => {
-            Box::new(nginx::AccessLogCollector::new(&file_of(place), &known))
-        }
-        ComponentKind::HaproxyLog => log_of(log::LogSource::Haproxy, place, known),
-        ComponentKind::PhpFpmSlowlog => log_of(log::LogSource::PhpFpm, place, known),
-        ComponentKind::Node => Box::new(node::NodeCollector),
-        ComponentKind::Puma => Box::new(puma::PumaCollector { login: login() }),
-        ComponentKind::Prometheus => Box::new(prometheus::PrometheusCollector::new(place)),
-        ComponentKind::Pgbouncer => {
-            Box::new(pgbouncer::PgbouncerCollector::new(login(), known.settings))
-        }
-        ComponentKind::Apache => Box::new(apache::ApacheCollector {
-            settings: known.settings,
-        }),
-        ComponentKind::Gunicorn => Box::new(gunicorn::GunicornCollector::new(
-            place.clone(),
-            known.pid,
-            known.settings,
-        )),
-        ComponentKind::Mysql => Box::new(mysql::MysqlCollector::new(login(), own_name.to_owned())),
-        ComponentKind::Jvm => Box::new(jvm::JvmCollector::new(
-            place.clone(),
-            known.pid,
-            known.named_by,
-        )),
-        ComponentKind::Mongo => Box::new(mongo::MongoCollector::new(login())),
-        ComponentKind::Uwsgi => Box::new(uwsgi::UwsgiCollector {
-            settings: known.settings,
-        }),
-        ComponentKind::Go => Box::new(go::GoCollector::new()),
-        ComponentKind::Varnish => Box::new(varnish::VarnishCollector::new(place, known.settings)),
-        ComponentKind::Python => Box::new(python::PythonCollector::new(place)),
-        ComponentKind::Otlp => Box::new(otlp::OtlpCollector::new(place)),
-    }
-}
-
-/// A pool with a status page is scraped; of another one the processes are sampled.
-fn php_fpm_of(place: &ComponentAddress, known: ComponentMetadata) -> Box<dyn Scraper> {
-    let settings = known.settings;
-    match (known.pool, known.pid) {
-        (Some(pool), Some(pid)) => Box::new(php_fpm::PhpFpmProcessCollector::new(
-            pool,
-            pid,
-            place.clone(),
-            settings,
-        )),
-        _ => Box::new(php_fpm::PhpFpmCollector { settings }),
-    }
-}
-
-/// A log that is followed.
-fn log_of(
-    writer: log::LogSource,
-    place: &ComponentAddress,
-    known: ComponentMetadata,
-) -> Box<dyn Scraper> {
-    Box::new(log::LogCollector::new(writer, &file_of(place), known))
-}
-
-fn file_of(place: &ComponentAddress) -> PathBuf {
-    match place {
-        ComponentAddress::File(path) | ComponentAddress::Socket(path) => path.clone(),
-        _ => PathBuf::new(),
     }
 }
 

@@ -1,7 +1,19 @@
 //! Apache.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 
-pub(crate) use collect::ApacheCollector;
+use super::integration::Integration;
+use collect::ApacheCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
+    Box::new(ApacheCollector {
+        settings: known.settings,
+    })
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.words, process.auto);
+    process.add_once(found);
+});

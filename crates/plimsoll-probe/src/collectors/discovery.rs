@@ -5,6 +5,7 @@ mod texts;
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
 use super::ComponentMetadata;
+use crate::files::Files;
 pub(crate) use texts::{text_beside, text_for, texts_for};
 
 /// Processes that are examined at most.
@@ -52,6 +53,45 @@ impl DiscoveredComponent {
             ..ComponentMetadata::default()
         };
         Self::new(kind, place, known, source)
+    }
+}
+
+/// A process whose name is that of a technology.
+#[derive(Debug)]
+pub(crate) struct ExaminedProcess<'a> {
+    pub(crate) files: &'a mut Files,
+    pub(crate) pid: u32,
+    /// Its name in the kernel.
+    pub(crate) comm: &'a str,
+    /// Its command line.
+    pub(crate) words: &'a [&'a str],
+    /// Whether components are discovered: then notes report what is missing to scrape one.
+    pub(crate) auto: bool,
+    /// Technologies of the components that the user named.
+    pub(crate) named: &'a [ComponentKind],
+    /// Everything that was found so far, in other processes too.
+    pub(crate) found: &'a mut Vec<DiscoveredComponent>,
+}
+
+impl ExaminedProcess<'_> {
+    pub(super) fn add(&mut self, component: Option<DiscoveredComponent>) {
+        self.found.extend(component);
+    }
+
+    /// Adds a component of a technology whose workers have the name and the command line of their first process.
+    pub(super) fn add_once(&mut self, component: Option<DiscoveredComponent>) {
+        let mut found = self.found.iter();
+        if !component
+            .as_ref()
+            .is_some_and(|new| found.any(|known| known.component == new.component))
+        {
+            self.add(component);
+        }
+    }
+
+    /// Whether components are discovered, and none of this technology was named.
+    pub(super) fn is_unnamed(&self, kind: ComponentKind) -> bool {
+        self.auto && !self.named.contains(&kind)
     }
 }
 

@@ -1,10 +1,22 @@
 //! gunicorn.
 
-pub(crate) mod advise;
+mod advise;
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::GunicornCollector;
+use super::integration::Integration;
+use collect::GunicornCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, known, _| {
+    let place = component.place.clone();
+    Box::new(GunicornCollector::new(place, known.pid, known.settings))
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.words);
+    process.add_once(found);
+})
+.with_timeouts(|files, pid, words| vec![advise::timeouts(files, pid, words)]);

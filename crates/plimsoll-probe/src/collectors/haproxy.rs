@@ -1,12 +1,31 @@
 //! `HAProxy`.
 
-pub(crate) mod advise;
+mod advise;
 mod collect;
 mod configuration;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
-pub(super) mod tune;
+mod tune;
 
-pub(crate) use collect::HaproxyCollector;
+use super::integration::Integration;
+use collect::HaproxyCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
+    Box::new(HaproxyCollector {
+        settings: known.settings,
+    })
+})
+.discovered(|process| {
+    discover::find(
+        process.files,
+        process.pid,
+        process.words,
+        process.auto,
+        process.found,
+    );
+})
+.with_timeouts(advise::timeouts)
+.tunable(tune::ACCESS);

@@ -1,11 +1,22 @@
 //! JVMs.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod hsperf;
 mod listen_backlog;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::JvmCollector;
+use super::integration::Integration;
+use collect::JvmCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, known, _| {
+    let place = component.place.clone();
+    Box::new(JvmCollector::new(place, known.pid, known.named_by))
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.auto);
+    process.add_once(found);
+});

@@ -1,7 +1,15 @@
 //! memcached.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 
-pub(crate) use collect::MemcachedCollector;
+use super::integration::Integration;
+use collect::MemcachedCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration =
+    Integration::new(|_, _, _| Box::new(MemcachedCollector)).discovered(|process| {
+        let found = discover::find(process.pid, process.words);
+        process.add(found);
+    });

@@ -2,13 +2,25 @@
 
 mod collect;
 mod digest_stats;
-pub(crate) mod discover;
+mod discover;
 mod explain;
 mod parse;
 mod plans;
 #[cfg(test)]
 mod tests;
-pub(super) mod tune;
+mod tune;
 mod wire;
 
-pub(crate) use collect::MysqlCollector;
+use super::integration::Integration;
+use collect::MysqlCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, _, own_name| {
+    let login = component.login.clone();
+    Box::new(MysqlCollector::new(login, own_name.to_owned()))
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.words);
+    process.add(found);
+})
+.tunable(tune::ACCESS);

@@ -1,14 +1,39 @@
 //! nginx.
 
 mod access_log;
-pub(crate) mod advise;
+mod advise;
 mod collect;
 mod configuration;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub(crate) use access_log::AccessLogCollector;
-pub(crate) use collect::NginxCollector;
+use super::integration::Integration;
+use super::tail::file_of;
+use access_log::AccessLogCollector;
+use collect::NginxCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
+    Box::new(NginxCollector {
+        settings: known.settings,
+        dropped: 0,
+    })
+})
+.discovered(|process| {
+    discover::find(
+        process.files,
+        process.pid,
+        process.words,
+        process.auto,
+        process.found,
+    );
+})
+.with_timeouts(advise::timeouts);
+
+/// Its access log.
+pub(super) const ACCESS_LOG: Integration = Integration::new(|component, known, _| {
+    Box::new(AccessLogCollector::new(&file_of(&component.place), &known))
+});

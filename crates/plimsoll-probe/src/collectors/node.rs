@@ -1,7 +1,15 @@
 //! Node.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 
+use super::integration::Integration;
 pub use collect::MODULE;
-pub(crate) use collect::NodeCollector;
+use collect::NodeCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|_, _, _| Box::new(NodeCollector))
+    .discovered(|process| {
+        let found = discover::find(process.files, process.pid, process.auto);
+        process.add(found);
+    });

@@ -11,4 +11,9 @@ mod request;
 mod tests;
 mod totals;
 
-pub(crate) use collect::OtlpCollector;
+use super::integration::Integration;
+use collect::OtlpCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration =
+    Integration::new(|component, _, _| Box::new(OtlpCollector::new(&component.place)));

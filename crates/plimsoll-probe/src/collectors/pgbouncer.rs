@@ -1,9 +1,20 @@
 //! pgbouncer.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::PgbouncerCollector;
+use super::integration::Integration;
+use collect::PgbouncerCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, known, _| {
+    let login = component.login.clone();
+    Box::new(PgbouncerCollector::new(login, known.settings))
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.words, process.auto);
+    process.add_once(found);
+});

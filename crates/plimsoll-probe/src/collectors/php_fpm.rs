@@ -1,12 +1,41 @@
 //! PHP-FPM.
 
-pub(crate) mod advise;
+mod advise;
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 mod processes;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::PhpFpmCollector;
-pub(crate) use processes::PhpFpmProcessCollector;
+use super::integration::Integration;
+use collect::PhpFpmCollector;
+use processes::PhpFpmProcessCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration =
+    Integration::new(|component, known, _| match (known.pool, known.pid) {
+        // Without a status page, its processes are sampled.
+        (Some(pool), Some(pid)) => {
+            let place = component.place.clone();
+            Box::new(PhpFpmProcessCollector::new(
+                pool,
+                pid,
+                place,
+                known.settings,
+            ))
+        }
+        _ => Box::new(PhpFpmCollector {
+            settings: known.settings,
+        }),
+    })
+    .discovered(|process| {
+        discover::find(
+            process.files,
+            process.pid,
+            process.words,
+            process.auto,
+            process.found,
+        );
+    })
+    .with_timeouts(advise::timeouts);

@@ -1,13 +1,26 @@
 //! `PostgreSQL`.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod explain;
-pub(crate) mod parse;
+pub(super) mod parse;
 mod statement_stats;
 #[cfg(test)]
 mod tests;
-pub(super) mod tune;
+mod tune;
 pub(super) mod wire;
 
-pub(crate) use collect::PostgresCollector;
+use super::integration::Integration;
+use collect::PostgresCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, _, own_name| {
+    let login = component.login.clone();
+    Box::new(PostgresCollector::new(login, own_name.to_owned()))
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.words, process.auto);
+    process.add(found);
+})
+.tunable(tune::ACCESS)
+.with_port_in_socket(discover::port_of);

@@ -1,10 +1,20 @@
 //! Metrics pages in the Prometheus format.
 
 mod collect;
-pub(crate) mod discover;
-pub(crate) mod parse;
+mod discover;
+pub(super) mod parse;
 mod pool_series;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::PrometheusCollector;
+use super::integration::Integration;
+use collect::PrometheusCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration =
+    Integration::new(|component, _, _| Box::new(PrometheusCollector::new(&component.place)))
+        .discovered(|process| {
+            if process.auto {
+                discover::report(process.files, process.pid, process.comm, process.words);
+            }
+        });

@@ -1,7 +1,21 @@
 //! Puma.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 
-pub(crate) use collect::PumaCollector;
+use super::integration::Integration;
+use collect::PumaCollector;
+use plimsoll_model::component::ComponentKind;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, _, _| {
+    Box::new(PumaCollector {
+        login: component.login.clone(),
+    })
+})
+.discovered(|process| {
+    if process.is_unnamed(ComponentKind::Puma) {
+        discover::report(process.files, process.pid, process.words);
+    }
+});

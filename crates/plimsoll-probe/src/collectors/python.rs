@@ -3,4 +3,9 @@
 mod collect;
 mod parse;
 
-pub(crate) use collect::PythonCollector;
+use super::integration::Integration;
+use collect::PythonCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration =
+    Integration::new(|component, _, _| Box::new(PythonCollector::new(&component.place)));

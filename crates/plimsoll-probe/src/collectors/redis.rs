@@ -1,10 +1,24 @@
 //! Redis and Valkey.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
-pub(super) mod tune;
+mod tune;
 
-pub(crate) use collect::RedisCollector;
+use super::integration::Integration;
+use collect::RedisCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, known, _| {
+    Box::new(RedisCollector {
+        login: component.login.clone(),
+        pid: known.pid,
+    })
+})
+.discovered(|process| {
+    let found = discover::find(process.pid, process.words);
+    process.add(found);
+})
+.tunable(tune::ACCESS);

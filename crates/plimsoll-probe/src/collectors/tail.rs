@@ -4,12 +4,22 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::component::ComponentAddress;
+
 use super::link::ScrapeError;
 use super::metrics::MetricsRecorder;
 use crate::untrusted::NamedFile;
 
 /// Bytes read in a second at most; the rest is left out.
 const SECOND_LEN_MAX: u64 = 1 << 20;
+
+/// The file at an address; none where it is no file.
+pub(super) fn file_of(place: &ComponentAddress) -> PathBuf {
+    match place {
+        ComponentAddress::File(path) | ComponentAddress::Socket(path) => path.clone(),
+        _ => PathBuf::new(),
+    }
+}
 
 /// A file that is followed.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
-use plimsoll_model::component::{ComponentKind, Login, Tunable};
+use plimsoll_model::component::{Login, Tunable};
 
+use super::integration::integration;
 use super::link::{ComponentLink, ScrapeError, shortly};
-use super::{haproxy, mysql, postgres, redis};
 pub use kernel::{kernel_setting, set_kernel_setting};
 pub use open_files::{OpenFiles, open_files, set_open_files};
 
@@ -67,15 +67,24 @@ impl From<std::io::Error> for TunableError {
     }
 }
 
-/// Settings of a technology that may be changed.
-fn settings_of(kind: ComponentKind) -> &'static [&'static str] {
-    match kind {
-        ComponentKind::Redis => &redis::tune::SETTINGS,
-        ComponentKind::Haproxy => &haproxy::tune::SETTINGS,
-        ComponentKind::Mysql => &mysql::tune::SETTINGS,
-        ComponentKind::Postgres => &postgres::tune::SETTINGS,
-        _ => &[],
-    }
+/// How the settings of a technology are changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TunableAccess {
+    /// The current value; `None` where it is not reported.
+    pub(super) value: fn(&mut TunableClient<'_>) -> Result<Option<String>, TunableError>,
+    /// Changes it.
+    pub(super) set: fn(&mut TunableClient<'_>, &str) -> Result<(), TunableError>,
+    /// The manual command that sets it.
+    pub(super) manual_command: fn(&Tunable, &str) -> String,
+    /// A number in the component's notation.
+    pub(super) format_value: fn(f64) -> String,
+    /// Whether an empty value means that the setting has its default.
+    pub(super) has_default: bool,
+}
+
+/// A number that needs no unit.
+pub(super) fn whole_number(number: f64) -> String {
+    format!("{number:.0}")
 }
 
 /// A connection through which a setting is changed.
@@ -87,7 +96,7 @@ pub(super) struct TunableClient<'a> {
 
 impl<'a> TunableClient<'a> {
     fn new(tunable: &'a Tunable, login: Option<&'a Login>) -> Result<Self, TunableError> {
-        let is_known = settings_of(tunable.kind).contains(&tunable.setting.as_str());
+        let is_known = tunable.kind.tunables().contains(&tunable.setting.as_str());
         if !is_known {
             let kind = tunable.kind.name();
             let text = format!(
@@ -119,19 +128,20 @@ impl<'a> TunableClient<'a> {
 /// When the component cannot be reached, does not report it, or the setting is not a tunable.
 pub fn value_of(tunable: &Tunable, login: Option<&Login>) -> Result<String, TunableError> {
     let mut client = TunableClient::new(tunable, login)?;
-    let value = match tunable.kind {
-        ComponentKind::Redis => redis::tune::value(&mut client)?,
-        ComponentKind::Mysql => mysql::tune::value(&mut client)?,
-        ComponentKind::Postgres => postgres::tune::value(&mut client)?,
-        ComponentKind::Haproxy => haproxy::tune::value(&mut client)?,
-        _ => None,
-    };
+    let access = access(tunable)?;
+    let value = (access.value)(&mut client)?;
     let value = value.ok_or_else(|| TunableError::new(format!("{tunable} is not reported")))?;
     check(&value)?;
-    if value.is_empty() && tunable.kind != ComponentKind::Postgres {
+    if value.is_empty() && !access.has_default {
         return Err(TunableError::new(format!("{tunable} is not reported")));
     }
     Ok(value)
+}
+
+fn access(tunable: &Tunable) -> Result<&'static TunableAccess, TunableError> {
+    integration(tunable.kind)
+        .tunables()
+        .ok_or_else(|| TunableError::new(format!("{tunable} cannot be changed at run time")))
 }
 
 /// A value that is safe to send without quoting.
@@ -154,32 +164,21 @@ fn check(value: &str) -> Result<(), TunableError> {
 pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<(), TunableError> {
     check(value)?;
     let mut client = TunableClient::new(tunable, login)?;
-    match tunable.kind {
-        ComponentKind::Redis => redis::tune::set(&mut client, value),
-        ComponentKind::Mysql => mysql::tune::set(&mut client, value),
-        ComponentKind::Postgres => postgres::tune::set(&mut client, value),
-        ComponentKind::Haproxy => haproxy::tune::set(&mut client, value),
-        _ => Err(TunableError::new(format!(
-            "{tunable} cannot be changed at run time"
-        ))),
-    }
+    (access(tunable)?.set)(&mut client, value)
 }
 
 /// A value in the component's notation; sizes of PostgreSQL have units.
 pub fn format_value(tunable: &Tunable, number: f64) -> String {
-    if tunable.kind == ComponentKind::Postgres {
-        postgres::tune::format_value(number)
-    } else {
-        format!("{number:.0}")
+    match integration(tunable.kind).tunables() {
+        Some(access) => (access.format_value)(number),
+        None => whole_number(number),
     }
 }
 
 /// The manual command that sets it.
 pub fn manual_command(tunable: &Tunable, value: &str) -> String {
-    match tunable.kind {
-        ComponentKind::Redis => redis::tune::manual_command(tunable, value),
-        ComponentKind::Mysql => mysql::tune::manual_command(tunable, value),
-        ComponentKind::Postgres => postgres::tune::manual_command(tunable, value),
-        _ => haproxy::tune::manual_command(tunable, value),
+    match integration(tunable.kind).tunables() {
+        Some(access) => (access.manual_command)(tunable, value),
+        None => format!("set {tunable} to {value}"),
     }
 }

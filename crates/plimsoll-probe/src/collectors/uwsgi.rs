@@ -1,9 +1,21 @@
 //! uWSGI.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::UwsgiCollector;
+use super::integration::Integration;
+use collect::UwsgiCollector;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
+    Box::new(UwsgiCollector {
+        settings: known.settings,
+    })
+})
+.discovered(|process| {
+    let found = discover::find(process.files, process.pid, process.words, process.auto);
+    process.add_once(found);
+});

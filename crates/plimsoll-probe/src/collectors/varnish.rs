@@ -1,9 +1,21 @@
 //! Varnish.
 
 mod collect;
-pub(crate) mod discover;
+mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::VarnishCollector;
+use super::integration::Integration;
+use collect::VarnishCollector;
+use plimsoll_model::component::ComponentKind;
+
+/// What can be done with it.
+pub(super) const INTEGRATION: Integration = Integration::new(|component, known, _| {
+    Box::new(VarnishCollector::new(&component.place, known.settings))
+})
+.discovered(|process| {
+    if process.is_unnamed(ComponentKind::Varnish) {
+        discover::report(process.files, process.pid, process.words);
+    }
+});

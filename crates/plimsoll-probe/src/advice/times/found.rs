@@ -1,8 +1,10 @@
 //! Proxies and servers on this machine, from the configuration files that their command lines name.
 
+use plimsoll_model::component::ComponentKind;
+
 use crate::collectors::discovery::PROCESSES_MAX;
+use crate::collectors::integration::integration;
 use crate::collectors::timeouts::ServerTimeouts;
-use crate::collectors::{gunicorn, haproxy, nginx, php_fpm};
 use crate::files::Files;
 use crate::parse::process;
 
@@ -19,10 +21,11 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerTimeouts> {
     for pid in pids.into_iter().take(PROCESSES_MAX) {
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
-        let is_known = ["nginx", "haproxy"].contains(&comm.as_str())
-            || comm.starts_with("php-fpm")
-            || comm.starts_with("gunicorn");
-        if !is_known || is_worker(files, pid, &comm) {
+        let kind = ComponentKind::of_process(&comm);
+        let Some(timeouts) = kind.and_then(|kind| integration(kind).timeouts()) else {
+            continue;
+        };
+        if is_worker(files, pid, &comm) {
             continue;
         }
         let line = files.command_line(pid);
@@ -31,14 +34,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerTimeouts> {
             .filter(|word| !word.is_empty())
             .collect();
         let before = servers.len();
-        match comm.as_str() {
-            "nginx" => servers.extend(nginx::advise::timeouts(files, pid, &words)),
-            "haproxy" => servers.extend(haproxy::advise::timeouts(files, pid, &words)),
-            _ if comm.starts_with("php-fpm") => {
-                servers.extend(php_fpm::advise::timeouts(files, pid, &words));
-            }
-            _ => servers.push(gunicorn::advise::timeouts(files, pid, &words)),
-        }
+        servers.extend(timeouts(files, pid, &words));
         servers.truncate((before + SERVERS_PER_PROGRAM_MAX).min(SERVERS_MAX));
         for server in &mut servers[before..] {
             server.listens.truncate(LISTENS_MAX);

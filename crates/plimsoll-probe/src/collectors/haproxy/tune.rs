@@ -4,24 +4,25 @@ use plimsoll_model::component::{ComponentAddress, Tunable};
 
 use super::parse::{self, rows, split};
 use crate::collectors::link::shortly;
-use crate::collectors::tunables::{TunableClient, TunableError};
+use crate::collectors::tunables::{TunableAccess, TunableClient, TunableError, whole_number};
 
-/// Settings that may be changed.
-pub(crate) const SETTINGS: [&str; 1] = ["maxconn"];
+/// How its settings are changed.
+pub(super) const ACCESS: TunableAccess = TunableAccess {
+    value,
+    set,
+    manual_command,
+    format_value: whole_number,
+    has_default: false,
+};
 
 /// The current value.
-pub(in crate::collectors) fn value(
-    client: &mut TunableClient<'_>,
-) -> Result<Option<String>, TunableError> {
+fn value(client: &mut TunableClient<'_>) -> Result<Option<String>, TunableError> {
     let reply = ask(client, "show info;show stat")?;
     Ok(maxconn(&reply, &client.tunable.of))
 }
 
 /// Changes it.
-pub(in crate::collectors) fn set(
-    client: &mut TunableClient<'_>,
-    value: &str,
-) -> Result<(), TunableError> {
+fn set(client: &mut TunableClient<'_>, value: &str) -> Result<(), TunableError> {
     let reply = ask(client, &change(client.tunable, value))?;
     if reply.starts_with("Permission denied") {
         return Err(TunableError::new(
@@ -40,7 +41,7 @@ pub(in crate::collectors) fn set(
 }
 
 /// The manual command that sets it.
-pub(crate) fn manual_command(tunable: &Tunable, value: &str) -> String {
+fn manual_command(tunable: &Tunable, value: &str) -> String {
     format!(
         "`echo '{}' | socat - {}`",
         change(tunable, value),

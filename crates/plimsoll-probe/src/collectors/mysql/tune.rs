@@ -6,37 +6,33 @@ use plimsoll_model::component::Tunable;
 
 use super::MysqlCollector;
 use crate::collectors::own_name;
-use crate::collectors::tunables::{TunableClient, TunableError};
+use crate::collectors::tunables::{TunableAccess, TunableClient, TunableError, whole_number};
 use crate::files::Files;
 
-/// Settings that may be changed.
-pub(crate) const SETTINGS: [&str; 4] = [
-    "max_connections",
-    "innodb_buffer_pool_size",
-    "innodb_log_buffer_size",
-    "innodb_io_capacity",
-];
+/// How its settings are changed.
+pub(super) const ACCESS: TunableAccess = TunableAccess {
+    value,
+    set,
+    manual_command,
+    format_value: whole_number,
+    has_default: false,
+};
 
 /// The current value.
-pub(in crate::collectors) fn value(
-    client: &mut TunableClient<'_>,
-) -> Result<Option<String>, TunableError> {
+fn value(client: &mut TunableClient<'_>) -> Result<Option<String>, TunableError> {
     let statement = format!("SELECT @@GLOBAL.{}", client.tunable.setting);
     Ok(Some(carry_out(client, &statement)?.trim().to_owned()))
 }
 
 /// Changes it.
-pub(in crate::collectors) fn set(
-    client: &mut TunableClient<'_>,
-    value: &str,
-) -> Result<(), TunableError> {
+fn set(client: &mut TunableClient<'_>, value: &str) -> Result<(), TunableError> {
     let statement = format!("SET GLOBAL {} = {value}", client.tunable.setting);
     carry_out(client, &statement)?;
     Ok(())
 }
 
 /// The manual command that sets it.
-pub(crate) fn manual_command(tunable: &Tunable, value: &str) -> String {
+fn manual_command(tunable: &Tunable, value: &str) -> String {
     let (name, place) = (&tunable.setting, &tunable.place);
     format!("`SET GLOBAL {name} = {value}` in MariaDB at {place}")
 }

@@ -3,17 +3,21 @@
 use plimsoll_model::component::Tunable;
 
 use super::PostgresCollector;
-use crate::collectors::tunables::{TunableClient, TunableError};
+use crate::collectors::tunables::{TunableAccess, TunableClient, TunableError};
 
-/// Settings that may be changed.
-pub(crate) const SETTINGS: [&str; 2] = ["work_mem", "max_wal_size"];
+/// How its settings are changed.
+pub(super) const ACCESS: TunableAccess = TunableAccess {
+    value,
+    set,
+    manual_command,
+    format_value,
+    has_default: true,
+};
 /// The value of a setting without an entry in `postgresql.auto.conf`: it is reverted by removing the entry.
 const UNSET: &str = "";
 
 /// The current value.
-pub(in crate::collectors) fn value(
-    client: &mut TunableClient<'_>,
-) -> Result<Option<String>, TunableError> {
+fn value(client: &mut TunableClient<'_>) -> Result<Option<String>, TunableError> {
     let name = &client.tunable.setting;
     let question = format!(
         "SELECT setting FROM pg_file_settings WHERE name = '{name}' AND sourcefile LIKE '%/postgresql.auto.conf' \
@@ -23,17 +27,14 @@ pub(in crate::collectors) fn value(
 }
 
 /// Changes it.
-pub(in crate::collectors) fn set(
-    client: &mut TunableClient<'_>,
-    value: &str,
-) -> Result<(), TunableError> {
+fn set(client: &mut TunableClient<'_>, value: &str) -> Result<(), TunableError> {
     let change = change(&client.tunable.setting, value);
     carry_out(client, &[&change, "SELECT pg_reload_conf()"])?;
     Ok(())
 }
 
 /// The manual command that sets it.
-pub(crate) fn manual_command(tunable: &Tunable, value: &str) -> String {
+fn manual_command(tunable: &Tunable, value: &str) -> String {
     format!(
         "`{}`, then `SELECT pg_reload_conf()`, in PostgreSQL at {}",
         change(&tunable.setting, value),
@@ -42,7 +43,7 @@ pub(crate) fn manual_command(tunable: &Tunable, value: &str) -> String {
 }
 
 /// A number in PostgreSQL's notation: sizes have units.
-pub(crate) fn format_value(number: f64) -> String {
+fn format_value(number: f64) -> String {
     format!("{:.0}kB", (number / 1024.0).ceil())
 }
 

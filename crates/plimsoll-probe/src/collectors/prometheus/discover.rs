@@ -2,11 +2,6 @@
 
 use crate::files::Files;
 
-/// Exporters, which expose metrics of other programs: names are truncated to 15 bytes.
-pub(crate) fn is_exporter(comm: &str) -> bool {
-    comm.contains("_exporte") || comm.starts_with("prometheus-")
-}
-
 /// An exporter of another program's metrics: the user must choose the series.
 pub(crate) fn report(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
     let listens = words.iter().find_map(|word| {

@@ -3,8 +3,8 @@
 use crate::files::Files;
 
 /// Puma, whose control address cannot be discovered.
-pub(crate) fn report(files: &mut Files, pid: u32, words: &[&str], named: bool) {
-    if words.first() != Some(&"puma") || named {
+pub(crate) fn report(files: &mut Files, pid: u32, words: &[&str]) {
+    if words.first() != Some(&"puma") {
         return;
     }
     files.announce(

@@ -3,30 +3,31 @@
 use plimsoll_model::component::{ComponentAddress, Tunable};
 
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
-use crate::collectors::tunables::{TunableClient, TunableError};
+use crate::collectors::tunables::{TunableAccess, TunableClient, TunableError, whole_number};
 
-/// Settings that may be changed.
-pub(crate) const SETTINGS: [&str; 2] = ["maxclients", "maxmemory"];
+/// How its settings are changed.
+pub(super) const ACCESS: TunableAccess = TunableAccess {
+    value,
+    set,
+    manual_command,
+    format_value: whole_number,
+    has_default: false,
+};
 
 /// The current value.
-pub(in crate::collectors) fn value(
-    client: &mut TunableClient<'_>,
-) -> Result<Option<String>, TunableError> {
+fn value(client: &mut TunableClient<'_>) -> Result<Option<String>, TunableError> {
     let reply = ask(client, &["CONFIG", "GET", &client.tunable.setting])?;
     Ok(reply.get(1).cloned())
 }
 
 /// Changes it.
-pub(in crate::collectors) fn set(
-    client: &mut TunableClient<'_>,
-    value: &str,
-) -> Result<(), TunableError> {
+fn set(client: &mut TunableClient<'_>, value: &str) -> Result<(), TunableError> {
     ask(client, &["CONFIG", "SET", &client.tunable.setting, value])?;
     Ok(())
 }
 
 /// The manual command that sets it.
-pub(crate) fn manual_command(tunable: &Tunable, value: &str) -> String {
+fn manual_command(tunable: &Tunable, value: &str) -> String {
     let way = match &tunable.place {
         ComponentAddress::Tcp { host, port } => format!("-h {host} -p {port}"),
         place => format!("-s {place}"),

@@ -1,6 +1,6 @@
 //! Settings of real programs, there and back.
 
-use plimsoll_model::component::ComponentAddress;
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::{Haproxy, Redis};
 
