@@ -7,83 +7,40 @@
 //!
 //! A finding is certain only after raising its limit has raised the line. No finding is a valid answer too.
 
-mod balance;
-mod bounds;
-mod cpu;
-mod engines;
 mod forecast;
 mod gauges;
-mod generator;
-mod host_cpu;
-mod host_disk;
-mod host_memory;
-mod host_network;
-mod log;
-mod machine;
-mod measure;
 mod mitigation;
-mod mongo;
-mod mysql;
-mod network;
-mod pools;
-mod postgres;
-mod postgres_work;
-mod proxy;
-mod python;
-mod repeated;
-mod routes;
-mod rule;
-mod rule_id;
-mod runtime;
 mod scaling;
 mod score;
 mod select;
-mod servers;
-mod service;
-mod service_cache;
-mod statements;
-mod store;
-mod stretch;
-mod table;
-mod table_databases;
-mod table_engines;
-mod table_host;
-mod table_logs;
-mod table_pools;
-mod table_servers;
-mod table_service;
-mod table_traces;
-mod traces;
 mod unexplained;
-mod upstream;
-mod waits;
 
 #[cfg(test)]
-mod components_tests;
+pub(crate) mod components_tests;
 #[cfg(test)]
-mod cpu_tests;
+pub(crate) mod cpu_tests;
 #[cfg(test)]
-mod databases_tests;
+pub(crate) mod databases_tests;
 #[cfg(test)]
-mod engines_tests;
+pub(crate) mod engines_tests;
 #[cfg(test)]
-mod host_memory_tests;
+pub(crate) mod host_memory_tests;
 #[cfg(test)]
-mod host_tests;
+pub(crate) mod host_tests;
 #[cfg(test)]
-mod pools_tests;
+pub(crate) mod pools_tests;
 #[cfg(test)]
-mod robbed_tests;
+pub(crate) mod robbed_tests;
 #[cfg(test)]
-mod servers_tests;
+pub(crate) mod servers_tests;
 #[cfg(test)]
-mod service_tests;
+pub(crate) mod service_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
-mod traces_tests;
+pub(crate) mod traces_tests;
 #[cfg(test)]
-mod waits_tests;
+pub(crate) mod waits_tests;
 
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;
@@ -91,46 +48,23 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
 use plimsoll_model::window::Window;
 
+use crate::diagnosis::stretch::Stretch3;
+use crate::rules::table;
+
+pub use crate::diagnosis::rule_id::{RuleId, TriedOn, UnknownRule};
+pub use crate::diagnosis::{Context, SecondRange, Stretches};
 pub use forecast::{Forecast, forecast};
 pub use mitigation::{Mitigation, mitigation_for};
-pub use rule_id::{RuleId, TriedOn, UnknownRule};
 pub use scaling::{Scaling, scaling};
 pub use select::not_known;
 
-use rule_id::RuleId::{C4, C5, C6, C7, H9, H11, M4, N11, N13, R4, S1, S3, S6, S7, S8, X7, X8};
+use RuleId::{C4, C5, C6, C7, H9, H11, M4, N11, N13, R4, S1, S3, S6, S7, S8, X7, X8};
 
 /// Rules that describe how a service fails, or what adds to it, and name no limit. Where they alone hold, a higher
 /// load may show the limit.
 const ASIDE: [RuleId; 17] = [
     C4, C5, C6, C7, M4, N11, N13, R4, X7, X8, H9, H11, S1, S3, S6, S7, S8,
 ];
-
-/// Seconds of run time, half-open.
-pub type SecondRange = (u32, u32);
-
-/// The seconds that are compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretches {
-    /// B: low load; several short trials. Empty when there was none.
-    pub base: Vec<SecondRange>,
-    /// P: the highest load that passed.
-    pub passing: Option<SecondRange>,
-    /// F: the lowest load that failed. Without it nothing is found.
-    pub failing: Option<SecondRange>,
-}
-
-/// Input of the rules beside readings and windows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Context {
-    /// The target's name in texts, such as `127.0.0.1:8080`.
-    pub target: String,
-    /// τ: the tightest latency bound of the objective, µs.
-    pub bound_us: Option<u64>,
-    /// Arrivals do not wait for answers: the generator can be late.
-    pub open: bool,
-    /// CPU steal was so high that no step counts: only what a component counted itself is reliable.
-    pub robbed: bool,
-}
 
 /// Limits of the target, or of the generator, that a run shows; best first. Empty when nothing failed, and when
 /// no measurement explains the failure ([`not_known`] then gives the sentence).
@@ -162,7 +96,7 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let scenario = run.header.plan.scenario.as_ref();
     let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
     let mut results = candidates.iter().enumerate().map(|(beyond, stretches)| {
-        let over = stretch::Stretch3::new(&run.readings, &run.windows, stretches, &context);
+        let over = Stretch3::new(&run.readings, &run.windows, stretches, &context);
         let mut findings = score::findings(table::all(), &over.naming(steps));
         for finding in &mut findings {
             if beyond > 0 {
@@ -203,6 +137,6 @@ pub fn find_in(
 ) -> Vec<Finding> {
     score::findings(
         table::all(),
-        &stretch::Stretch3::new(readings, windows, stretches, context),
+        &Stretch3::new(readings, windows, stretches, context),
     )
 }

@@ -4,9 +4,11 @@
 //! simulated queue, and is.
 
 pub mod aborts;
+mod diagnosis;
 pub mod failures;
 pub mod findings;
 pub mod intervention;
+mod rules;
 pub mod search;
 pub mod statements;
 pub mod stats;

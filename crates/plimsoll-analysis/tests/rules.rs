@@ -8,7 +8,7 @@ use plimsoll_analysis::findings::{self, RuleId, TriedOn};
 use plimsoll_testkit::corpus;
 
 /// Unit tests over series, in files that end in `tests.rs`. They name rules by variants of `RuleId`.
-const SERIES: &str = "src/findings";
+const SERIES: [&str; 2] = ["src/findings", "src/rules"];
 /// Tests on real programs beside the planted limits. They name rules by their texts.
 const REAL: [&str; 3] = [
     "../plimsoll/tests/e2e",
@@ -77,7 +77,9 @@ fn rules_are_tried_on_the_real_programs_that_the_page_claims() {
 
 #[test]
 fn rules_of_no_real_program_are_tried_on_series() {
-    let tests = of_this_crate(SERIES, "tests.rs");
+    let tests = SERIES
+        .map(|folder| of_this_crate(folder, "tests.rs"))
+        .concat();
     for &rule in RuleId::ALL {
         let is_claimed = findings::is_built(rule) && rule.tried_on() == TriedOn::Series;
         assert!(!is_claimed || names(&tests, rule), "{rule} has no test");

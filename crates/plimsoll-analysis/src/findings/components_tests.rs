@@ -6,15 +6,15 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 
-use super::rule_id::RuleId;
 use super::tests::{rule_of, rules_and_causes, rules_of};
 use super::{Context, Stretches, find_in};
+use crate::diagnosis::rule_id::RuleId;
 
 /// Seconds of each stretch; P and F begin at 100 and 200.
 const SECONDS: u32 = 10;
-pub(super) const AT: &str = "10.0.0.7:1";
+pub(crate) const AT: &str = "10.0.0.7:1";
 
-pub(super) fn at(metric: &str) -> String {
+pub(crate) fn at(metric: &str) -> String {
     series(metric, &[("at", AT)])
 }
 
@@ -22,7 +22,7 @@ fn of(metric: &str, proxy: &str, server: &str) -> String {
     series(metric, &[("at", AT), ("proxy", proxy), ("server", server)])
 }
 
-pub(super) fn setting(name: &str, file: &str) -> String {
+pub(crate) fn setting(name: &str, file: &str) -> String {
     let labels = [("at", AT), ("setting", name), ("file", file)];
     series(
         metric::SETTING,
@@ -81,13 +81,13 @@ fn found(failing: &[(String, f64)]) -> Vec<Finding> {
 }
 
 /// The same where these values are those of the passing load.
-pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> Vec<Finding> {
+pub(crate) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> Vec<Finding> {
     found_over(healthy, |_| failing.to_vec())
 }
 
 /// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
-pub(super) fn only(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Finding {
+pub(crate) fn only(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Finding {
     assert_eq!(rules_of(&found), [rule], "{found:#?}");
     let finding = found.into_iter().next().unwrap();
     for (text, expected) in [&finding.limit, &finding.sentence, &finding.remedy]
@@ -100,7 +100,7 @@ pub(super) fn only(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Fi
 }
 
 /// The same where these series were not read while it failed.
-pub(super) fn found_over_gaps(
+pub(crate) fn found_over_gaps(
     healthy: &[(String, f64)],
     failing: &[(String, f64)],
     gaps: &[String],
@@ -112,7 +112,7 @@ pub(super) fn found_over_gaps(
 }
 
 /// The same with a failing stretch that differs from second to second.
-pub(super) fn found_over(
+pub(crate) fn found_over(
     healthy: &[(String, f64)],
     failing: impl Fn(u32) -> Vec<(String, f64)>,
 ) -> Vec<Finding> {

@@ -3,8 +3,8 @@
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric::{self, series};
 
-use super::rule_id::RuleId;
 use super::tests::{SyntheticRun, cgroup, check, cpu_stall, of};
+use crate::diagnosis::rule_id::RuleId;
 
 #[test]
 fn c1_no_cpu_left() {

@@ -4,8 +4,8 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
 use super::components_tests::{AT, at, found_in, only, setting};
-use super::rule_id::RuleId;
 use super::tests::rules_and_causes;
+use crate::diagnosis::rule_id::RuleId;
 
 const MIB: f64 = 1_048_576.0;
 

@@ -11,7 +11,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::gauges::{self, Gauge};
-use super::rule_id::RuleId;
+use crate::diagnosis::rule_id::RuleId;
 use crate::stats::line::{RegressionLine, line_through};
 
 /// Confidence of the interval.

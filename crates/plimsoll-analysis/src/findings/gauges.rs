@@ -4,9 +4,9 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 
 use super::SecondRange;
-use super::measure::{of_target, subject_of};
-use super::proxy::place;
-use super::rule_id::RuleId::{
+use crate::diagnosis::component::place;
+use crate::diagnosis::measure::{of_target, subject_of};
+use crate::diagnosis::rule_id::RuleId::{
     self, C1, C3, D1, F1, H1, H7, H10, J1, K1, K4, K6, P1, P2, P7, Q1, Q2,
 };
 

@@ -7,9 +7,9 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesTable};
 
 use super::host_tests::{calm, disk, major_faults, mount, paging, stall};
-use super::rule_id::RuleId;
 use super::tests::{cgroup, check, of, rules_and_causes, rules_of};
 use super::{Context, Stretches, find_in};
+use crate::diagnosis::rule_id::RuleId;
 
 #[test]
 fn memory_that_is_short() {

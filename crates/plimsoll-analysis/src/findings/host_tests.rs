@@ -6,9 +6,9 @@ use plimsoll_model::metric::{self, series};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
-use super::rule_id::RuleId;
 use super::tests::{SyntheticRun, cgroup, check, of, rule_of, rules_and_causes};
-use super::{table, table_host};
+use crate::diagnosis::rule_id::RuleId;
+use crate::rules::{table, table_host};
 
 fn link(metric: &str, direction: &str) -> String {
     let labels = [
@@ -18,12 +18,12 @@ fn link(metric: &str, direction: &str) -> String {
     series(metric, &labels[..if direction.is_empty() { 1 } else { 2 }])
 }
 
-pub(super) fn disk(metric: &str, direction: &str) -> String {
+pub(crate) fn disk(metric: &str, direction: &str) -> String {
     let labels = [("system.device", "vda"), ("disk.io.direction", direction)];
     series(metric, &labels[..if direction.is_empty() { 1 } else { 2 }])
 }
 
-pub(super) fn stall(resource: &str, kind: &str) -> String {
+pub(crate) fn stall(resource: &str, kind: &str) -> String {
     series(metric::PRESSURE, &[("resource", resource), ("stall", kind)])
 }
 
@@ -31,12 +31,12 @@ fn target(metric: &str, name: &str, value: &str) -> String {
     series(metric, &[("process", metric::TARGET), (name, value)])
 }
 
-pub(super) fn paging(direction: &str) -> String {
+pub(crate) fn paging(direction: &str) -> String {
     let labels = [("system.paging.direction", direction)];
     series(metric::PAGING_OPERATIONS, &labels)
 }
 
-pub(super) fn mount(metric: &str) -> String {
+pub(crate) fn mount(metric: &str) -> String {
     series(metric, &[("system.filesystem.mountpoint", "/var")])
 }
 
@@ -44,7 +44,7 @@ fn mode(mode: &str) -> String {
     series(metric::CPU_UTILIZATION, &[("cpu.mode", mode)])
 }
 
-pub(super) fn major_faults() -> String {
+pub(crate) fn major_faults() -> String {
     series(
         metric::PAGING_FAULTS,
         &[("system.paging.fault.type", "major")],
@@ -56,7 +56,7 @@ fn softirq(cpu: &str) -> String {
 }
 
 /// A healthy machine: every series of the rules is present, and grows with the load.
-pub(super) fn calm() -> SyntheticRun {
+pub(crate) fn calm() -> SyntheticRun {
     let mut run = SyntheticRun::healthy();
     for window in &mut run.windows {
         window.outcomes.add_many(Outcome::Ok, 1000);

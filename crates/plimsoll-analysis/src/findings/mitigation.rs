@@ -9,8 +9,10 @@ use plimsoll_model::run::Run;
 use plimsoll_model::{labels, metric};
 
 use super::SecondRange;
-use super::measure::of_target;
-use super::rule_id::RuleId::{self, F1, H1, H7, K2, K4, N3, N6, N7, N12, P9, P10, Q1, Q7, Q8, Q9};
+use crate::diagnosis::measure::of_target;
+use crate::diagnosis::rule_id::RuleId::{
+    self, F1, H1, H7, K2, K4, N3, N6, N7, N12, P9, P10, Q1, Q7, Q8, Q9,
+};
 
 /// A mitigation of a limit.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,8 @@ use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
 
 use super::components_tests::{AT, at, found_in, found_over, only};
-use super::rule_id::RuleId;
 use super::tests::rules_and_causes;
+use crate::diagnosis::rule_id::RuleId;
 
 fn pool(metric: &str, to: &str, name: &str) -> String {
     series(metric, &[("at", AT), ("to", to), ("pool", name)])

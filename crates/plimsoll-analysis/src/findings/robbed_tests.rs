@@ -13,8 +13,8 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::window::Window;
 
 use super::find;
-use super::rule_id::RuleId;
 use super::tests::rule_of;
+use crate::diagnosis::rule_id::RuleId;
 use crate::{summary, whole_run};
 
 /// Three seconds that pass, three in which half of everything fails; HAProxy has no place in the latter.

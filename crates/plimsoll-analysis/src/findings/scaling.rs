@@ -5,7 +5,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use super::rule::append_clause;
+use crate::diagnosis::rule::append_clause;
 use crate::stats::scalability::{POINTS_MIN, Scalability, fit, intervals};
 
 /// Share of requests that may fail in a trial of the fit.

@@ -2,11 +2,13 @@
 
 use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
 
-use super::measure::signs;
-use super::rule::{FindingRule, RuleMatch, Sign, Symptom};
-use super::rule_id::RuleId::{self, A0, C5, H4, J5, J6, J9, N5, R1, R3, R4, S1, S3, V1, X7};
-use super::stretch::{Stretch3, View};
-use super::table_host::FOLLOWS;
+use crate::diagnosis::measure::signs;
+use crate::diagnosis::rule::{FindingRule, RuleMatch, Sign, Symptom};
+use crate::diagnosis::rule_id::RuleId::{
+    self, A0, C5, H4, J5, J6, J9, N5, R1, R3, R4, S1, S3, V1, X7,
+};
+use crate::diagnosis::stretch::{Stretch3, View};
+use crate::rules::table_host::FOLLOWS;
 
 /// A symptom that was already there at a passing load has grown when it is this much larger.
 const GROWTH: f64 = 1.5;

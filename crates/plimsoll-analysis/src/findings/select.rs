@@ -8,10 +8,11 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
-use super::measure::of_target;
-use super::stretch::Stretch3;
+use super::unexplained;
 use super::{Context, SecondRange, Stretches};
-use super::{service, unexplained};
+use crate::diagnosis::measure::of_target;
+use crate::diagnosis::stretch::Stretch3;
+use crate::rules::service;
 use crate::summary::Summary;
 use crate::whole_run;
 

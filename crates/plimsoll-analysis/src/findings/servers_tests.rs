@@ -8,9 +8,9 @@ use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
 use super::components_tests::{AT, at, found_in, only, setting};
-use super::rule_id::RuleId;
 use super::tests::rule_of;
 use super::{Context, Stretches, find_in};
+use crate::diagnosis::rule_id::RuleId;
 
 const POINT: &str = "SELECT n FROM items WHERE id = ?";
 const SORT: &str = "SELECT note FROM sales WHERE shop = ? ORDER BY placed";

@@ -11,10 +11,11 @@ use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::{StepWindow, Window};
 
 use super::components_tests::{AT, at, found_in, found_over_gaps};
-use super::rule_id::RuleId;
-use super::stretch::Stretch3;
 use super::tests::{rule_of, rules_and_causes};
-use super::{Context, Stretches, score, table};
+use super::{Context, Stretches, score};
+use crate::diagnosis::rule_id::RuleId;
+use crate::diagnosis::stretch::Stretch3;
+use crate::rules::table;
 
 const SECONDS: u32 = 24;
 

@@ -7,21 +7,22 @@ use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
-use super::{Context, RuleId, Stretches, find_in, is_built, table};
+use super::{Context, RuleId, Stretches, find_in, is_built};
+use crate::rules::table;
 
 /// Seconds of each stretch; B, P and F begin at 0, 100 and 200.
-pub(super) const SECONDS: u32 = 10;
+pub(crate) const SECONDS: u32 = 10;
 
-pub(super) type SeriesValues = Vec<(String, f64)>;
+pub(crate) type SeriesValues = Vec<(String, f64)>;
 
 /// A run in which nothing is at its limit, to be disturbed.
-pub(super) struct SyntheticRun {
+pub(crate) struct SyntheticRun {
     stretches: [SeriesValues; 3],
-    pub(super) windows: Vec<Window>,
+    pub(crate) windows: Vec<Window>,
     open: bool,
 }
 
-pub(super) fn of(metric: &str, process: &str) -> String {
+pub(crate) fn of(metric: &str, process: &str) -> String {
     series(metric, &[("process", process)])
 }
 
@@ -32,7 +33,7 @@ fn listener(metric: &str) -> String {
     )
 }
 
-pub(super) fn cgroup(metric: &str) -> String {
+pub(crate) fn cgroup(metric: &str) -> String {
     series(metric, &[("cgroup", "/shop"), ("process", metric::TARGET)])
 }
 
@@ -43,12 +44,12 @@ fn ports(metric: &str, destination: &str, process: &str) -> String {
     )
 }
 
-pub(super) fn cpu_stall() -> String {
+pub(crate) fn cpu_stall() -> String {
     series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
 }
 
 impl SyntheticRun {
-    pub(super) fn healthy() -> Self {
+    pub(crate) fn healthy() -> Self {
         let rest: SeriesValues = vec![
             (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
             (metric::LISTEN_OVERFLOWS.to_owned(), 0.0),
@@ -99,7 +100,7 @@ impl SyntheticRun {
     }
 
     /// Sets a series in B, P and F.
-    pub(super) fn set(mut self, name: &str, values: [f64; 3]) -> Self {
+    pub(crate) fn set(mut self, name: &str, values: [f64; 3]) -> Self {
         for (stretch, value) in self.stretches.iter_mut().zip(values) {
             stretch.retain(|pair| pair.0 != name);
             stretch.push((name.to_owned(), value));
@@ -107,7 +108,7 @@ impl SyntheticRun {
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         for stretch in &mut self.stretches {
             stretch.retain(|pair| pair.0 != name);
         }
@@ -115,7 +116,7 @@ impl SyntheticRun {
     }
 
     /// Changes the windows of F.
-    pub(super) fn failing_windows(mut self, change: fn(&mut Window)) -> Self {
+    pub(crate) fn failing_windows(mut self, change: fn(&mut Window)) -> Self {
         let failing = self
             .windows
             .iter_mut()
@@ -124,7 +125,7 @@ impl SyntheticRun {
         self
     }
 
-    pub(super) fn find(&self) -> Vec<Finding> {
+    pub(crate) fn find(&self) -> Vec<Finding> {
         self.find_over(&Stretches {
             base: vec![(0, SECONDS)],
             passing: Some((100, 100 + SECONDS)),
@@ -155,19 +156,19 @@ impl SyntheticRun {
 
 /// The rule of a finding.
 #[track_caller]
-pub(super) fn rule_of(finding: &Finding) -> RuleId {
+pub(crate) fn rule_of(finding: &Finding) -> RuleId {
     RuleId::of(finding).unwrap()
 }
 
 /// The rules of findings.
 #[track_caller]
-pub(super) fn rules_of(findings: &[Finding]) -> Vec<RuleId> {
+pub(crate) fn rules_of(findings: &[Finding]) -> Vec<RuleId> {
     findings.iter().map(rule_of).collect()
 }
 
 /// The rules of findings, each with the rule that it follows from.
 #[track_caller]
-pub(super) fn rules_and_causes(findings: &[Finding]) -> Vec<(RuleId, Option<RuleId>)> {
+pub(crate) fn rules_and_causes(findings: &[Finding]) -> Vec<(RuleId, Option<RuleId>)> {
     let cause = |finding: &Finding| {
         let cause = finding.consequence_of.as_ref();
         cause.map(|cause| cause.parse().unwrap())
@@ -180,7 +181,7 @@ pub(super) fn rules_and_causes(findings: &[Finding]) -> Vec<(RuleId, Option<Rule
 
 /// The only finding must be of this rule, with this certainty, score and text.
 #[track_caller]
-pub(super) fn check(
+pub(crate) fn check(
     run: &SyntheticRun,
     rule: RuleId,
     certainty: Certainty,

@@ -5,10 +5,10 @@ use plimsoll_model::histogram::Histogram;
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::measure::of_target;
-use super::statements::most_of;
-use super::stretch::View;
-use super::waits;
+use crate::diagnosis::measure::of_target;
+use crate::diagnosis::statements::most_of;
+use crate::diagnosis::stretch::View;
+use crate::rules::thread_waits;
 
 /// Share of the time outside watched components from which it counts as unexplained.
 const SHARE_MIN: f64 = 0.2;
@@ -52,7 +52,7 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
         let (whole, shares) = (millis(whole_s), shares.join(", "));
         return Some(format!("of the {whole} of each request, {shares}{crowded}"));
     }
-    let threads: Vec<String> = waits::otherwise(view)
+    let threads: Vec<String> = thread_waits::otherwise(view)
         .into_iter()
         .map(|(what, count)| format!("{count:.1} {what}"))
         .collect();
@@ -134,7 +134,7 @@ fn busy(view: &View<'_>) -> Vec<(String, f64)> {
     add(metric::PHP_FPM_QUEUE, None, 0.0, "before PHP-FPM");
     add(metric::PUMA_BACKLOG, None, 0.0, "before Puma");
     add(metric::LISTEN_QUEUE, None, 0.0, ACCEPT_QUEUES);
-    for (series, server) in waits::unwatched(view) {
+    for (series, server) in thread_waits::unwatched(view) {
         let waiting = view.mean(series).unwrap_or(0.0);
         busy.push((format!("waiting for {server}"), waiting));
     }
@@ -149,10 +149,10 @@ mod tests {
     use plimsoll_model::reading::{Readings, SeriesTable};
     use plimsoll_model::window::Window;
 
-    use super::super::measure::of_target_with;
-    use super::super::stretch::Stretch3;
     use super::super::{Context, Stretches};
     use super::*;
+    use crate::diagnosis::measure::of_target_with;
+    use crate::diagnosis::stretch::Stretch3;
 
     /// Ten seconds of 100 answers, each after 80 ms.
     fn explain(values: &[(String, f64)]) -> Option<String> {

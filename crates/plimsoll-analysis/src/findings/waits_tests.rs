@@ -6,9 +6,9 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
-use super::rule_id::RuleId;
 use super::tests::rule_of;
 use super::{Context, Stretches, find_in};
+use crate::diagnosis::rule_id::RuleId;
 
 const SECONDS: u32 = 20;
 

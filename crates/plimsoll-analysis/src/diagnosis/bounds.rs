@@ -1,0 +1,8 @@
+//! Shares that rules of several kinds compare with.
+
+/// Share of a hard limit above which it is as good as reached.
+pub(crate) const NEARLY_FULL: f64 = 0.9;
+/// Share of the connections that a server allows from which they are as good as used up.
+pub(crate) const CONNECTIONS_FULL: f64 = 0.95;
+/// Share of periods that a quota may cut short.
+pub(crate) const THROTTLED_MAX: f64 = 0.05;

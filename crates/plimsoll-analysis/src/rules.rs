@@ -1,0 +1,30 @@
+//! The rules, by technology.
+
+pub(crate) mod apache;
+pub(crate) mod caches;
+pub(crate) mod generator;
+pub(crate) mod haproxy;
+pub(crate) mod host;
+pub(crate) mod jvm;
+pub(crate) mod logs;
+pub(crate) mod mongo;
+pub(crate) mod mysql;
+pub(crate) mod nginx;
+pub(crate) mod php_fpm;
+pub(crate) mod pools;
+pub(crate) mod postgres;
+pub(crate) mod python;
+pub(crate) mod redis;
+pub(crate) mod repeated_statements;
+pub(crate) mod service;
+pub(crate) mod table;
+pub(crate) mod table_databases;
+pub(crate) mod table_engines;
+pub(crate) mod table_host;
+pub(crate) mod table_logs;
+pub(crate) mod table_pools;
+pub(crate) mod table_servers;
+pub(crate) mod table_service;
+pub(crate) mod table_traces;
+pub(crate) mod thread_waits;
+pub(crate) mod traces;

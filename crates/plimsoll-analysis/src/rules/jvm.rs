@@ -1,0 +1,492 @@
+//! Rules about JVMs, Go programs, uWSGI and Varnish, from their own metrics.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use crate::diagnosis::component::{place, written};
+use crate::diagnosis::measure::{SUSTAINED, subject_of, sustained};
+use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::stretch::{SecondValues, View, bounded};
+use crate::rules::python;
+
+/// Share of the time that a collector may take, and from which it explains that no CPU is left.
+const GC_SHARE: f64 = 0.10;
+const GC_HEAVY: f64 = 0.30;
+/// Share of the tightest bound that a pause may take.
+const PAUSE_SHARE: f64 = 0.25;
+/// Share of an old generation that is as good as all of it.
+const OLD_FULL: f64 = 0.85;
+/// Share of a pool's threads, and threads, for which as many connections must wait.
+const WAITING_SHARE: f64 = 0.1;
+const WAITING_MIN: f64 = 2.0;
+/// Share of the seconds with all workers busy from which they are a limit, even if no queue is visible.
+const ALWAYS: f64 = 0.8;
+/// Share of its CPU that Go's collector may take, and how long goroutines may wait for a thread, s.
+const GO_GC_SHARE: f64 = 0.25;
+const GO_DELAY_S: f64 = 0.010;
+
+const KINDS: [&str; 3] = ["young", "full", "concurrent"];
+const MIB: f64 = 1_048_576.0;
+
+fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
+}
+
+fn of_kind(metric: &str, label_set: &str, kind: &str) -> String {
+    metric::series(metric, &[("at", place(label_set)), ("kind", kind)])
+}
+
+/// Share of a second that the garbage collector took; `None` where it was not reported.
+fn gc_share(row: SecondValues<'_>, label_set: &str) -> Option<f64> {
+    let times = KINDS
+        .iter()
+        .filter_map(|kind| row.get(&of_kind(metric::JVM_GC_TIME, label_set, kind)));
+    times.reduce(|all, time| all + time)
+}
+
+fn mean_gc_share(view: &View<'_>, label_set: &str) -> Option<f64> {
+    let shares: Vec<f64> = view
+        .rows()
+        .filter_map(|row| gc_share(row, label_set))
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// JVMs whose garbage collector takes more than a share of the time in a fifth of the seconds.
+fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
+    let machines = view.series_of(metric::JVM_GC_PAUSE);
+    let signs = machines.filter_map(|pause| {
+        let label_set = subject_of(pause);
+        let share = view.share_of_seconds(|row| Some(gc_share(row, label_set)? > above))?;
+        Some(Sign {
+            label_set: label_set.to_owned(),
+            magnitude: mean_gc_share(view, label_set)?,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+/// J3: the garbage collector takes so much of the time that the rest does not suffice.
+pub(crate) fn jvm_collects_most(view: &View<'_>) -> Vec<Sign> {
+    collecting(view, GC_HEAVY)
+}
+
+/// J3: the collector takes more than a tenth of the time, or stops everything for long.
+pub(crate) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
+    let bound_s = view.context.bound_us.map(|bound| bound as f64 / 1e6);
+    let heavy = jvm_collects_most(view);
+    let signs = collecting(view, GC_SHARE).into_iter().map(|mut sign| {
+        let pause = of(metric::JVM_GC_PAUSE, &sign.label_set);
+        let is_long = view.share_of_seconds(|row| {
+            let most = PAUSE_SHARE * bound_s?;
+            Some(row.get(&pause)? > most)
+        });
+        sign.present |= is_long.is_some_and(|share| share >= SUSTAINED);
+        let is_heavy = heavy
+            .iter()
+            .any(|heavy| heavy.present && heavy.label_set == sign.label_set);
+        sign.present &= !is_heavy;
+        sign
+    });
+    signs.collect()
+}
+
+/// The limit of a heap as text: ` (now 64 MiB)`.
+fn heap_now(view: &View<'_>, at: &str) -> String {
+    let heap = view.setting(at, "-Xmx", "");
+    heap.map_or_else(
+        || " (not set: a quarter of the memory)".to_owned(),
+        |(bytes, _)| format!(" (now {:.0} MiB)", bytes / MIB),
+    )
+}
+
+pub(crate) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let pause = of(metric::JVM_GC_PAUSE, label_set);
+    let count = |kind: &str| view.mean(&of_kind(metric::JVM_GC_COUNT, label_set, kind));
+    let longest = view.max(&pause).unwrap_or(0.0);
+    let share = mean_gc_share(view, label_set).unwrap_or(0.0).min(1.0);
+    let mut sentence = format!(
+        "the JVM's garbage collector took {:.0} % of the time and stopped all threads for up to {:.0} ms",
+        share * 100.0,
+        longest * 1e3
+    );
+    append_clause(
+        &mut sentence,
+        format_args!(
+            ", in {:.1} young and {:.1} full collections a second",
+            count("young").unwrap_or(0.0),
+            count("full").unwrap_or(0.0)
+        ),
+    );
+    let bound = view.context.bound_us;
+    let pauses = bounded(
+        case.line(&pause, "longest pause"),
+        bound.map(|bound| PAUSE_SHARE * bound as f64 / 1e6),
+    );
+    let mut words = Words::new(format!("the garbage collector of the JVM ({at})"), sentence);
+    for (kind, label) in [
+        ("young", "time in young collections, per second"),
+        ("full", "time in full collections, per second"),
+        (
+            "concurrent",
+            "time in pauses of concurrent collections, per second",
+        ),
+    ] {
+        words = words.with(case.line(&of_kind(metric::JVM_GC_TIME, label_set, kind), label));
+    }
+    words
+        .with(pauses)
+        .with(case.line(&of(metric::JVM_STOPPED, label_set), "time with all threads stopped, per second"))
+        .advising(format!(
+            "raise the heap, `-Xmx`{}, as far as memory allows; if pauses are too long, use another collector \
+             (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); allocate less per request: `jcmd PID \
+             JFR.start duration=30s filename=a.jfr settings=profile` shows where",
+            heap_now(view, at)
+        ))
+}
+
+/// J4: live objects fill the JVM's old generation.
+pub(crate) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
+    let machines = view.series_of(metric::JVM_OLD_AFTER);
+    let signs = machines.filter_map(|after| {
+        let label_set = subject_of(after);
+        let limit = of(metric::JVM_OLD_LIMIT, label_set);
+        let share = view.share_of_seconds(|row| {
+            let limit = row.get(&limit).filter(|&limit| limit > 0.0)?;
+            Some(row.get(after)? > OLD_FULL * limit)
+        });
+        sustained(label_set, share)
+    });
+    signs.collect()
+}
+
+pub(crate) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let [after, used, limit] = [
+        metric::JVM_OLD_AFTER,
+        metric::JVM_OLD_USED,
+        metric::JVM_OLD_LIMIT,
+    ]
+    .map(|metric| of(metric, label_set));
+    let most = view.max(&limit).unwrap_or(0.0);
+    let full = of_kind(metric::JVM_GC_COUNT, label_set, "full");
+    let mut sentence = format!(
+        "after full collections {:.0} % of the {:.0} MiB of the JVM's old generation were still used",
+        100.0 * view.max(&after).unwrap_or(0.0) / most.max(1.0),
+        most / MIB
+    );
+    if let Some(share) = mean_gc_share(view, label_set) {
+        append_clause(
+            &mut sentence,
+            format_args!(
+                "; {:.1} full collections a second, with all others, took {:.0} % of the time",
+                view.mean(&full).unwrap_or(0.0),
+                share.min(1.0) * 100.0
+            ),
+        );
+    }
+    Words::new(format!("the heap of the JVM ({at})"), sentence)
+        .with(bounded(
+            case.line(&after, "old generation after a full collection"),
+            Some(OLD_FULL * most),
+        ))
+        .with(case.line(&used, "old generation, used"))
+        .with(case.line(&full, "full collections, per second"))
+        .advising(format!(
+            "if the live data is needed, raise `-Xmx`{}; if it grows without end, find the leak: compare `jcmd PID \
+             GC.class_histogram` now and later, or use `-XX:+HeapDumpOnOutOfMemoryError`, and bound what is kept per \
+             request",
+            heap_now(view, at)
+        ))
+}
+
+/// The pool that most likely serves: of those that neither grew nor shrank, the largest.
+fn pool_of<'a>(view: &View<'a>, label_set: &str) -> Option<(&'a str, f64)> {
+    let own = view
+        .series_of(metric::JVM_POOL)
+        .filter(|series| place(series) == place(label_set));
+    own.filter_map(|series| {
+        let most = view.max(series)?;
+        let mean = view.mean(series)?;
+        (mean + 0.5 > most).then_some((label(series, "pool")?, most))
+    })
+    .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// J5: all threads of a pool are busy (Jolokia); or connections wait with unread bytes while a thread pool does not
+/// grow.
+pub(crate) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
+    let reported = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
+        let label_set = subject_of(busy);
+        let limit = format!("{}{label_set}", metric::JVM_POOL_LIMIT);
+        let share = view.share_of_seconds(|row| Some(row.get(busy)? >= row.get(&limit)?))?;
+        Some(Sign {
+            label_set: label_set.to_owned(),
+            magnitude: share,
+            present: share >= ALWAYS,
+        })
+    });
+    let observed = view.series_of(metric::JVM_WAITING).filter_map(|waiting| {
+        let label_set = subject_of(waiting);
+        let (_, threads) = pool_of(view, label_set)?;
+        let most = (WAITING_SHARE * threads).max(WAITING_MIN);
+        let share = view.share_of_seconds(|row| Some(row.get(waiting)? >= most));
+        sustained(label_set, share)
+    });
+    reported.chain(observed).collect()
+}
+
+pub(crate) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let remedy = |name: &str, now: f64| {
+        format!(
+            "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of \
+             Spring Boot, `maxThreads` in Tomcat's server.xml or Jetty's jetty-threadpool.xml, or the size given to \
+             `Executors`; or, from Java 21 on, virtual threads (`spring.threads.virtual.enabled=true`); first find \
+             what its requests wait for: `jcmd PID Thread.print`"
+        )
+    };
+    if let Some(name) = label(label_set, "pool") {
+        let [busy, limit] =
+            [metric::JVM_POOL_BUSY, metric::JVM_POOL_LIMIT].map(|metric| case.series(metric));
+        let most = view.max(&limit).unwrap_or(0.0);
+        let line = bounded(case.line(&busy, "threads serving a request"), Some(most));
+        return Words::new(
+            format!("threads of the JVM's pool {name} ({at})"),
+            format!("all {most:.0} threads of the JVM's pool {name} were busy"),
+        )
+        .with(line)
+        .advising(remedy(name, most));
+    }
+    let waiting = of(metric::JVM_WAITING, label_set);
+    let (name, threads) = pool_of(view, label_set).unwrap_or(("?", 0.0));
+    let pool = metric::series(metric::JVM_POOL, &[("at", at), ("pool", name)]);
+    let name = format!("{name}*");
+    Words::new(
+        format!("threads of the JVM's pool {name} ({at})"),
+        format!(
+            "up to {:.0} connections to the JVM waited for a thread to read their requests, while its pool {name} \
+             stayed at {threads:.0} threads",
+            view.max(&waiting).unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&waiting, "connections not yet accepted or read"),
+        Some((WAITING_SHARE * threads).max(WAITING_MIN)),
+    ))
+    .with(case.line(&pool, "threads of the pool"))
+    .with(case.line(&of(metric::JVM_THREADS, label_set), "threads of the JVM"))
+    .advising(remedy(&name, threads))
+}
+
+/// R2: all of uWSGI's workers are busy, and requests wait; or they are busy all the time: the queue of a Unix socket
+/// is unknown.
+pub(crate) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::UWSGI_BUSY);
+    let signs = servers.filter_map(|busy| {
+        let label_set = subject_of(busy);
+        let [places, queue] =
+            [metric::UWSGI_PLACES, metric::UWSGI_QUEUE].map(|metric| of(metric, label_set));
+        let is_full = |row: SecondValues<'_>| Some(row.get(busy)? >= row.get(&places)?);
+        let full = view.share_of_seconds(is_full)?;
+        let waited = view.share_of_seconds(|row| {
+            Some(is_full(row)? && row.get(&queue).is_some_and(|queue| queue > 0.0))
+        })?;
+        Some(Sign {
+            label_set: label_set.to_owned(),
+            magnitude: full,
+            present: waited >= SUSTAINED || full >= ALWAYS,
+        })
+    });
+    signs.collect()
+}
+
+pub(crate) fn uwsgi_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let [busy, places, queue, killed] = [
+        metric::UWSGI_BUSY,
+        metric::UWSGI_PLACES,
+        metric::UWSGI_QUEUE,
+        metric::UWSGI_HARAKIRI,
+    ]
+    .map(|metric| of(metric, label_set));
+    let processes = view.setting(at, "processes", "");
+    let threads = view
+        .setting(at, "threads", "")
+        .map_or(1.0, |(threads, _)| threads);
+    let mut sentence = match processes {
+        Some((count, _)) if count < 1.5 => "the only worker of uWSGI was busy".to_owned(),
+        Some((all, _)) => format!("all {all:.0} workers of uWSGI were busy"),
+        None => "all workers of uWSGI were busy".to_owned(),
+    };
+    if threads > 1.5 {
+        append_clause(
+            &mut sentence,
+            format_args!(", each with {threads:.0} threads,"),
+        );
+    }
+    if let Some(most) = view.max(&queue).filter(|&most| most > 0.0) {
+        append_clause(
+            &mut sentence,
+            format_args!(" while up to {most:.0} connections waited to be accepted"),
+        );
+    }
+    sentence.push_str(&python::clause(view));
+    let now = processes.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
+    Words::new(format!("workers of uWSGI ({at})"), sentence)
+        .with(bounded(case.line(&busy, "requests in service"), view.max(&places)))
+        .with(bounded(case.line(&queue, "connections waiting"), Some(0.0)))
+        .with(case.line(&of(metric::UWSGI_REQUESTS, label_set), "requests served, per second"))
+        .with(case.line(&killed, "workers killed because a request took too long, per second"))
+        .advising(format!(
+            "first find what its requests wait for; then raise `processes`{} as far as CPUs and memory allow, or, for \
+             requests that wait on I/O, `threads` (with `enable-threads = true`), and reload uWSGI; a larger `listen` \
+             only lengthens the queue",
+            now.unwrap_or_default()
+        ))
+}
+
+/// R5: Go's collector takes a quarter of the CPU that the program may use.
+pub(crate) fn go_collector(view: &View<'_>) -> Vec<Sign> {
+    let programs = view.series_of(metric::GO_GC_SHARE);
+    let signs = programs.filter_map(|series| {
+        let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_GC_SHARE))?;
+        Some(Sign {
+            label_set: subject_of(series).to_owned(),
+            magnitude: view.mean(series)?,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+pub(crate) fn go_collector_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let [share, count, heap] = [metric::GO_GC_SHARE, metric::GO_GC_COUNT, metric::GO_HEAP]
+        .map(|metric| of(metric, label_set));
+    Words::new(
+        format!("the garbage collector of the Go program ({at})"),
+        format!(
+            "the garbage collector of the Go program took {:.0} % of the CPU available to it, in {:.0} collections a \
+             second of a heap of {:.0} MiB",
+            view.mean(&share).unwrap_or(0.0) * 100.0,
+            view.mean(&count).unwrap_or(0.0),
+            view.max(&heap).unwrap_or(0.0) / MIB
+        ),
+    )
+    .with(bounded(case.line(&share, "collector's share of its CPU"), Some(GO_GC_SHARE)))
+    .with(case.line(&count, "collections, per second"))
+    .with(case.line(&heap, "heap"))
+}
+
+/// R5: goroutines that could run wait for a thread.
+pub(crate) fn go_scheduler(view: &View<'_>) -> Vec<Sign> {
+    let programs = view.series_of(metric::GO_SCHEDULER_DELAY);
+    let signs = programs.filter_map(|series| {
+        let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_DELAY_S));
+        sustained(subject_of(series), share)
+    });
+    signs.collect()
+}
+
+pub(crate) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let [delay, all] =
+        [metric::GO_SCHEDULER_DELAY, metric::GO_GOROUTINES].map(|metric| of(metric, label_set));
+    let threads = view
+        .setting(at, "GOMAXPROCS", "")
+        .map(|(threads, _)| threads);
+    let of_them = threads.map_or(String::new(), |threads| {
+        format!(" on {threads:.0} threads (GOMAXPROCS)")
+    });
+    let now = threads.map_or(String::new(), |threads| format!(" (now {threads:.0})"));
+    Words::new(
+        format!("the scheduler of the Go program ({at})"),
+        format!(
+            "1 % of the runnable goroutines waited more than {:.0} ms for a thread; there were up to {:.0} \
+             goroutines{of_them}",
+            view.mean(&delay).unwrap_or(0.0) * 1e3,
+            view.max(&all).unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(case.line(&delay, "wait for a thread, 99th percentile"), Some(GO_DELAY_S)))
+    .with(case.line(&all, "goroutines"))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    .advising(format!(
+        "set `GOMAXPROCS`{now} to the number of CPUs or to the quota (Go does so by itself from 1.25 on), give it more \
+         CPUs, and let fewer requests compute at once; `go tool pprof http://…/debug/pprof/profile` shows what computes"
+    ))
+}
+
+/// V1: Varnish needs more threads than it may have, and requests wait or are dropped.
+pub(crate) fn varnish(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::VARNISH_QUEUE);
+    let signs = servers.filter_map(|queue| {
+        let label_set = subject_of(queue);
+        let [limited, dropped] =
+            [metric::VARNISH_AT_LIMIT, metric::VARNISH_DROPPED].map(|metric| of(metric, label_set));
+        let share = view.share_of_seconds(|row| {
+            let wanted = row.get(&limited).is_some_and(|times| times > 0.0);
+            Some(wanted || row.get(queue)? > 0.0)
+        })?;
+        let dropped = view.mean(&dropped).unwrap_or(0.0);
+        Some(Sign {
+            label_set: label_set.to_owned(),
+            magnitude: share,
+            present: share >= SUSTAINED || dropped > 0.0,
+        })
+    });
+    signs.collect()
+}
+
+pub(crate) fn varnish_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let [threads, queue, dropped, limited] = [
+        metric::VARNISH_THREADS,
+        metric::VARNISH_QUEUE,
+        metric::VARNISH_DROPPED,
+        metric::VARNISH_AT_LIMIT,
+    ]
+    .map(|metric| of(metric, label_set));
+    let all = view.max(&threads);
+    let pools = view.setting(at, "thread_pools", "").map(|(pools, _)| pools);
+    let mut sentence = format!(
+        "all {:.0} threads of Varnish were busy while up to {:.0} requests and connections waited for one",
+        all.unwrap_or(0.0),
+        view.max(&queue).unwrap_or(0.0)
+    );
+    if let Some(lost) = view.mean(&dropped).filter(|&lost| lost > 0.0) {
+        append_clause(
+            &mut sentence,
+            format_args!(", and {lost:.0} a second were dropped"),
+        );
+    }
+    let now = match (all, pools.filter(|&pools| pools > 0.0)) {
+        (Some(all), Some(pools)) => {
+            format!(
+                " (now about {:.0} in each of {pools:.0} pools)",
+                all / pools
+            )
+        }
+        _ => String::new(),
+    };
+    Words::new(format!("thread_pool_max of Varnish ({at})"), sentence)
+        .with(bounded(case.line(&threads, "threads"), all))
+        .with(bounded(case.line(&queue, "requests waiting for a thread"), Some(0.0)))
+        .with(case.line(&dropped, "requests dropped, per second"))
+        .with(case.line(&limited, "times more threads were needed than allowed, per second"))
+        .advising(format!(
+            "raise `thread_pool_max`{now}: `varnishadm param.set thread_pool_max NUMBER`, and `-p \
+             thread_pool_max=NUMBER` in its command line to keep it; first check whether the backend is slow or the \
+             hit ratio low"
+        ))
+}

@@ -1,0 +1,3 @@
+//! Rules about nginx.
+
+pub(crate) mod upstream;
