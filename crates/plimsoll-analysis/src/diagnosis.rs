@@ -2,7 +2,10 @@
 
 pub(crate) mod bounds;
 pub(crate) mod component;
+pub(crate) mod evictions;
+pub(crate) mod log_failures;
 pub(crate) mod measure;
+pub(crate) mod mitigation;
 pub(crate) mod routes;
 pub(crate) mod rule;
 pub(crate) mod rule_id;

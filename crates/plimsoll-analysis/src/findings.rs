@@ -48,23 +48,18 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
 use plimsoll_model::window::Window;
 
+use crate::diagnosis::rule::Role;
 use crate::diagnosis::stretch::Stretch3;
-use crate::rules::table;
+use crate::rules::{checks, definition};
 
+pub use crate::diagnosis::mitigation::Mitigation;
+pub use crate::diagnosis::rule::Rule;
 pub use crate::diagnosis::rule_id::{RuleId, TriedOn, UnknownRule};
 pub use crate::diagnosis::{Context, SecondRange, Stretches};
 pub use forecast::{Forecast, forecast};
-pub use mitigation::{Mitigation, mitigation_for};
+pub use mitigation::mitigation_for;
 pub use scaling::{Scaling, scaling};
 pub use select::not_known;
-
-use RuleId::{C4, C5, C6, C7, H9, H11, M4, N11, N13, R4, S1, S3, S6, S7, S8, X7, X8};
-
-/// Rules that describe how a service fails, or what adds to it, and name no limit. Where they alone hold, a higher
-/// load may show the limit.
-const ASIDE: [RuleId; 17] = [
-    C4, C5, C6, C7, M4, N11, N13, R4, X7, X8, H9, H11, S1, S3, S6, S7, S8,
-];
 
 /// Limits of the target, or of the generator, that a run shows; best first. Empty when nothing failed, and when
 /// no measurement explains the failure ([`not_known`] then gives the sentence).
@@ -72,9 +67,9 @@ pub fn find(run: &Run) -> Vec<Finding> {
     found(run).1
 }
 
-/// Whether a rule has a row in the tables, so that [`find`] evaluates it.
-pub fn is_built(rule: RuleId) -> bool {
-    table::all().any(|row| row.id == rule)
+/// Every rule, in the order of the reference.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    RuleId::ALL.iter().map(|&id| definition(id))
 }
 
 /// The seconds that [`find`] compares, for drawing them.
@@ -97,7 +92,7 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
     let mut results = candidates.iter().enumerate().map(|(beyond, stretches)| {
         let over = Stretch3::new(&run.readings, &run.windows, stretches, &context);
-        let mut findings = score::findings(table::all(), &over.naming(steps));
+        let mut findings = score::findings(checks(), &over.naming(steps));
         for finding in &mut findings {
             if beyond > 0 {
                 finding.sentence.push_str(
@@ -115,8 +110,9 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
         (stretches.clone(), findings)
     });
     let mut first = None;
-    let names_a_limit =
-        |found: &Finding| RuleId::of(found).is_none_or(|rule| !ASIDE.contains(&rule));
+    let names_a_limit = |found: &Finding| {
+        RuleId::of(found).is_none_or(|rule| definition(rule).role() == Role::Limit)
+    };
     let named = results.find(|(stretches, findings)| {
         if first.is_none() && !findings.is_empty() {
             first = Some((stretches.clone(), findings.clone()));
@@ -136,7 +132,7 @@ pub fn find_in(
     context: &Context,
 ) -> Vec<Finding> {
     score::findings(
-        table::all(),
+        checks(),
         &Stretch3::new(readings, windows, stretches, context),
     )
 }

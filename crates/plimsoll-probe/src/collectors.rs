@@ -28,7 +28,7 @@ pub(crate) mod otlp;
 mod pgbouncer;
 mod php_fpm;
 mod postgres;
-mod prometheus;
+pub(crate) mod prometheus;
 mod puma;
 mod python;
 mod query_error;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
-use plimsoll_analysis::findings::{self, RuleId, TriedOn};
+use plimsoll_analysis::findings::{self, TriedOn};
 use plimsoll_model::reading::SeriesKind;
 
 use crate::arguments::{Cli, GenerateArguments, Generated};
@@ -168,8 +168,8 @@ fn series() -> String {
 
 /// Every rule, and what its tests try it on.
 fn rules() -> String {
-    let all = || RuleId::ALL.iter().copied();
-    let built = || all().filter(|&rule| findings::is_built(rule));
+    let all = findings::rules;
+    let built = || all().filter(|rule| rule.is_built());
     let tried_on = |wanted: TriedOn| built().filter(|rule| rule.tried_on() == wanted).count();
     let mut text = format!(
         "# Rules\n\nEvery rule by which `plimsoll` names a limit, and what it is tried on. Made from the code and its tests by \
@@ -177,17 +177,21 @@ fn rules() -> String {
          that limit, {} on series that were made up or recorded.\n\n\
          | Rule | Limit | Built | Tried on |\n|---|---|---|---|\n",
         built().count(),
-        RuleId::ALL.len(),
+        all().count(),
         tried_on(TriedOn::RealProgram),
         tried_on(TriedOn::Series),
     );
     for rule in all() {
-        let (is_built, tried_on) = match (findings::is_built(rule), rule.tried_on()) {
+        let (is_built, tried_on) = match (rule.is_built(), rule.tried_on()) {
             (false, _) => ("not built", "–"),
             (true, TriedOn::RealProgram) => ("yes", "real program"),
             (true, TriedOn::Series) => ("yes", "made-up or recorded series"),
         };
-        let row = format!("| {rule} | {} | {is_built} | {tried_on} |\n", rule.limit());
+        let row = format!(
+            "| {} | {} | {is_built} | {tried_on} |\n",
+            rule.id(),
+            rule.limit()
+        );
         text.push_str(&row);
     }
     text

@@ -6,3 +6,9 @@ pub(crate) const NEARLY_FULL: f64 = 0.9;
 pub(crate) const CONNECTIONS_FULL: f64 = 0.95;
 /// Share of periods that a quota may cut short.
 pub(crate) const THROTTLED_MAX: f64 = 0.05;
+/// Mean busy share below which the machine has CPU to spare for other threads.
+pub(crate) const CPU_TO_SPARE: f64 = 0.7;
+/// Busy share of the machine from which CPU is short.
+pub(crate) const CPU_SHORT: f64 = 0.9;
+/// Share of the seconds with all workers busy from which they are a limit, even if no queue is visible.
+pub(crate) const ALWAYS_BUSY: f64 = 0.8;

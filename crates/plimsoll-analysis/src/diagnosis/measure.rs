@@ -112,3 +112,18 @@ pub(crate) fn sustained(label_set: &str, share: Option<f64>) -> Option<Sign> {
         present: share >= SUSTAINED,
     })
 }
+
+/// Bytes in MiB.
+pub(crate) fn mebibytes(bytes: f64) -> f64 {
+    bytes / 1_048_576.0
+}
+
+/// The same as text.
+pub(crate) fn format_mebibytes(bytes: f64) -> String {
+    let mebibytes = mebibytes(bytes);
+    if mebibytes >= 10.0 {
+        format!("{mebibytes:.0} MiB")
+    } else {
+        format!("{mebibytes:.1} MiB")
+    }
+}

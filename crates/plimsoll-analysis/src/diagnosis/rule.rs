@@ -1,17 +1,46 @@
-//! A rule: a row of data, with its condition and its texts.
+//! A rule: all that is known of it, as data. Its conditions and texts are functions beside it, in `rules`.
 
 use std::fmt::{self, Write as _};
 
 use plimsoll_model::finding::{Evidence, Strength, Tier};
 
-use crate::diagnosis::rule_id::RuleId;
+use crate::diagnosis::mitigation::LimitSetting;
+use crate::diagnosis::rule_id::{RuleId, TriedOn};
 use crate::diagnosis::stretch::{Stretch3, View};
 
-/// One row of the table.
+/// Groups of rules that a limit explains away.
+pub(crate) type Explained = &'static [&'static [RuleId]];
+
+/// A rule.
 #[derive(Debug)]
-pub(crate) struct FindingRule {
-    /// Its name in reports; several rows may share it.
-    pub(crate) id: RuleId,
+pub struct Rule {
+    id: RuleId,
+    limit: &'static str,
+    tried_on: TriedOn,
+    role: Role,
+    checks: &'static [Check],
+    follows_like: &'static [RuleId],
+    shows_remotely: bool,
+    setting: Option<LimitSetting>,
+}
+
+/// What a finding of a rule says about the failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It names the limit.
+    Limit,
+    /// It names what adds to the failure, and no limit. Where such rules alone hold, a higher load may show the limit.
+    Addition,
+    /// The same; it describes how the service fails, and not why: it follows from the best finding that names a cause.
+    FailureMode,
+    /// The same; it is reported only beside a cause: alone it would hide that the cause is unknown.
+    FailureModeBesideCause,
+}
+
+/// One source of a rule, with its condition and its texts. A rule has several where, for example, both the metrics and
+/// the log of a component show the limit.
+#[derive(Debug)]
+pub(crate) struct Check {
     /// How strongly the symptom points to the limit.
     pub(crate) strength: Strength,
     /// Where the limit lies.
@@ -23,7 +52,110 @@ pub(crate) struct FindingRule {
     /// What to do.
     pub(crate) remedy: &'static str,
     /// Rules whose symptom this limit causes, where both hold.
-    pub(crate) explains: &'static [RuleId],
+    pub(crate) explains: Explained,
+}
+
+impl Rule {
+    /// A rule that names a limit, tried on real programs.
+    pub(crate) const fn new(id: RuleId, limit: &'static str, checks: &'static [Check]) -> Self {
+        Self {
+            id,
+            limit,
+            tried_on: TriedOn::RealProgram,
+            role: Role::Limit,
+            checks,
+            follows_like: &[],
+            shows_remotely: false,
+            setting: None,
+        }
+    }
+
+    /// A rule that is tried on series only.
+    pub(crate) const fn tried_on_series(mut self) -> Self {
+        self.tried_on = TriedOn::Series;
+        self
+    }
+
+    /// Sets what it says about the failure.
+    pub(crate) const fn with_role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+
+    /// What explains one of these rules explains this one too.
+    pub(crate) const fn follows_like(mut self, rules: &'static [RuleId]) -> Self {
+        self.follows_like = rules;
+        self
+    }
+
+    /// It is about the network, and its symptom shows on the generator's machine too.
+    pub(crate) const fn shows_remotely(mut self) -> Self {
+        self.shows_remotely = true;
+        self
+    }
+
+    /// Sets the setting that holds the limit and can be raised while the component runs.
+    pub(crate) const fn with_setting(mut self, setting: LimitSetting) -> Self {
+        self.setting = Some(setting);
+        self
+    }
+
+    /// Its id in reports and run logs.
+    pub const fn id(&self) -> RuleId {
+        self.id
+    }
+
+    /// The limit that it names, in Markdown.
+    pub const fn limit(&self) -> &'static str {
+        self.limit
+    }
+
+    /// What its tests try it on.
+    pub const fn tried_on(&self) -> TriedOn {
+        self.tried_on
+    }
+
+    /// Whether it has a condition, so that runs are examined for it.
+    pub const fn is_built(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    pub(crate) const fn role(&self) -> Role {
+        self.role
+    }
+
+    pub(crate) const fn checks(&self) -> &'static [Check] {
+        self.checks
+    }
+
+    pub(crate) const fn setting(&self) -> Option<&LimitSetting> {
+        self.setting.as_ref()
+    }
+
+    /// Whether a check applies to a target on another machine. Of that only the generator's machine was sampled;
+    /// components report their own metrics wherever they are.
+    pub(crate) fn applies_remotely(&self, check: &Check) -> bool {
+        self.shows_remotely || !matches!(check.tier, Tier::Network | Tier::Machine)
+    }
+
+    /// Whether this rule's finding is a consequence where a check of another rule holds.
+    pub(crate) fn follows_from(&self, cause: RuleId, check: &Check) -> bool {
+        let mut alike = self.follows_like.iter();
+        cause != self.id && (check.explains(self.id) || alike.any(|&rule| check.explains(rule)))
+    }
+}
+
+impl Role {
+    /// Whether it describes how the service fails, and not why.
+    pub(crate) const fn is_failure_mode(self) -> bool {
+        matches!(self, Self::FailureMode | Self::FailureModeBesideCause)
+    }
+}
+
+impl Check {
+    fn explains(&self, rule: RuleId) -> bool {
+        self.explains.iter().any(|group| group.contains(&rule))
+    }
 }
 
 /// When a rule holds.

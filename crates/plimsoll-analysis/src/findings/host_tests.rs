@@ -8,7 +8,6 @@ use plimsoll_model::window::Window;
 
 use super::tests::{SyntheticRun, cgroup, check, of, rule_of, rules_and_causes};
 use crate::diagnosis::rule_id::RuleId;
-use crate::rules::{table, table_host};
 
 fn link(metric: &str, direction: &str) -> String {
     let labels = [
@@ -153,17 +152,6 @@ fn switches(kind: &str) -> String {
 #[test]
 fn a_machine_that_does_its_work_is_silent() {
     assert_eq!(calm().find(), []);
-}
-
-#[test]
-fn what_follows_from_what_names_rules_that_exist() {
-    let ids: Vec<RuleId> = table::all().map(|rule| rule.id).collect();
-    for (cause, effects) in table_host::FOLLOWS {
-        assert!(ids.contains(cause), "{cause}");
-        for effect in *effects {
-            assert!(ids.contains(effect) && effect != cause, "{cause}: {effect}");
-        }
-    }
 }
 
 #[test]

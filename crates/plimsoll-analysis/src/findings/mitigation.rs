@@ -1,101 +1,13 @@
-//! Which setting raises a limit that was found, and how far: what `limit --confirm` changes.
-//!
-//! Only settings that components apply at run time, and that lose nothing when reverted. A setting that costs memory
-//! is raised only as far as twice that memory is available.
+//! The mitigation of a finding's limit: what `limit --confirm` changes.
 
 use plimsoll_model::finding::Finding;
-use plimsoll_model::reading::{SeriesTable, label};
+use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::run::Run;
-use plimsoll_model::{labels, metric};
 
-use super::SecondRange;
-use crate::diagnosis::measure::of_target;
-use crate::diagnosis::rule_id::RuleId::{
-    self, F1, H1, H7, K2, K4, N3, N6, N7, N12, P9, P10, Q1, Q7, Q8, Q9,
-};
-
-/// A mitigation of a limit.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Mitigation {
-    /// A setting of a component.
-    Setting {
-        /// Address of the component, as in the label `at` of its series.
-        at: String,
-        /// Name of the setting.
-        setting: String,
-        /// Its owner, such as a server; empty where there is only one.
-        of: String,
-        /// Its value now, bytes where it is a size.
-        now: f64,
-        /// The raised value.
-        to: f64,
-    },
-    /// The limit of open files of a process.
-    Descriptors {
-        /// The process.
-        pid: u32,
-        /// Its name.
-        comm: String,
-        /// The limit now.
-        now: f64,
-        /// The raised limit.
-        to: f64,
-    },
-    /// A setting of the kernel, which holds for the whole machine.
-    Kernel {
-        /// Its name, as `sysctl` has it.
-        name: &'static str,
-    },
-}
-
-/// Rules whose limit is a kernel setting that takes effect at once, also for existing listeners.
-const OF_THE_KERNEL: [(RuleId, &str); 4] = [
-    (N3, "net.ipv4.tcp_max_syn_backlog"),
-    (N6, "net.netfilter.nf_conntrack_max"),
-    (N7, "net.core.netdev_max_backlog"),
-    (N12, "net.ipv4.ip_local_port_range"),
-];
-
-/// What a setting takes when it is raised.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Takes {
-    Nothing,
-    /// Memory, once.
-    Memory,
-    /// Memory in each session of PostgreSQL.
-    MemoryOfEach,
-}
-
-/// A rule whose limit is a setting.
-struct SettingRule {
-    rule: RuleId,
-    setting: &'static str,
-    takes: Takes,
-}
-
-const ROWS: &[SettingRule] = &[
-    row(K2, "maxmemory", Takes::Memory),
-    row(K4, "maxclients", Takes::Nothing),
-    row(P9, "work_mem", Takes::MemoryOfEach),
-    row(P10, "max_wal_size", Takes::Nothing),
-    row(Q1, "max_connections", Takes::Nothing),
-    row(Q7, "innodb_buffer_pool_size", Takes::Memory),
-    row(Q8, "innodb_log_buffer_size", Takes::Memory),
-    row(Q9, "innodb_io_capacity", Takes::Nothing),
-];
-
-const fn row(rule: RuleId, setting: &'static str, takes: Takes) -> SettingRule {
-    SettingRule {
-        rule,
-        setting,
-        takes,
-    }
-}
-
-/// Factors by which a limit is raised, largest first. The method requires a quarter at least.
-const FACTORS: [f64; 5] = [16.0, 4.0, 2.0, 1.5, 1.25];
-/// The same where nothing but the setting itself counts.
-const FACTOR: f64 = 4.0;
+use crate::diagnosis::SecondRange;
+use crate::diagnosis::mitigation::Mitigation;
+use crate::diagnosis::rule_id::RuleId;
+use crate::rules::definition;
 
 /// The mitigation of a finding's limit; `None` where no setting can be changed while its component runs.
 pub fn mitigation_for(run: &Run, finding: &Finding) -> Option<Mitigation> {
@@ -103,127 +15,8 @@ pub fn mitigation_for(run: &Run, finding: &Finding) -> Option<Mitigation> {
 }
 
 fn of(readings: &SeriesTable, failing: SecondRange, finding: &Finding) -> Option<Mitigation> {
-    match RuleId::of(finding)? {
-        F1 => descriptors(readings, failing),
-        H1 | H7 => sessions(readings, finding, failing),
-        // The ring of a network card is none of the kernel's.
-        N7 if !is_backlog(finding) => None,
-        rule if OF_THE_KERNEL.iter().any(|known| known.0 == rule) => {
-            let mut known = OF_THE_KERNEL.into_iter();
-            let (_, name) = known.find(|known| known.0 == rule)?;
-            Some(Mitigation::Kernel { name })
-        }
-        rule => {
-            let row = ROWS.iter().find(|row| row.rule == rule)?;
-            setting(readings, finding, row, failing)
-        }
-    }
-}
-
-fn is_backlog(finding: &Finding) -> bool {
-    let mut series = finding.evidence.iter().map(|line| line.series.as_str());
-    series.any(|series| series == metric::SOFTNET_DROPPED)
-}
-
-/// The highest value of a series in a stretch.
-fn level(readings: &SeriesTable, series: &str, (from, to): SecondRange) -> Option<f64> {
-    let values = readings.between(series, from, to).into_iter();
-    values.reduce(f64::max)
-}
-
-fn setting(
-    readings: &SeriesTable,
-    finding: &Finding,
-    row: &SettingRule,
-    failing: SecondRange,
-) -> Option<Mitigation> {
-    let at = finding
-        .evidence
-        .iter()
-        .find_map(|line| label(&line.series, "at"))?;
-    let mut own = readings.names_of(metric::SETTING);
-    let series = own.find(|series| {
-        label(series, "at") == Some(at) && label(series, "setting") == Some(row.setting)
-    })?;
-    let now = level(readings, series, failing).filter(|&now| now > 0.0)?;
-    let factor = match row.takes {
-        Takes::Nothing => FACTOR,
-        Takes::Memory => affordable(readings, failing, now)?,
-        Takes::MemoryOfEach => {
-            let all = metric::series(metric::POSTGRES_SESSIONS, &[("at", at), ("state", "all")]);
-            let sessions = level(readings, &all, failing)?;
-            affordable(readings, failing, now * sessions.max(1.0))?
-        }
-    };
-    Some(Mitigation::Setting {
-        at: at.to_owned(),
-        setting: row.setting.to_owned(),
-        of: label(series, "of").unwrap_or_default().to_owned(),
-        now,
-        to: (now * factor).ceil(),
-    })
-}
-
-/// The factor by which a consumer of so many bytes may grow; `None` where memory is short or unknown.
-fn affordable(readings: &SeriesTable, failing: SecondRange, bytes: f64) -> Option<f64> {
-    let (from, to) = failing;
-    let free = readings.between(metric::MEMORY_AVAILABLE, from, to);
-    let free = free.into_iter().reduce(f64::min)?;
-    FACTORS
-        .into_iter()
-        .find(|factor| 2.0 * (factor - 1.0) * bytes <= free)
-}
-
-/// `maxconn` of a server, a frontend, or HAProxy as a whole.
-fn sessions(readings: &SeriesTable, finding: &Finding, failing: SecondRange) -> Option<Mitigation> {
-    let of_whole = metric::HAPROXY_CONNECTIONS;
-    let series = finding.evidence.iter().map(|line| line.series.as_str());
-    let mut series = series.filter(|series| {
-        let metric = labels::metric(series);
-        metric == metric::HAPROXY_SESSIONS || metric == of_whole
-    });
-    let series = series.next()?;
-    let at = label(series, "at")?;
-    let (limit, of) = match (label(series, "proxy"), label(series, "server")) {
-        (Some(proxy), Some(server)) => {
-            let labels = [("at", at), ("proxy", proxy), ("server", server)];
-            let of = match server {
-                "FRONTEND" => proxy.to_owned(),
-                server => format!("{proxy}/{server}"),
-            };
-            (metric::series(metric::HAPROXY_SESSIONS_LIMIT, &labels), of)
-        }
-        _ => (
-            metric::series(metric::HAPROXY_CONNECTIONS_LIMIT, &[("at", at)]),
-            String::new(),
-        ),
-    };
-    let now = level(readings, &limit, failing).filter(|&now| now > 0.0)?;
-    Some(Mitigation::Setting {
-        at: at.to_owned(),
-        setting: "maxconn".to_owned(),
-        of,
-        now,
-        to: FACTOR * now,
-    })
-}
-
-/// The process of the target that was nearest its limit of open files.
-fn descriptors(readings: &SeriesTable, failing: SecondRange) -> Option<Mitigation> {
-    let own = readings.names_of(metric::PROCESS_FILES);
-    let named = own
-        .filter(|series| label(series, "process") == Some(metric::TARGET))
-        .filter_map(|series| Some((series, level(readings, series, failing)?)))
-        .filter(|(series, _)| label(series, "pid").is_some());
-    let (series, _) = named.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let limit = of_target(metric::PROCESS_FILES_LIMIT);
-    let now = level(readings, &limit, failing).filter(|&now| now > 0.0)?;
-    Some(Mitigation::Descriptors {
-        pid: label(series, "pid")?.parse().ok()?,
-        comm: label(series, "comm").unwrap_or("?").to_owned(),
-        now,
-        to: FACTOR * now,
-    })
+    let setting = definition(RuleId::of(finding)?).setting()?;
+    setting.raised(readings, finding, failing)
 }
 
 #[cfg(test)]
@@ -231,6 +24,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use plimsoll_model::finding::{Certainty, Evidence};
+    use plimsoll_model::metric;
     use plimsoll_model::reading::Readings;
 
     use super::*;

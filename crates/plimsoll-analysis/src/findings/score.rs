@@ -1,14 +1,11 @@
 //! Score = strength × onset; then causes and consequences, and the order.
 
-use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
+use plimsoll_model::finding::{Certainty, Finding, Strength};
 
 use crate::diagnosis::measure::signs;
-use crate::diagnosis::rule::{FindingRule, RuleMatch, Sign, Symptom};
-use crate::diagnosis::rule_id::RuleId::{
-    self, A0, C5, H4, J5, J6, J9, N5, R1, R3, R4, S1, S3, V1, X7,
-};
+use crate::diagnosis::rule::{Check, Role, Rule, RuleMatch, Sign, Symptom};
+use crate::diagnosis::rule_id::RuleId;
 use crate::diagnosis::stretch::{Stretch3, View};
-use crate::rules::table_host::FOLLOWS;
 
 /// A symptom that was already there at a passing load has grown when it is this much larger.
 const GROWTH: f64 = 1.5;
@@ -17,70 +14,49 @@ const SUSPECTED_MIN: f64 = 0.4;
 /// A finding explains others from this score on.
 const EXPLAINS_MIN: f64 = 0.3;
 
-/// Rows that follow from every cause of an older row of their kind: workers of a runtime, threads of a proxy, a pool
-/// or a script that waits, a proxy before a slow server.
-const ALIKE: [(RuleId, RuleId); 7] = [
-    (J5, R1),
-    (J6, R1),
-    (J9, R1),
-    (R4, R3),
-    (V1, A0),
-    (X7, H4),
-    (X7, R1),
-];
-/// Rules about the network whose symptom shows on the generator's machine.
-const VISIBLE_REMOTELY: [RuleId; 1] = [N5];
-/// Rules that describe how a service fails, and not why: they follow from the best finding that names a cause.
-const SHAPES: [RuleId; 3] = [S1, S3, C5];
-/// Of these, those reported only beside a cause: alone they would hide that the cause is unknown.
-const NEVER_ALONE: [RuleId; 2] = [S1, S3];
-
-struct Scored<'a> {
-    rule: &'a FindingRule,
+struct Scored {
+    rule: &'static Rule,
+    check: &'static Check,
     finding: Finding,
 }
 
-/// Evaluates all rules; best first.
+/// Evaluates all checks; best first.
 pub(super) fn findings(
-    rules: impl Iterator<Item = &'static FindingRule>,
+    checks: impl Iterator<Item = (&'static Rule, &'static Check)>,
     over: &Stretch3<'_>,
 ) -> Vec<Finding> {
     if !over.failing.is_measured() {
         return Vec::new();
     }
     let local = over.failing.target_is_local();
-    let mut scored: Vec<Scored<'_>> = rules
-        // Of a remote target only the generator's machine was sampled. Components report their own metrics wherever
-        // they are.
-        .filter(|rule| {
-            let is_read_here = !matches!(rule.tier, Tier::Network | Tier::Machine);
-            local || is_read_here || VISIBLE_REMOTELY.contains(&rule.id)
-        })
-        .filter_map(|rule| best_of(rule, over))
+    let mut scored: Vec<Scored> = checks
+        .filter(|(rule, check)| local || rule.applies_remotely(check))
+        .filter_map(|(rule, check)| best_of(rule, check, over))
         .collect();
     name_consequences(&mut scored);
     scored.retain(|candidate| {
-        !NEVER_ALONE.contains(&candidate.rule.id) || candidate.finding.consequence_of.is_some()
+        candidate.rule.role() != Role::FailureModeBesideCause
+            || candidate.finding.consequence_of.is_some()
     });
     scored.sort_by(|a, b| {
-        let is_consequence = |scored: &Scored<'_>| scored.finding.consequence_of.is_some();
+        let is_consequence = |scored: &Scored| scored.finding.consequence_of.is_some();
         is_consequence(a)
             .cmp(&is_consequence(b))
             .then(b.finding.score.total_cmp(&a.finding.score))
             .then(b.finding.certainty.cmp(&a.finding.certainty))
-            .then(b.rule.tier.cmp(&a.rule.tier))
+            .then(b.check.tier.cmp(&a.check.tier))
     });
     scored.into_iter().map(|scored| scored.finding).collect()
 }
 
-/// The finding of a rule for the subject that scores highest.
-fn best_of<'a>(rule: &'a FindingRule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
-    let (failing, passing, base) = match rule.symptom {
+/// The finding of a check for the subject that scores highest.
+fn best_of(rule: &'static Rule, check: &'static Check, over: &Stretch3<'_>) -> Option<Scored> {
+    let (failing, passing, base) = match check.symptom {
         Symptom::Change(compare) => (compare(over), Some(Vec::new()), Some(Vec::new())),
         ref symptom => (
             signs(symptom, &over.failing),
-            measured(rule, &over.passing),
-            measured(rule, &over.base),
+            measured(check, &over.passing),
+            measured(check, &over.base),
         ),
     };
     let (score, sign) = failing
@@ -88,34 +64,35 @@ fn best_of<'a>(rule: &'a FindingRule, over: &Stretch3<'_>) -> Option<Scored<'a>>
         .filter(|sign| sign.present)
         .map(|sign| {
             let onset = onset(sign, passing.as_deref(), base.as_deref());
-            (strength(rule.strength) * onset, sign)
+            (strength(check.strength) * onset, sign)
         })
         .max_by(|a, b| {
             a.0.total_cmp(&b.0)
                 .then(a.1.magnitude.total_cmp(&b.1.magnitude))
                 .then(b.1.label_set.cmp(&a.1.label_set))
         })?;
-    let words = (rule.words)(&RuleMatch {
+    let words = (check.words)(&RuleMatch {
         over,
         label_set: &sign.label_set,
     });
     let certainty = if score < SUSPECTED_MIN || words.doubtful {
         Certainty::Possible
-    } else if rule.strength == Strength::Explicit {
+    } else if check.strength == Strength::Explicit {
         Certainty::Explicit
     } else {
         Certainty::Suspected
     };
     Some(Scored {
         rule,
+        check,
         finding: Finding {
-            rule: rule.id.to_string(),
+            rule: rule.id().to_string(),
             limit: words.limit,
-            tier: Some(rule.tier),
+            tier: Some(check.tier),
             certainty,
             score,
             sentence: words.sentence,
-            remedy: words.remedy.unwrap_or_else(|| rule.remedy.to_owned()),
+            remedy: words.remedy.unwrap_or_else(|| check.remedy.to_owned()),
             evidence: words.evidence,
             consequence_of: None,
             intervention: None,
@@ -124,8 +101,8 @@ fn best_of<'a>(rule: &'a FindingRule, over: &Stretch3<'_>) -> Option<Scored<'a>>
 }
 
 /// Signs of a stretch; `None` when the stretch was not measured.
-fn measured(rule: &FindingRule, view: &View<'_>) -> Option<Vec<Sign>> {
-    view.is_measured().then(|| signs(&rule.symptom, view))
+fn measured(check: &Check, view: &View<'_>) -> Option<Vec<Sign>> {
+    view.is_measured().then(|| signs(&check.symptom, view))
 }
 
 fn strength(strength: Strength) -> f64 {
@@ -163,39 +140,30 @@ fn onset(failing: &Sign, passing: Option<&[Sign]>, base: Option<&[Sign]>) -> f64
     }
 }
 
-fn name_consequences(scored: &mut [Scored<'_>]) {
+fn name_consequences(scored: &mut [Scored]) {
     let sure = scored.iter().filter(|candidate| {
-        !SHAPES.contains(&candidate.rule.id) && candidate.finding.certainty >= Certainty::Suspected
+        !candidate.rule.role().is_failure_mode()
+            && candidate.finding.certainty >= Certainty::Suspected
     });
-    let behind_shapes = sure
+    let behind_failure_modes = sure
         .max_by(|a, b| a.finding.score.total_cmp(&b.finding.score))
-        .map(|best| best.rule.id);
-    let causes: Vec<(RuleId, f64, bool, &'static [RuleId])> = scored
+        .map(|best| best.rule.id());
+    let causes: Vec<(RuleId, &Check)> = scored
         .iter()
-        .map(|cause| {
+        .filter(|cause| {
             let finding = &cause.finding;
             let doubtful =
                 finding.certainty == Certainty::Possible && finding.score >= SUSPECTED_MIN;
-            (cause.rule.id, finding.score, doubtful, cause.rule.explains)
+            finding.score >= EXPLAINS_MIN && !doubtful
         })
+        .map(|cause| (cause.rule.id(), cause.check))
         .collect();
-    for scored in scored {
-        let cause = causes
-            .iter()
-            .filter(|cause| cause.1 >= EXPLAINS_MIN && !cause.2)
-            .find(|cause| explains((cause.0, cause.3), scored.rule.id))
-            .map(|cause| cause.0)
-            .or_else(|| behind_shapes.filter(|_| SHAPES.contains(&scored.rule.id)));
-        scored.finding.consequence_of = cause.map(|rule| rule.to_string());
+    for Scored { rule, finding, .. } in scored {
+        let mut explaining = causes.iter();
+        let cause = explaining
+            .find(|(id, check)| rule.follows_from(*id, check))
+            .map(|(id, _)| *id)
+            .or_else(|| behind_failure_modes.filter(|_| rule.role().is_failure_mode()));
+        finding.consequence_of = cause.map(|rule| rule.to_string());
     }
-}
-
-/// Whether a cause, with the rules that its row explains, explains another rule too.
-fn explains((by, listed): (RuleId, &[RuleId]), rule: RuleId) -> bool {
-    let lists = |of: RuleId| {
-        let mut follows = FOLLOWS.iter().filter(|(cause, _)| *cause == by);
-        listed.contains(&of) || follows.any(|(_, all)| all.contains(&of))
-    };
-    let mut alike = ALIKE.iter().filter(|(id, _)| *id == rule);
-    by != rule && (lists(rule) || alike.any(|(_, older)| lists(*older)))
 }

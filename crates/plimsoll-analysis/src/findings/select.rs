@@ -12,7 +12,7 @@ use super::unexplained;
 use super::{Context, SecondRange, Stretches};
 use crate::diagnosis::measure::of_target;
 use crate::diagnosis::stretch::Stretch3;
-use crate::rules::service;
+use crate::rules::service::overload;
 use crate::summary::Summary;
 use crate::whole_run;
 
@@ -219,7 +219,7 @@ pub fn not_known(run: &Run) -> Option<String> {
     let waiting = unexplained::time(failing).unwrap_or_else(|| {
         "the time went into waiting for something else: a lock, a sleep, a remote call".to_owned()
     });
-    let shape = if service::collapse(&over).iter().any(|sign| sign.present) {
+    let shape = if overload::collapse(&over).iter().any(|sign| sign.present) {
         "; above the line it answers less than at the line: rejecting excess requests early would help"
     } else {
         ""

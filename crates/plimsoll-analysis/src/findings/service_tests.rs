@@ -15,7 +15,7 @@ use super::tests::{rule_of, rules_and_causes};
 use super::{Context, Stretches, score};
 use crate::diagnosis::rule_id::RuleId;
 use crate::diagnosis::stretch::Stretch3;
-use crate::rules::table;
+use crate::rules::checks;
 
 const SECONDS: u32 = 24;
 
@@ -71,7 +71,7 @@ impl TwoStretchRun {
             once: false,
         });
         let over = Stretch3::new(&self.readings, &self.windows, &stretches, &context);
-        score::findings(table::all(), &over.naming(&steps))
+        score::findings(checks(), &over.naming(&steps))
     }
 }
 

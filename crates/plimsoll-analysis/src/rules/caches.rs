@@ -1,10 +1,12 @@
 //! Rules about caches as components: stored responses that expire all at once, and a low hit ratio.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::{labels, metric};
 
 use crate::diagnosis::component::place;
 use crate::diagnosis::measure::{before, subject_of};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{P2, Q2, S4, S5, V1};
 use crate::diagnosis::stretch::{Stretch3, View, bounded};
 use crate::stats::order::median;
 
@@ -23,7 +25,6 @@ const BURSTS_MIN: usize = 2;
 const BURSTS_MAX: f64 = 0.3;
 /// How much longer answers take in those seconds.
 const SLOWER: f64 = 1.5;
-
 /// A cache: its hits, its misses, and its name in texts.
 const CACHES: [(&str, &str, &str); 4] = [
     (metric::REDIS_HITS, metric::REDIS_MISSES, "Redis"),
@@ -37,6 +38,37 @@ const CACHES: [(&str, &str, &str); 4] = [
         metric::EDGE_CACHE_HITS,
         metric::EDGE_CACHE_MISSES,
         "the edge's cache",
+    ),
+];
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        S4,
+        "cache stampede",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Store,
+            symptom: Symptom::Signs(stampede),
+            words: stampede_words,
+            remedy: "let one fetch serve all waiting requests (`proxy_cache_lock on` in nginx, \
+                 collapsing in `plimsoll edge`), serve stale responses meanwhile \
+                 (`proxy_cache_use_stale updating`), and let responses expire at different times",
+            explains: &[&[P2, Q2]],
+        }],
+    ),
+    Rule::new(
+        S5,
+        "cache too small / polluted / fragmented key",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Store,
+            symptom: Symptom::Change(missing),
+            words: missing_words,
+            remedy: "give the cache more memory, remove from its keys what does not change the \
+                 answer (tracking parameters, their order), and do not store responses requested \
+                 only once",
+            explains: &[&[V1]],
+        }],
     ),
 ];
 
@@ -94,7 +126,7 @@ fn slower(view: &View<'_>, seconds: &[f64]) -> Option<f64> {
 }
 
 /// S4: stored responses expire all at once, and every request for them fetches.
-pub(crate) fn stampede(view: &View<'_>) -> Vec<Sign> {
+fn stampede(view: &View<'_>) -> Vec<Sign> {
     let all = all_misses(view).into_iter();
     all.filter_map(|misses| {
         let (seconds, _) = bursts(view, misses)?;
@@ -104,7 +136,7 @@ pub(crate) fn stampede(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(crate) fn stampede_words(case: &RuleMatch<'_>) -> Words {
+fn stampede_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let misses = case.label_set;
     let (seconds, middle) = bursts(view, misses).unwrap_or_default();
@@ -139,7 +171,7 @@ fn evictions(view: &View<'_>, misses: &str) -> f64 {
 }
 
 /// S5: the hit ratio is lower than at low load, or the cache is too small for the working set.
-pub(crate) fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
+fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = all_misses(&over.failing).into_iter();
     all.filter_map(|misses| {
         let now = ratio(&over.failing, misses)?;
@@ -151,7 +183,7 @@ pub(crate) fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(crate) fn missing_words(case: &RuleMatch<'_>) -> Words {
+fn missing_words(case: &RuleMatch<'_>) -> Words {
     let misses = case.label_set;
     let name = name_of(misses);
     let was = before(case.over, |view| ratio(view, misses));

@@ -1,11 +1,13 @@
 //! Rules about the load generator itself: when one of them holds, the measurement says little about the target.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::bounds::NEARLY_FULL;
 use crate::diagnosis::measure::{of_generator, subject_of};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{G1, G2, G3, N11};
 use crate::diagnosis::stretch::{View, bounded};
 
 /// Share of an event loop's core above which it has nothing to spare.
@@ -14,6 +16,48 @@ const LOOP_CPU_MAX: f64 = 0.85;
 const SENT_MIN: f64 = 0.99;
 /// The failures behind G2 and G3 count per second; a level is a share. Failures weigh more.
 const FAILURES: f64 = 1e3;
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        G1,
+        "load generator CPU",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Generator,
+            symptom: Symptom::Signs(late),
+            words: late_words,
+            remedy: "give the generator more cores (--cores) or a machine of its own; \
+                 measurements taken while it was late do not describe the target",
+            explains: &[],
+        }],
+    ),
+    Rule::new(
+        G2,
+        "generator ephemeral ports",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Generator,
+            symptom: Symptom::Signs(ports),
+            words: ports_words,
+            remedy: "keep connections alive, connect from more addresses (--source), or widen \
+                 net.ipv4.ip_local_port_range; a port stays in TIME_WAIT for 60 s before reuse",
+            explains: &[&[N11]],
+        }],
+    ),
+    Rule::new(
+        G3,
+        "generator fd limit",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Generator,
+            symptom: Symptom::Signs(descriptors),
+            words: descriptors_words,
+            remedy: "raise the generator's limit of open files (ulimit -n) or lower \
+                 --max-connections",
+            explains: &[],
+        }],
+    ),
+];
 
 /// Highest p99 of the lag that is valid, µs: max(1 ms, 0.05 τ).
 fn lag_bound_us(view: &View<'_>) -> f64 {
@@ -34,7 +78,7 @@ fn sent_share(view: &View<'_>) -> Option<f64> {
 }
 
 /// G1: late beyond the bound, or sending too little with its CPU used up. A closed loop is never late.
-pub(crate) fn late(view: &View<'_>) -> Vec<Sign> {
+fn late(view: &View<'_>) -> Vec<Sign> {
     if !view.context.open {
         return Vec::new();
     }
@@ -48,7 +92,7 @@ pub(crate) fn late(view: &View<'_>) -> Vec<Sign> {
     }]
 }
 
-pub(crate) fn late_words(case: &RuleMatch<'_>) -> Words {
+fn late_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let lag_ms = view.lag_us(0.99).unwrap_or(0) as f64 / 1e3;
     let bound_ms = lag_bound_us(view) / 1e3;
@@ -86,7 +130,7 @@ pub(crate) fn late_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// G2: connections failed for want of a port, or nearly all ports towards the target are in use.
-pub(crate) fn ports(view: &View<'_>) -> Vec<Sign> {
+fn ports(view: &View<'_>) -> Vec<Sign> {
     let failures = view.generator_per_second(|used| used.ports_exhausted);
     let fullest = view
         .series_of(metric::PORTS_USED)
@@ -108,7 +152,7 @@ pub(crate) fn ports(view: &View<'_>) -> Vec<Sign> {
     }]
 }
 
-pub(crate) fn ports_words(case: &RuleMatch<'_>) -> Words {
+fn ports_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let failures = view.generator_per_second(|used| used.ports_exhausted);
     let used = case.series(metric::PORTS_USED);
@@ -151,7 +195,7 @@ pub(crate) fn ports_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// G3: connections failed for want of a descriptor.
-pub(crate) fn descriptors(view: &View<'_>) -> Vec<Sign> {
+fn descriptors(view: &View<'_>) -> Vec<Sign> {
     let failures = view.generator_per_second(|used| used.descriptors_exhausted);
     let failures = failures.unwrap_or(0.0);
     vec![Sign {
@@ -161,7 +205,7 @@ pub(crate) fn descriptors(view: &View<'_>) -> Vec<Sign> {
     }]
 }
 
-pub(crate) fn descriptors_words(case: &RuleMatch<'_>) -> Words {
+fn descriptors_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let failures = view.generator_per_second(|used| used.descriptors_exhausted);
     let mut sentence = format!(

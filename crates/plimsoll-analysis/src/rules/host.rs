@@ -4,3 +4,10 @@ pub(crate) mod cpu;
 pub(crate) mod disk;
 pub(crate) mod memory;
 pub(crate) mod network;
+pub(crate) mod process_limits;
+
+use plimsoll_model::metric;
+
+pub(crate) fn stall(resource: &str, kind: &str) -> String {
+    metric::series(metric::PRESSURE, &[("resource", resource), ("stall", kind)])
+}

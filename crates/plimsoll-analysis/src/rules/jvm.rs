@@ -1,13 +1,16 @@
-//! Rules about JVMs, Go programs, uWSGI and Varnish, from their own metrics.
+//! Rules about JVMs, from their own metrics.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use crate::diagnosis::component::{place, written};
-use crate::diagnosis::measure::{SUSTAINED, subject_of, sustained};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::bounds::ALWAYS_BUSY;
+use crate::diagnosis::component::{of_component, place};
+use crate::diagnosis::measure::{SUSTAINED, mebibytes, subject_of, sustained};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{C1, C3, J3, J4, J5, R1};
 use crate::diagnosis::stretch::{SecondValues, View, bounded};
-use crate::rules::python;
+use crate::rules::in_front::BEFORE_PROGRAMS;
 
 /// Share of the time that a collector may take, and from which it explains that no CPU is left.
 const GC_SHARE: f64 = 0.10;
@@ -19,18 +22,58 @@ const OLD_FULL: f64 = 0.85;
 /// Share of a pool's threads, and threads, for which as many connections must wait.
 const WAITING_SHARE: f64 = 0.1;
 const WAITING_MIN: f64 = 2.0;
-/// Share of the seconds with all workers busy from which they are a limit, even if no queue is visible.
-const ALWAYS: f64 = 0.8;
-/// Share of its CPU that Go's collector may take, and how long goroutines may wait for a thread, s.
-const GO_GC_SHARE: f64 = 0.25;
-const GO_DELAY_S: f64 = 0.010;
-
 const KINDS: [&str; 3] = ["young", "full", "concurrent"];
-const MIB: f64 = 1_048_576.0;
 
-fn of(metric: &str, label_set: &str) -> String {
-    metric::series(metric, &[("at", place(label_set))])
-}
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        J3,
+        "JVM garbage collection",
+        &[
+            // A share of a third of the time explains the shortage; a tenth does not.
+            Check {
+                strength: Strength::Queue,
+                tier: Tier::Runtime,
+                symptom: Symptom::Signs(jvm_collects_most),
+                words: jvm_collects_words,
+                remedy: "give the JVM a larger heap",
+                explains: &[BEFORE_PROGRAMS, &[J5, C1, C3]],
+            },
+            Check {
+                strength: Strength::Queue,
+                tier: Tier::Runtime,
+                symptom: Symptom::Signs(jvm_collects),
+                words: jvm_collects_words,
+                remedy: "give the JVM a larger heap",
+                explains: &[BEFORE_PROGRAMS],
+            },
+        ],
+    ),
+    Rule::new(
+        J4,
+        "JVM heap too small or leak",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(jvm_heap),
+            words: jvm_heap_words,
+            remedy: "raise `-Xmx`, or find the leak",
+            explains: &[BEFORE_PROGRAMS, &[J3, J5, C1, C3]],
+        }],
+    ),
+    Rule::new(
+        J5,
+        "servlet threads",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(jvm_pool),
+            words: jvm_pool_words,
+            remedy: "give the pool more threads",
+            explains: &[BEFORE_PROGRAMS],
+        }],
+    )
+    .follows_like(&[R1]),
+];
 
 fn of_kind(metric: &str, label_set: &str, kind: &str) -> String {
     metric::series(metric, &[("at", place(label_set)), ("kind", kind)])
@@ -68,16 +111,16 @@ fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
 }
 
 /// J3: the garbage collector takes so much of the time that the rest does not suffice.
-pub(crate) fn jvm_collects_most(view: &View<'_>) -> Vec<Sign> {
+fn jvm_collects_most(view: &View<'_>) -> Vec<Sign> {
     collecting(view, GC_HEAVY)
 }
 
 /// J3: the collector takes more than a tenth of the time, or stops everything for long.
-pub(crate) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
+fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
     let bound_s = view.context.bound_us.map(|bound| bound as f64 / 1e6);
     let heavy = jvm_collects_most(view);
     let signs = collecting(view, GC_SHARE).into_iter().map(|mut sign| {
-        let pause = of(metric::JVM_GC_PAUSE, &sign.label_set);
+        let pause = of_component(metric::JVM_GC_PAUSE, &sign.label_set);
         let is_long = view.share_of_seconds(|row| {
             let most = PAUSE_SHARE * bound_s?;
             Some(row.get(&pause)? > most)
@@ -97,14 +140,14 @@ fn heap_now(view: &View<'_>, at: &str) -> String {
     let heap = view.setting(at, "-Xmx", "");
     heap.map_or_else(
         || " (not set: a quarter of the memory)".to_owned(),
-        |(bytes, _)| format!(" (now {:.0} MiB)", bytes / MIB),
+        |(bytes, _)| format!(" (now {:.0} MiB)", mebibytes(bytes)),
     )
 }
 
-pub(crate) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
+fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (at, label_set) = (place(case.label_set), case.label_set);
-    let pause = of(metric::JVM_GC_PAUSE, label_set);
+    let pause = of_component(metric::JVM_GC_PAUSE, label_set);
     let count = |kind: &str| view.mean(&of_kind(metric::JVM_GC_COUNT, label_set, kind));
     let longest = view.max(&pause).unwrap_or(0.0);
     let share = mean_gc_share(view, label_set).unwrap_or(0.0).min(1.0);
@@ -139,7 +182,7 @@ pub(crate) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
     }
     words
         .with(pauses)
-        .with(case.line(&of(metric::JVM_STOPPED, label_set), "time with all threads stopped, per second"))
+        .with(case.line(&of_component(metric::JVM_STOPPED, label_set), "time with all threads stopped, per second"))
         .advising(format!(
             "raise the heap, `-Xmx`{}, as far as memory allows; if pauses are too long, use another collector \
              (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); allocate less per request: `jcmd PID \
@@ -149,11 +192,11 @@ pub(crate) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// J4: live objects fill the JVM's old generation.
-pub(crate) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
+fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_OLD_AFTER);
     let signs = machines.filter_map(|after| {
         let label_set = subject_of(after);
-        let limit = of(metric::JVM_OLD_LIMIT, label_set);
+        let limit = of_component(metric::JVM_OLD_LIMIT, label_set);
         let share = view.share_of_seconds(|row| {
             let limit = row.get(&limit).filter(|&limit| limit > 0.0)?;
             Some(row.get(after)? > OLD_FULL * limit)
@@ -163,7 +206,7 @@ pub(crate) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
+fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (at, label_set) = (place(case.label_set), case.label_set);
     let [after, used, limit] = [
@@ -171,13 +214,13 @@ pub(crate) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
         metric::JVM_OLD_USED,
         metric::JVM_OLD_LIMIT,
     ]
-    .map(|metric| of(metric, label_set));
+    .map(|metric| of_component(metric, label_set));
     let most = view.max(&limit).unwrap_or(0.0);
     let full = of_kind(metric::JVM_GC_COUNT, label_set, "full");
     let mut sentence = format!(
         "after full collections {:.0} % of the {:.0} MiB of the JVM's old generation were still used",
         100.0 * view.max(&after).unwrap_or(0.0) / most.max(1.0),
-        most / MIB
+        mebibytes(most)
     );
     if let Some(share) = mean_gc_share(view, label_set) {
         append_clause(
@@ -219,7 +262,7 @@ fn pool_of<'a>(view: &View<'a>, label_set: &str) -> Option<(&'a str, f64)> {
 
 /// J5: all threads of a pool are busy (Jolokia); or connections wait with unread bytes while a thread pool does not
 /// grow.
-pub(crate) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
+fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
     let reported = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
         let label_set = subject_of(busy);
         let limit = format!("{}{label_set}", metric::JVM_POOL_LIMIT);
@@ -227,7 +270,7 @@ pub(crate) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
         Some(Sign {
             label_set: label_set.to_owned(),
             magnitude: share,
-            present: share >= ALWAYS,
+            present: share >= ALWAYS_BUSY,
         })
     });
     let observed = view.series_of(metric::JVM_WAITING).filter_map(|waiting| {
@@ -240,7 +283,7 @@ pub(crate) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
     reported.chain(observed).collect()
 }
 
-pub(crate) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
+fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (at, label_set) = (place(case.label_set), case.label_set);
     let remedy = |name: &str, now: f64| {
@@ -263,7 +306,7 @@ pub(crate) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
         .with(line)
         .advising(remedy(name, most));
     }
-    let waiting = of(metric::JVM_WAITING, label_set);
+    let waiting = of_component(metric::JVM_WAITING, label_set);
     let (name, threads) = pool_of(view, label_set).unwrap_or(("?", 0.0));
     let pool = metric::series(metric::JVM_POOL, &[("at", at), ("pool", name)]);
     let name = format!("{name}*");
@@ -280,213 +323,6 @@ pub(crate) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
         Some((WAITING_SHARE * threads).max(WAITING_MIN)),
     ))
     .with(case.line(&pool, "threads of the pool"))
-    .with(case.line(&of(metric::JVM_THREADS, label_set), "threads of the JVM"))
+    .with(case.line(&of_component(metric::JVM_THREADS, label_set), "threads of the JVM"))
     .advising(remedy(&name, threads))
-}
-
-/// R2: all of uWSGI's workers are busy, and requests wait; or they are busy all the time: the queue of a Unix socket
-/// is unknown.
-pub(crate) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
-    let servers = view.series_of(metric::UWSGI_BUSY);
-    let signs = servers.filter_map(|busy| {
-        let label_set = subject_of(busy);
-        let [places, queue] =
-            [metric::UWSGI_PLACES, metric::UWSGI_QUEUE].map(|metric| of(metric, label_set));
-        let is_full = |row: SecondValues<'_>| Some(row.get(busy)? >= row.get(&places)?);
-        let full = view.share_of_seconds(is_full)?;
-        let waited = view.share_of_seconds(|row| {
-            Some(is_full(row)? && row.get(&queue).is_some_and(|queue| queue > 0.0))
-        })?;
-        Some(Sign {
-            label_set: label_set.to_owned(),
-            magnitude: full,
-            present: waited >= SUSTAINED || full >= ALWAYS,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn uwsgi_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let (at, label_set) = (place(case.label_set), case.label_set);
-    let [busy, places, queue, killed] = [
-        metric::UWSGI_BUSY,
-        metric::UWSGI_PLACES,
-        metric::UWSGI_QUEUE,
-        metric::UWSGI_HARAKIRI,
-    ]
-    .map(|metric| of(metric, label_set));
-    let processes = view.setting(at, "processes", "");
-    let threads = view
-        .setting(at, "threads", "")
-        .map_or(1.0, |(threads, _)| threads);
-    let mut sentence = match processes {
-        Some((count, _)) if count < 1.5 => "the only worker of uWSGI was busy".to_owned(),
-        Some((all, _)) => format!("all {all:.0} workers of uWSGI were busy"),
-        None => "all workers of uWSGI were busy".to_owned(),
-    };
-    if threads > 1.5 {
-        append_clause(
-            &mut sentence,
-            format_args!(", each with {threads:.0} threads,"),
-        );
-    }
-    if let Some(most) = view.max(&queue).filter(|&most| most > 0.0) {
-        append_clause(
-            &mut sentence,
-            format_args!(" while up to {most:.0} connections waited to be accepted"),
-        );
-    }
-    sentence.push_str(&python::clause(view));
-    let now = processes.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
-    Words::new(format!("workers of uWSGI ({at})"), sentence)
-        .with(bounded(case.line(&busy, "requests in service"), view.max(&places)))
-        .with(bounded(case.line(&queue, "connections waiting"), Some(0.0)))
-        .with(case.line(&of(metric::UWSGI_REQUESTS, label_set), "requests served, per second"))
-        .with(case.line(&killed, "workers killed because a request took too long, per second"))
-        .advising(format!(
-            "first find what its requests wait for; then raise `processes`{} as far as CPUs and memory allow, or, for \
-             requests that wait on I/O, `threads` (with `enable-threads = true`), and reload uWSGI; a larger `listen` \
-             only lengthens the queue",
-            now.unwrap_or_default()
-        ))
-}
-
-/// R5: Go's collector takes a quarter of the CPU that the program may use.
-pub(crate) fn go_collector(view: &View<'_>) -> Vec<Sign> {
-    let programs = view.series_of(metric::GO_GC_SHARE);
-    let signs = programs.filter_map(|series| {
-        let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_GC_SHARE))?;
-        Some(Sign {
-            label_set: subject_of(series).to_owned(),
-            magnitude: view.mean(series)?,
-            present: share >= SUSTAINED,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn go_collector_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let (at, label_set) = (place(case.label_set), case.label_set);
-    let [share, count, heap] = [metric::GO_GC_SHARE, metric::GO_GC_COUNT, metric::GO_HEAP]
-        .map(|metric| of(metric, label_set));
-    Words::new(
-        format!("the garbage collector of the Go program ({at})"),
-        format!(
-            "the garbage collector of the Go program took {:.0} % of the CPU available to it, in {:.0} collections a \
-             second of a heap of {:.0} MiB",
-            view.mean(&share).unwrap_or(0.0) * 100.0,
-            view.mean(&count).unwrap_or(0.0),
-            view.max(&heap).unwrap_or(0.0) / MIB
-        ),
-    )
-    .with(bounded(case.line(&share, "collector's share of its CPU"), Some(GO_GC_SHARE)))
-    .with(case.line(&count, "collections, per second"))
-    .with(case.line(&heap, "heap"))
-}
-
-/// R5: goroutines that could run wait for a thread.
-pub(crate) fn go_scheduler(view: &View<'_>) -> Vec<Sign> {
-    let programs = view.series_of(metric::GO_SCHEDULER_DELAY);
-    let signs = programs.filter_map(|series| {
-        let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_DELAY_S));
-        sustained(subject_of(series), share)
-    });
-    signs.collect()
-}
-
-pub(crate) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let (at, label_set) = (place(case.label_set), case.label_set);
-    let [delay, all] =
-        [metric::GO_SCHEDULER_DELAY, metric::GO_GOROUTINES].map(|metric| of(metric, label_set));
-    let threads = view
-        .setting(at, "GOMAXPROCS", "")
-        .map(|(threads, _)| threads);
-    let of_them = threads.map_or(String::new(), |threads| {
-        format!(" on {threads:.0} threads (GOMAXPROCS)")
-    });
-    let now = threads.map_or(String::new(), |threads| format!(" (now {threads:.0})"));
-    Words::new(
-        format!("the scheduler of the Go program ({at})"),
-        format!(
-            "1 % of the runnable goroutines waited more than {:.0} ms for a thread; there were up to {:.0} \
-             goroutines{of_them}",
-            view.mean(&delay).unwrap_or(0.0) * 1e3,
-            view.max(&all).unwrap_or(0.0)
-        ),
-    )
-    .with(bounded(case.line(&delay, "wait for a thread, 99th percentile"), Some(GO_DELAY_S)))
-    .with(case.line(&all, "goroutines"))
-    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
-    .advising(format!(
-        "set `GOMAXPROCS`{now} to the number of CPUs or to the quota (Go does so by itself from 1.25 on), give it more \
-         CPUs, and let fewer requests compute at once; `go tool pprof http://…/debug/pprof/profile` shows what computes"
-    ))
-}
-
-/// V1: Varnish needs more threads than it may have, and requests wait or are dropped.
-pub(crate) fn varnish(view: &View<'_>) -> Vec<Sign> {
-    let servers = view.series_of(metric::VARNISH_QUEUE);
-    let signs = servers.filter_map(|queue| {
-        let label_set = subject_of(queue);
-        let [limited, dropped] =
-            [metric::VARNISH_AT_LIMIT, metric::VARNISH_DROPPED].map(|metric| of(metric, label_set));
-        let share = view.share_of_seconds(|row| {
-            let wanted = row.get(&limited).is_some_and(|times| times > 0.0);
-            Some(wanted || row.get(queue)? > 0.0)
-        })?;
-        let dropped = view.mean(&dropped).unwrap_or(0.0);
-        Some(Sign {
-            label_set: label_set.to_owned(),
-            magnitude: share,
-            present: share >= SUSTAINED || dropped > 0.0,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn varnish_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let (at, label_set) = (place(case.label_set), case.label_set);
-    let [threads, queue, dropped, limited] = [
-        metric::VARNISH_THREADS,
-        metric::VARNISH_QUEUE,
-        metric::VARNISH_DROPPED,
-        metric::VARNISH_AT_LIMIT,
-    ]
-    .map(|metric| of(metric, label_set));
-    let all = view.max(&threads);
-    let pools = view.setting(at, "thread_pools", "").map(|(pools, _)| pools);
-    let mut sentence = format!(
-        "all {:.0} threads of Varnish were busy while up to {:.0} requests and connections waited for one",
-        all.unwrap_or(0.0),
-        view.max(&queue).unwrap_or(0.0)
-    );
-    if let Some(lost) = view.mean(&dropped).filter(|&lost| lost > 0.0) {
-        append_clause(
-            &mut sentence,
-            format_args!(", and {lost:.0} a second were dropped"),
-        );
-    }
-    let now = match (all, pools.filter(|&pools| pools > 0.0)) {
-        (Some(all), Some(pools)) => {
-            format!(
-                " (now about {:.0} in each of {pools:.0} pools)",
-                all / pools
-            )
-        }
-        _ => String::new(),
-    };
-    Words::new(format!("thread_pool_max of Varnish ({at})"), sentence)
-        .with(bounded(case.line(&threads, "threads"), all))
-        .with(bounded(case.line(&queue, "requests waiting for a thread"), Some(0.0)))
-        .with(case.line(&dropped, "requests dropped, per second"))
-        .with(case.line(&limited, "times more threads were needed than allowed, per second"))
-        .advising(format!(
-            "raise `thread_pool_max`{now}: `varnishadm param.set thread_pool_max NUMBER`, and `-p \
-             thread_pool_max=NUMBER` in its command line to keep it; first check whether the backend is slow or the \
-             hit ratio low"
-        ))
 }

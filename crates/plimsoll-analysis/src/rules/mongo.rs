@@ -1,17 +1,30 @@
-//! A rule about MongoDB, from its own metrics.
+//! MongoDB, from its own metrics.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
-use crate::diagnosis::component::place;
+use crate::diagnosis::component::{of_component, place};
 use crate::diagnosis::measure::{subject_of, sustained};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::K7;
 use crate::diagnosis::stretch::{SecondValues, View, bounded};
+use crate::rules::in_front::BEFORE_STORES;
 
 const KINDS: [&str; 2] = ["read", "write"];
 
-fn of(metric: &str, label_set: &str) -> String {
-    metric::series(metric, &[("at", place(label_set))])
-}
+pub(crate) const RULES: &[Rule] = &[Rule::new(
+    K7,
+    "MongoDB storage concurrency",
+    &[Check {
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(tickets),
+        words: tickets_words,
+        remedy: "find what its operations wait for",
+        explains: &[BEFORE_STORES],
+    }],
+)
+.tried_on_series()];
 
 fn tickets_of(label_set: &str, kind: &str) -> String {
     let labels = [("at", place(label_set)), ("kind", kind)];
@@ -19,7 +32,7 @@ fn tickets_of(label_set: &str, kind: &str) -> String {
 }
 
 /// K7: operations wait for a lock or a ticket, or no ticket is left.
-pub(crate) fn tickets(view: &View<'_>) -> Vec<Sign> {
+fn tickets(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::MONGO_QUEUE);
     let signs = servers.filter_map(|queue| {
         let label_set = subject_of(queue);
@@ -34,10 +47,10 @@ pub(crate) fn tickets(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn tickets_words(case: &RuleMatch<'_>) -> Words {
+fn tickets_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (at, label_set) = (place(case.label_set), case.label_set);
-    let queue = of(metric::MONGO_QUEUE, label_set);
+    let queue = of_component(metric::MONGO_QUEUE, label_set);
     let [read, write] = KINDS.map(|kind| tickets_of(label_set, kind));
     let mut sentence = format!(
         "up to {:.0} operations waited in MongoDB for a lock or for a storage engine ticket",
@@ -62,7 +75,7 @@ pub(crate) fn tickets_words(case: &RuleMatch<'_>) -> Words {
         .with(bounded(case.line(&read, "tickets left for reading"), Some(0.0)))
         .with(bounded(case.line(&write, "tickets left for writing"), Some(0.0)))
         .with(case.line(&metric::series(metric::MONGO_OPERATIONS, &operations), "queries, per second"))
-        .with(case.line(&of(metric::MONGO_PAGES_READ, label_set), "pages read from files, per second"))
+        .with(case.line(&of_component(metric::MONGO_PAGES_READ, label_set), "pages read from files, per second"))
         .advising(
             "find what its operations wait for: `db.currentOp({ waitingForLock: true })` and `db.currentOp({ \
              secs_running: { $gte: 1 } })`; a query that scans many documents needs an index \

@@ -1,3 +1,5 @@
 //! Rules about nginx.
 
+pub(crate) mod configured_limits;
+pub(crate) mod connections;
 pub(crate) mod upstream;

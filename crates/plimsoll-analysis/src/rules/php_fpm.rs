@@ -1,53 +1,62 @@
-//! Rules about application runtimes, from their own metrics.
+//! Rules about PHP-FPM: its processes, and slow scripts.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use crate::diagnosis::component::{place, written};
+use crate::diagnosis::component::{append_unserved, of_component, place, written};
 use crate::diagnosis::measure::{SUSTAINED, subject_of};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Role, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{R3, R4};
 use crate::diagnosis::statements::most_of;
-use crate::diagnosis::stretch::{SecondValues, View, bounded};
-
-/// Share of the time from which an event loop has nothing to spare.
-const LOOP_BUSY: f64 = 0.95;
-/// How long things may wait for it, s; or this share of the tightest bound.
-const LATE_MIN_S: f64 = 0.050;
-const LATE_SHARE: f64 = 0.25;
+use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::in_front::BEFORE_SERVERS;
 
 /// The failure class of PHP-FPM's slow log.
 const SLOW: &str = "slow";
 
-fn of(metric: &str, label_set: &str) -> String {
-    metric::series(metric, &[("at", place(label_set))])
-}
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        R3,
+        "`pm.max_children`",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(php_fpm),
+            words: php_fpm_words,
+            remedy: "raise `pm.max_children`",
+            explains: &[BEFORE_SERVERS],
+        }],
+    ),
+    Rule::new(
+        R4,
+        "slow script, cause below",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(php_slow),
+            words: php_slow_words,
+            remedy: "fix the slow call",
+            explains: &[],
+        }],
+    )
+    .with_role(Role::Addition)
+    .follows_like(&[R3]),
+];
 
 fn processes(label_set: &str, state: &str) -> String {
     let labels = [("at", place(label_set)), ("state", state)];
     metric::series(metric::PHP_FPM_PROCESSES, &labels)
 }
 
-/// Adds in which share of the seconds a server had nobody to serve its own status page.
-pub(crate) fn append_unserved(sentence: &mut String, share: Option<f64>) {
-    if let Some(share) = share.filter(|&share| share > 0.0) {
-        append_clause(
-            sentence,
-            format_args!(
-                "; in {:.0} % of the seconds none was free to serve the status page",
-                share * 100.0
-            ),
-        );
-    }
-}
-
 /// R3: all processes of PHP-FPM are busy: requests wait, `max_children` was reached, or none was free to serve the
 /// status page.
-pub(crate) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
+fn php_fpm(view: &View<'_>) -> Vec<Sign> {
     let pools = view.series_of(metric::PHP_FPM_SILENT);
     let signs = pools.filter_map(|silent| {
         let label_set = subject_of(silent);
         let (queue, idle) = (
-            of(metric::PHP_FPM_QUEUE, label_set),
+            of_component(metric::PHP_FPM_QUEUE, label_set),
             processes(label_set, "idle"),
         );
         let share = view.share_of_seconds(|row| {
@@ -56,7 +65,7 @@ pub(crate) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
             Some(row.get(silent)? > 0.0 || is_full && is_waited)
         })?;
         let wanted = view
-            .mean(&of(metric::PHP_FPM_AT_LIMIT, label_set))
+            .mean(&of_component(metric::PHP_FPM_AT_LIMIT, label_set))
             .unwrap_or(0.0);
         Some(Sign {
             label_set: label_set.to_owned(),
@@ -68,12 +77,12 @@ pub(crate) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
+fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (at, label_set) = (place(case.label_set), case.label_set);
     let setting = view.setting(at, "pm.max_children", "");
-    let silent = of(metric::PHP_FPM_SILENT, label_set);
-    let queue = of(metric::PHP_FPM_QUEUE, label_set);
+    let silent = of_component(metric::PHP_FPM_SILENT, label_set);
+    let queue = of_component(metric::PHP_FPM_QUEUE, label_set);
     let all = setting
         .map(|(now, _)| now)
         .or(view.max(&processes(label_set, "all")));
@@ -94,7 +103,7 @@ pub(crate) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
         .with(bounded(case.line(&queue, "requests waiting for a process"), Some(0.0)))
         .with(case.line(&silent, "share of the seconds with none free to serve the status page"))
         .with(case.line(
-            &of(metric::PHP_FPM_AT_LIMIT, label_set),
+            &of_component(metric::PHP_FPM_AT_LIMIT, label_set),
             "times max_children was reached, per second",
         ))
         .advising(format!(
@@ -115,7 +124,7 @@ fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
 
 /// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not scraped, as
 /// its log shows.
-pub(crate) fn php_slow(view: &View<'_>) -> Vec<Sign> {
+fn php_slow(view: &View<'_>) -> Vec<Sign> {
     let counted: Vec<&str> = view.series_of(metric::PHP_FPM_SLOW).collect();
     let written = view
         .series_of(metric::LOG_FAILURES)
@@ -128,10 +137,10 @@ pub(crate) fn php_slow(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
+fn php_slow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let at = place(case.label_set);
-    let counted = of(metric::PHP_FPM_SLOW, case.label_set);
+    let counted = of_component(metric::PHP_FPM_SLOW, case.label_set);
     let written = metric::series(metric::LOG_FAILURES, &[("at", at), ("class", SLOW)]);
     let per_second = view.mean(&counted).or(view.mean(&written)).unwrap_or(0.0);
     let mut sentence = format!(
@@ -164,134 +173,4 @@ pub(crate) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
              its result, or move it out of the request"
                 .to_owned(),
         )
-}
-
-/// J1: the event loop of Node has nothing to spare, or lets everything wait.
-pub(crate) fn node(view: &View<'_>) -> Vec<Sign> {
-    let bound_s = view
-        .context
-        .bound_us
-        .map_or(0.0, |bound| bound as f64 / 1e6);
-    let late_s = LATE_MIN_S.max(LATE_SHARE * bound_s);
-    let processes = view.series_of(metric::NODE_DELAY);
-    let signs = processes.filter_map(|delay| {
-        let label_set = subject_of(delay);
-        let active = of(metric::NODE_ACTIVE, label_set);
-        let share = view.share_of_seconds(|row| {
-            let is_busy = row.get(&active).is_some_and(|active| active > LOOP_BUSY);
-            Some(is_busy || row.get(delay)? > late_s)
-        })?;
-        Some(Sign {
-            label_set: label_set.to_owned(),
-            magnitude: share,
-            present: share >= SUSTAINED,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn node_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let [delay, active] =
-        [metric::NODE_DELAY, metric::NODE_ACTIVE].map(|metric| of(metric, case.label_set));
-    let at = place(case.label_set);
-    Words::new(
-        format!("the event loop of Node ({at})"),
-        format!(
-            "the event loop of Node was busy {:.0} % of the time and delayed callbacks by up to {:.0} ms",
-            (view.mean(&active).unwrap_or(0.0) * 100.0).min(100.0),
-            view.max(&delay).unwrap_or(0.0) * 1e3
-        ),
-    )
-    .with(bounded(case.line(&active, "busy time of the event loop, per second"), Some(LOOP_BUSY)))
-    .with(case.line(&delay, "longest delay of the event loop"))
-}
-
-/// Share of the seconds with all threads busy from which they are a limit, even if no queue is visible.
-const ALWAYS: f64 = 0.8;
-
-/// Requests that wait for Puma: its backlog, plus, where it is the target, connections not yet accepted, which wait
-/// in the kernel.
-fn waiting(row: SecondValues<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
-    let listeners = view.series_of(metric::LISTEN_QUEUE);
-    let own = listeners.filter(|series| label(series, "process") == Some(metric::TARGET));
-    let in_kernel: f64 = own.filter_map(|series| row.get(series)).sum();
-    Some(row.get(backlog)? + in_kernel)
-}
-
-/// R1: all threads of Puma are used, and requests wait for one.
-pub(crate) fn puma(view: &View<'_>) -> Vec<Sign> {
-    let servers = view.series_of(metric::PUMA_BACKLOG);
-    let signs = servers.filter_map(|backlog| {
-        let label_set = subject_of(backlog);
-        let capacity = of(metric::PUMA_CAPACITY, label_set);
-        let full = view.share_of_seconds(|row| Some(row.get(&capacity)? < 1.0))?;
-        let waited = view.share_of_seconds(|row| {
-            Some(row.get(&capacity)? < 1.0 && waiting(row, view, backlog)? > 0.0)
-        })?;
-        Some(Sign {
-            label_set: label_set.to_owned(),
-            magnitude: full,
-            present: waited >= SUSTAINED || full >= ALWAYS,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn puma_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let at = place(case.label_set);
-    let [backlog, capacity, requests] = [
-        metric::PUMA_BACKLOG,
-        metric::PUMA_CAPACITY,
-        metric::PUMA_REQUESTS,
-    ]
-    .map(|metric| of(metric, case.label_set));
-    let threads = view.setting(at, "threads", "").map(|(threads, _)| threads);
-    let workers = view
-        .setting(at, "workers", "")
-        .map_or(1.0, |(workers, _)| workers);
-    let mut sentence = format!(
-        "all{} threads of Puma were busy",
-        threads
-            .map(|threads| format!(" {threads:.0}"))
-            .unwrap_or_default()
-    );
-    if workers > 1.0 {
-        append_clause(&mut sentence, format_args!(", in {workers:.0} workers,"));
-    }
-    let most = view
-        .rows()
-        .filter_map(|row| waiting(row, view, &backlog))
-        .fold(0.0, f64::max);
-    if most > 0.0 {
-        append_clause(
-            &mut sentence,
-            format_args!(" while up to {most:.0} requests and connections waited for one"),
-        );
-    }
-    let waiting = case.over.evidence(
-        (
-            &backlog,
-            "requests and connections waiting for a thread",
-            "{request}",
-        ),
-        |view| {
-            let all: Vec<f64> = view
-                .rows()
-                .filter_map(|row| waiting(row, view, &backlog))
-                .collect();
-            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
-        },
-    );
-    Words::new(format!("threads of Puma ({at})"), sentence)
-        .with(bounded(waiting, Some(0.0)))
-        .with(case.line(&capacity, "free capacity, in requests"))
-        .with(case.line(&requests, "requests served, per second"))
-        .advising(format!(
-            "if the CPUs have room, add threads where requests mostly wait (`threads` in config/puma.rb, or -t; now \
-             {:.0} in all), or workers where they compute (`workers`, or -w; now {workers:.0}); connection pools \
-             must hold as many connections as a worker has threads",
-            threads.unwrap_or(0.0)
-        ))
 }

@@ -1,15 +1,43 @@
-//! What stack samples of Python add to the texts of other rules: the call in which it was busy, and whether threads
-//! waited for the interpreter lock.
+//! Workers of Python programs, and what stack samples add to the texts of rules: the call in which Python was busy, and
+//! whether threads waited for the interpreter lock.
 
-use std::fmt::Write as _;
+pub(crate) mod gunicorn;
+pub(crate) mod uwsgi;
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use crate::diagnosis::rule::{Check, Rule, Symptom, append_clause};
+use crate::diagnosis::rule_id::RuleId::R2;
 use crate::diagnosis::stretch::View;
+use crate::rules::in_front::BEFORE_PROGRAMS;
 
 /// Share of the samples from which threads count as waiting for the lock.
 const LOCK_BUSY: f64 = 0.9;
+
+pub(crate) const RULES: &[Rule] = &[Rule::new(
+    R2,
+    "Python workers",
+    &[
+        Check {
+            strength: Strength::Queue,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(gunicorn::gunicorn),
+            words: gunicorn::gunicorn_words,
+            remedy: "give gunicorn more workers",
+            explains: &[BEFORE_PROGRAMS],
+        },
+        Check {
+            strength: Strength::Queue,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(uwsgi::uwsgi),
+            words: uwsgi::uwsgi_words,
+            remedy: "give uWSGI more workers",
+            explains: &[BEFORE_PROGRAMS],
+        },
+    ],
+)];
 
 /// A clause; empty where Python was not sampled, or was idle.
 pub(crate) fn clause(view: &View<'_>) -> String {
@@ -22,11 +50,10 @@ pub(crate) fn clause(view: &View<'_>) -> String {
     let mut clause = String::new();
     if let Some((call, threads)) = most.filter(|_| all > 0.0) {
         let share = threads / all * 100.0;
-        write!(
-            clause,
-            "; Python was in {call} in {share:.0} % of the samples"
-        )
-        .expect("writing to a string does not fail");
+        append_clause(
+            &mut clause,
+            format_args!("; Python was in {call} in {share:.0} % of the samples"),
+        );
     }
     let state = |state| {
         let mut series = view.series_of(metric::PYTHON_THREADS);
@@ -37,12 +64,13 @@ pub(crate) fn clause(view: &View<'_>) -> String {
         && held >= LOCK_BUSY
         && active > held + 0.5
     {
-        write!(
-            clause,
-            ", and on average {active:.1} threads competed for the interpreter lock (GIL), which only one can hold: \
+        append_clause(
+            &mut clause,
+            format_args!(
+                ", and on average {active:.1} threads competed for the interpreter lock (GIL), which only one can hold: \
              more processes help, more threads do not"
-        )
-        .expect("writing to a string does not fail");
+            ),
+        );
     }
     clause
 }

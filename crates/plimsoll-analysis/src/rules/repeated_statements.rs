@@ -1,13 +1,17 @@
 //! Statements that each request executes repeatedly.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::component::place;
 use crate::diagnosis::routes::repeating_route;
-use crate::diagnosis::rule::{RuleMatch, Sign, Words};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
+use crate::diagnosis::rule_id::RuleId::{C1, C3, J1, J9, NPlus1, P1, P2, P4, P11, Q1, Q2};
 use crate::diagnosis::statements::{StatementCounts, counted};
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::in_front::BEFORE_STORES;
+use crate::rules::traces;
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
@@ -29,6 +33,29 @@ const FRAME: [&str; 7] = [
     "DEALLOCATE",
     "SAVEPOINT",
 ];
+
+pub(crate) const RULES: &[Rule] = &[Rule::new(
+    NPlus1,
+    "one statement again and again in each request",
+    &[
+        Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Store,
+            symptom: Symptom::Signs(statements),
+            words: statements_words,
+            remedy: "fetch all rows at once",
+            explains: &[BEFORE_STORES, &[J1, P1, P2, P4, P11, Q1, Q2, C1, C3]],
+        },
+        Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Store,
+            symptom: Symptom::Signs(traces::repeated),
+            words: traces::repeated_words,
+            remedy: "fetch all rows at once",
+            explains: &[BEFORE_STORES, &[J1, P1, P2, P4, P11, Q1, Q2, C1, C3, J9]],
+        },
+    ],
+)];
 
 /// Requests sent, per second.
 fn requests(view: &View<'_>) -> Option<f64> {
@@ -66,7 +93,7 @@ pub(crate) fn statements(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn statements_words(case: &RuleMatch<'_>) -> Words {
+fn statements_words(case: &RuleMatch<'_>) -> Words {
     let at = place(case.label_set);
     let statement = label(case.label_set, "statement").unwrap_or("?");
     let calls = case.series(metric::STATEMENT_CALLS);

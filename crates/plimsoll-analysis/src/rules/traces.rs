@@ -1,13 +1,16 @@
-//! Rules over spans: repeated statements, slow callees, refused calls.
+//! Rules over spans: slow callees, refused calls, connections held during calls, and repeated statements.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::component::place;
 use crate::diagnosis::routes::routes;
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{J7, J8, J9, J10, R1};
 use crate::diagnosis::stretch::{View, bounded};
-use crate::rules::repeated_statements;
+use crate::rules::in_front::BEFORE_STORES;
+use crate::rules::{repeated_statements, thread_waits};
 use crate::traces::{ComponentUse, RouteUse};
 
 /// Times in one request from which a statement is repeated.
@@ -24,6 +27,56 @@ const MOSTLY: f64 = 0.5;
 const REFUSED: f64 = 0.01;
 /// Share of a route's time spent acquiring connections.
 const CONNECTING: f64 = 0.2;
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        J7,
+        "connection held during remote call or idle in transaction",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(held),
+            words: held_words,
+            remedy: "release connections before another service is called",
+            explains: &[BEFORE_STORES],
+        }],
+    ),
+    Rule::new(
+        J9,
+        "named dependency",
+        &[
+            Check {
+                strength: Strength::Decomposition,
+                tier: Tier::Runtime,
+                symptom: Symptom::Signs(dependency),
+                words: dependency_words,
+                remedy: "cache its answers, batch calls, or run them in parallel",
+                explains: &[BEFORE_STORES, &[J8]],
+            },
+            Check {
+                strength: Strength::Decomposition,
+                tier: Tier::Runtime,
+                symptom: Symptom::Change(thread_waits::dependency),
+                words: thread_waits::dependency_words,
+                remedy: "find what limits it",
+                explains: &[BEFORE_STORES, &[J8]],
+            },
+        ],
+    )
+    .follows_like(&[R1]),
+    Rule::new(
+        J10,
+        "dependency's rate limit",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(refused),
+            words: refused_words,
+            remedy: "request a higher quota, cache its answers, retry with backoff",
+            explains: &[BEFORE_STORES, &[J7, J8, J9]],
+        }],
+    ),
+];
 
 fn seconds(view: &View<'_>) -> f64 {
     view.rows().count().max(1) as f64
@@ -217,7 +270,7 @@ fn is_watched(view: &View<'_>, component: &str) -> bool {
 }
 
 /// J9: most of the time of a service's requests goes into calls of one other, while CPUs have time.
-pub(crate) fn dependency(view: &View<'_>) -> Vec<Sign> {
+fn dependency(view: &View<'_>) -> Vec<Sign> {
     let routes = routes(view);
     let has_time = view.mean(metric::CPU_BUSY).is_none_or(|busy| busy < MOSTLY);
     let signs = callees(&routes).into_iter().filter_map(|label_set| {
@@ -237,7 +290,7 @@ pub(crate) fn dependency(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn dependency_words(case: &RuleMatch<'_>) -> Words {
+fn dependency_words(case: &RuleMatch<'_>) -> Words {
     let component = label(case.label_set, "component").unwrap_or("?");
     let client = service(label(case.label_set, "service").unwrap_or_default());
     let called = callee(&routes(case.failing()), case.label_set).unwrap_or_default();
@@ -291,7 +344,7 @@ fn times(calls: f64) -> String {
 }
 
 /// J10: another service refuses calls for now.
-pub(crate) fn refused(view: &View<'_>) -> Vec<Sign> {
+fn refused(view: &View<'_>) -> Vec<Sign> {
     let routes = routes(view);
     let signs = callees(&routes).into_iter().filter_map(|label_set| {
         let called = callee(&routes, &label_set)?;
@@ -305,7 +358,7 @@ pub(crate) fn refused(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn refused_words(case: &RuleMatch<'_>) -> Words {
+fn refused_words(case: &RuleMatch<'_>) -> Words {
     let component = label(case.label_set, "component").unwrap_or("?");
     let client = service(label(case.label_set, "service").unwrap_or_default());
     let called = callee(&routes(case.failing()), case.label_set).unwrap_or_default();
@@ -350,7 +403,7 @@ pub(crate) fn refused_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// J7: connections to a database are waited for, and most of the time that they are held another service is waited for.
-pub(crate) fn held(view: &View<'_>) -> Vec<Sign> {
+fn held(view: &View<'_>) -> Vec<Sign> {
     let signs = routes(view).into_iter().map(|route| {
         let connecting = share_of(&route, "connecting");
         Sign {
@@ -369,7 +422,7 @@ pub(crate) fn held(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn held_words(case: &RuleMatch<'_>) -> Words {
+fn held_words(case: &RuleMatch<'_>) -> Words {
     let all = routes(case.failing());
     let Some(route) = route_of(&all, case.label_set) else {
         return Words::new("connections held", String::new());

@@ -1,11 +1,13 @@
-//! Rules about servers in parallel behind a proxy.
+//! Servers in parallel behind HAProxy: unequal ones, and new ones.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::component::place;
 use crate::diagnosis::measure::subject_of;
-use crate::diagnosis::rule::{RuleMatch, Sign, Words};
+use crate::diagnosis::rule::{Check, Role, Rule, RuleMatch, Sign, Symptom, Words};
+use crate::diagnosis::rule_id::RuleId::{H11, S7};
 use crate::diagnosis::stretch::{Stretch3, View, bounded};
 use crate::stats::order::median;
 
@@ -19,6 +21,39 @@ const SESSIONS_MIN: f64 = 10.0;
 /// Seconds for which a new server is observed, and for which it must be slow.
 const YOUNG_SECONDS: usize = 10;
 const COLD_SECONDS: usize = 5;
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        H11,
+        "HAProxy: imbalance or a slow replica",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Proxy,
+            symptom: Symptom::Signs(uneven),
+            words: uneven_words,
+            remedy: "balance by requests in flight (`balance leastconn` in HAProxy, \
+                 `least_conn` in nginx), and find why that server is slower: its machine, its \
+                 neighbours, its version",
+            explains: &[],
+        }],
+    )
+    .with_role(Role::Addition),
+    Rule::new(
+        S7,
+        "slow start",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Proxy,
+            symptom: Symptom::Change(cold),
+            words: cold_words,
+            remedy: "let a new server start with a small share (`slowstart 30s` on HAProxy's \
+                 `server` line), and warm it up before it receives requests (caches, just-in-time \
+                 compilation, pools)",
+            explains: &[&[H11]],
+        }],
+    )
+    .with_role(Role::Addition),
+];
 
 /// A server of a backend: requests per second as its weight divides them, and time to its answer, s.
 struct BackendServer<'a> {
@@ -98,7 +133,7 @@ fn differences<'a>(servers: &[BackendServer<'a>]) -> Option<[(&'a str, f64); 2]>
 }
 
 /// H11: parallel servers with unequal shares, or with one slower server.
-pub(crate) fn uneven(view: &View<'_>) -> Vec<Sign> {
+fn uneven(view: &View<'_>) -> Vec<Sign> {
     let all = backends(view).into_iter();
     all.filter_map(|backend| {
         let [most, slowest] = differences(&servers(view, &backend))?;
@@ -112,7 +147,7 @@ pub(crate) fn uneven(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(crate) fn uneven_words(case: &RuleMatch<'_>) -> Words {
+fn uneven_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let servers = servers(view, case.label_set);
     let proxy = label(case.label_set, "proxy").unwrap_or("?");
@@ -192,7 +227,7 @@ fn youth(over: &Stretch3<'_>, series: &str) -> Option<(f64, usize, f64)> {
 }
 
 /// S7: a server that is new is slower than the others, and than it may be.
-pub(crate) fn cold(over: &Stretch3<'_>) -> Vec<Sign> {
+fn cold(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = over.failing.series_of(metric::HAPROXY_SESSIONS_BEGUN);
     let servers = all.filter(|series| {
         label(series, "server").is_some_and(|server| !["BACKEND", "FRONTEND"].contains(&server))
@@ -206,7 +241,7 @@ pub(crate) fn cold(over: &Stretch3<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(crate) fn cold_words(case: &RuleMatch<'_>) -> Words {
+fn cold_words(case: &RuleMatch<'_>) -> Words {
     let (slower, seconds, time_s) = youth(case.over, case.label_set).unwrap_or_default();
     let field = |name| label(case.label_set, name).unwrap_or("?");
     let line = case.line(&time_of(case.label_set), "its response time");

@@ -1,12 +1,15 @@
 //! Rules about disks and file systems of the target's machine.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use crate::diagnosis::measure::{SUSTAINED, before, subject_of};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words};
+use crate::diagnosis::measure::{SUSTAINED, before, mebibytes, subject_of};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
+use crate::diagnosis::rule_id::RuleId::{D1, D2, D3, D4};
 use crate::diagnosis::stretch::{Stretch3, View, bounded};
-use crate::rules::host::memory::{mebibytes, stall};
+use crate::rules::host::stall;
+use crate::rules::in_front::ON_A_SLOW_MACHINE;
 use crate::stats::order::quantile;
 
 /// Share of the time with work from which a disk has none to spare.
@@ -25,8 +28,66 @@ const FLUSH_SLOW_S: f64 = 0.010;
 /// Share of a file system that must be free.
 const FREE_MIN: f64 = 0.01;
 
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        D1,
+        "disk",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Machine,
+            symptom: Symptom::Change(disk),
+            words: disk_words,
+            remedy: "reduce the load on it: cache hot data in memory, write less and in larger \
+                 pieces, move logs elsewhere; `iotop -o` shows the processes that use it; or use a \
+                 faster disk",
+            explains: &[ON_A_SLOW_MACHINE],
+        }],
+    ),
+    Rule::new(
+        D2,
+        "volume cap/credits",
+        &[Check {
+            strength: Strength::Utilisation,
+            tier: Tier::Machine,
+            symptom: Symptom::Change(capped),
+            words: capped_words,
+            remedy: "check the limits of the volume (operations and bytes a second, credits) \
+                 or `io.max` of the cgroup, and raise them",
+            explains: &[&[D1, D3]],
+        }],
+    )
+    .tried_on_series(),
+    Rule::new(
+        D3,
+        "synchronous log writes",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Machine,
+            symptom: Symptom::Change(flushes),
+            words: flushes_words,
+            remedy: "commit several transactions at once (`commit_delay` in postgresql.conf, \
+                 `innodb_flush_log_at_trx_commit=2`, `appendfsync everysec`: the last second may \
+                 be lost), or put the log on a device of its own, or a faster one",
+            explains: &[],
+        }],
+    )
+    .tried_on_series(),
+    Rule::new(
+        D4,
+        "full disk",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Machine,
+            symptom: Symptom::Signs(file_system_full),
+            words: file_system_full_words,
+            remedy: "make room",
+            explains: &[ON_A_SLOW_MACHINE],
+        }],
+    ),
+];
+
 /// D1: a disk is busy all the time and slower than before, and tasks wait for it; or all tasks wait for disks.
-pub(crate) fn disk(over: &Stretch3<'_>) -> Vec<Sign> {
+fn disk(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let some = view.mean(&stall("io", "some"));
     let full = view.mean(&stall("io", "full")).unwrap_or(0.0);
@@ -63,7 +124,7 @@ fn of_disk(metric: &str, device: &str, direction: &str) -> String {
     )
 }
 
-pub(crate) fn disk_words(case: &RuleMatch<'_>) -> Words {
+fn disk_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let waited = bounded(
         case.line(
@@ -129,7 +190,7 @@ pub(crate) fn cap(rates: &[f64]) -> Option<f64> {
 }
 
 /// D2: a busy disk that does exactly as much each second, and is slower than before: its provider's cap.
-pub(crate) fn capped(over: &Stretch3<'_>) -> Vec<Sign> {
+fn capped(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let disks = view.series_of(metric::DISK_UTILIZATION);
     disks
@@ -145,7 +206,7 @@ pub(crate) fn capped(over: &Stretch3<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(crate) fn capped_words(case: &RuleMatch<'_>) -> Words {
+fn capped_words(case: &RuleMatch<'_>) -> Words {
     let device = label(case.label_set, "system.device").unwrap_or("?");
     let [bytes, operations] = rates_of_disk(case.failing(), device);
     let rate = match (cap(&bytes), cap(&operations)) {
@@ -162,7 +223,7 @@ pub(crate) fn capped_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// D3: flushes take long, and longer than before. The kernel reports the mean of a second's flushes.
-pub(crate) fn flushes(over: &Stretch3<'_>) -> Vec<Sign> {
+fn flushes(over: &Stretch3<'_>) -> Vec<Sign> {
     let disks = over.failing.series_of(metric::DISK_FLUSH_TIME);
     disks
         .filter_map(|series| {
@@ -185,7 +246,7 @@ fn slow_flush(view: &View<'_>, series: &str) -> Option<f64> {
     quantile(&seconds, 0.95)
 }
 
-pub(crate) fn flushes_words(case: &RuleMatch<'_>) -> Words {
+fn flushes_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let device = label(case.label_set, "system.device").unwrap_or("?");
     let time = case.series(metric::DISK_FLUSH_TIME);
@@ -210,7 +271,7 @@ pub(crate) fn flushes_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// D4: a file system without room, or without inodes.
-pub(crate) fn file_system_full(view: &View<'_>) -> Vec<Sign> {
+fn file_system_full(view: &View<'_>) -> Vec<Sign> {
     let kinds = [metric::FILESYSTEM_FREE, metric::FILESYSTEM_INODES_FREE];
     let all = kinds.into_iter().flat_map(|metric| view.series_of(metric));
     all.filter_map(|series| {
@@ -220,7 +281,7 @@ pub(crate) fn file_system_full(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(crate) fn file_system_full_words(case: &RuleMatch<'_>) -> Words {
+fn file_system_full_words(case: &RuleMatch<'_>) -> Words {
     let point = label(case.label_set, "system.filesystem.mountpoint").unwrap_or("?");
     let is_inodes = case.label_set.starts_with(metric::FILESYSTEM_INODES_FREE);
     let (what, of) = if is_inodes {

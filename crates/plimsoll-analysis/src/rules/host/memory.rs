@@ -1,12 +1,17 @@
-//! Rules about memory and numbers of processes of the target's machine.
+//! Rules about the memory of the target's machine and of its cgroups.
 
+pub(crate) mod leak;
+
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use crate::diagnosis::measure::{before, of_target, subject_of, sustained};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::measure::{before, mebibytes, of_target, subject_of, sustained};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{D1, D2, D3, M1, M2, M3, M5};
 use crate::diagnosis::stretch::{Stretch3, View, bounded};
-use crate::stats::trend::{TheilSen, theil_sen_points};
+use crate::rules::host::stall;
+use crate::rules::in_front::{ON_A_SLOW_MACHINE, ON_THE_MACHINE};
 
 /// Share of the time for which all that runs may wait for memory.
 const MEMORY_STALL_MAX: f64 = 0.05;
@@ -15,18 +20,123 @@ const FAULTS_MIN: f64 = 100.0;
 const FAULTS_GROWTH: f64 = 10.0;
 /// Pages swapped in per second: swapped out and needed again.
 const SWAPPED_MIN: f64 = 25.0;
-/// A leak that reaches its limit within this time is reported, s.
-const LEAK_SOON_S: f64 = 86_400.0;
-/// Anchors must lie this far apart, s, and have so many readings.
-const LEAK_SPAN_S: f64 = 120.0;
-const LEAK_POINTS_MIN: usize = 12;
-/// Most points of a leak's line: the slopes of all pairs are computed.
-const LEAK_POINTS_MAX: usize = 300;
-/// What has grown by less than this share may be a cache that fills.
-const LEAK_GROWTH_MIN: f64 = 0.1;
 
-pub(crate) fn stall(resource: &str, kind: &str) -> String {
-    metric::series(metric::PRESSURE, &[("resource", resource), ("stall", kind)])
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        M1,
+        "memory pressure, thrash",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Machine,
+            symptom: Symptom::Change(pressure),
+            words: pressure_words,
+            remedy: "let the service use less memory (smaller caches and heaps, fewer \
+                 workers), or give the machine more",
+            explains: &[ON_A_SLOW_MACHINE, &[D1, D2, D3]],
+        }],
+    ),
+    Rule::new(
+        M2,
+        "memory limit",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Machine,
+            symptom: Symptom::Signs(killed),
+            words: killed_words,
+            remedy: "raise the memory limit, run fewer workers, or find what grows",
+            explains: &[ON_THE_MACHINE, &[M1, M3, M5]],
+        }],
+    ),
+    Rule::new(
+        M3,
+        "swapping",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Machine,
+            symptom: Symptom::Signs(swapping),
+            words: swapping_words,
+            remedy: "let the service use less memory (smaller heaps, fewer workers), or give \
+                 the machine more; `vm.swappiness` of 10 in /etc/sysctl.d/ swaps later, and leaves \
+                 less memory for the page cache",
+            explains: &[ON_A_SLOW_MACHINE, &[M1, D1, D2, D3]],
+        }],
+    ),
+    Rule::new(
+        M5,
+        "cgroup memory.high reclaim throttling",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Machine,
+            symptom: Symptom::Increase {
+                metric: metric::CGROUP_MEMORY_HIGH,
+            },
+            words: reclaimed_words,
+            remedy: "raise `memory.high`",
+            explains: &[ON_A_SLOW_MACHINE, &[M1, M3]],
+        }],
+    )
+    .tried_on_series(),
+];
+
+/// M2: a process was killed by the OOM killer, in a cgroup of the target or anywhere on the machine.
+fn killed(view: &View<'_>) -> Vec<Sign> {
+    let sign = |series: &str| {
+        let per_second = view.mean(series)?;
+        Some(Sign {
+            label_set: subject_of(series).to_owned(),
+            magnitude: per_second,
+            present: per_second > 0.0,
+        })
+    };
+    let mut signs: Vec<Sign> = view
+        .series_of(metric::CGROUP_OOM_KILLS)
+        .filter_map(sign)
+        .collect();
+    // A kill in a cgroup counts for the machine too; it is the machine's own only when no cgroup had one.
+    if !signs.iter().any(|sign| sign.present) {
+        signs.extend(sign(metric::OOM_KILLS));
+    }
+    signs
+}
+
+fn killed_words(case: &RuleMatch<'_>) -> Words {
+    let view = case.failing();
+    let cgroup = label(case.label_set, "cgroup");
+    let series = match cgroup {
+        Some(_) => case.series(metric::CGROUP_OOM_KILLS),
+        None => metric::OOM_KILLS.to_owned(),
+    };
+    let kills: f64 = view.rows().filter_map(|row| row.get(&series)).sum();
+    let times = format!("{:.0}", kills.max(1.0));
+    let kills = bounded(
+        case.line(&series, "processes killed by the OOM killer, per second"),
+        Some(0.0),
+    );
+    let Some(cgroup) = cgroup else {
+        let victims = format!("the OOM killer killed {times} processes of this machine");
+        return Words::new("memory of the machine", victims)
+            .with(kills)
+            .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
+            .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"));
+    };
+    let limit = view.max(&case.series(metric::CGROUP_MEMORY_LIMIT));
+    let mut sentence = format!("the OOM killer killed {times} processes of cgroup {cgroup}");
+    if let Some(limit) = limit {
+        append_clause(
+            &mut sentence,
+            format_args!("; its limit is {:.0} MiB", limit / f64::from(1 << 20)),
+        );
+    }
+    Words::new(format!("memory limit of cgroup {cgroup}"), sentence)
+        .with(kills)
+        .with(bounded(
+            case.line(&case.series(metric::CGROUP_MEMORY), "memory of the cgroup"),
+            limit,
+        ))
+        .with(case.line(
+            &case.series(metric::CGROUP_MEMORY_AT_LIMIT),
+            "times the cgroup reached its limit, per second",
+        ))
 }
 
 fn major_faults() -> String {
@@ -43,12 +153,8 @@ fn swapped(direction: &str) -> String {
     )
 }
 
-pub(crate) fn mebibytes(bytes: f64) -> f64 {
-    bytes / 1_048_576.0
-}
-
 /// M1: all tasks wait for memory, or evicted pages are read again and again.
-pub(crate) fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
+fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let stalled = view.mean(&stall("memory", "full"));
     let faulted = view.mean(&major_faults());
@@ -66,7 +172,7 @@ pub(crate) fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(crate) fn pressure_words(case: &RuleMatch<'_>) -> Words {
+fn pressure_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let stalled = view.mean(&stall("memory", "full")).unwrap_or(0.0);
     let faulted = view.mean(&major_faults()).unwrap_or(0.0);
@@ -95,13 +201,13 @@ pub(crate) fn pressure_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// M3: pages are swapped in. Pages that are only swapped out were idle.
-pub(crate) fn swapping(view: &View<'_>) -> Vec<Sign> {
+fn swapping(view: &View<'_>) -> Vec<Sign> {
     let series = swapped("in");
     let share = view.share_of_seconds(|row| Some(row.get(&series)? >= SWAPPED_MIN));
     sustained("", share).into_iter().collect()
 }
 
-pub(crate) fn swapping_words(case: &RuleMatch<'_>) -> Words {
+fn swapping_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let of = |direction| view.mean(&swapped(direction)).unwrap_or(0.0);
     Words::new(
@@ -121,98 +227,8 @@ pub(crate) fn swapping_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
-/// What may leak: series, its limit, name, and unit in texts.
-fn leaks(view: &View<'_>) -> Vec<(String, Option<f64>, &'static str)> {
-    let cgroup = view
-        .series_of(metric::CGROUP_MEMORY_LIMIT)
-        .filter(|series| label(series, "process") == Some(metric::TARGET))
-        .filter_map(|series| view.max(series))
-        .reduce(f64::min);
-    let memory = cgroup.or_else(|| view.max(metric::MEMORY_LIMIT));
-    let files = view.max(&of_target(metric::PROCESS_FILES_LIMIT));
-    let threads = view
-        .series_of(metric::CGROUP_PIDS_LIMIT)
-        .filter(|series| label(series, "process") == Some(metric::TARGET))
-        .filter_map(|series| view.max(series))
-        .reduce(f64::min);
-    vec![
-        (of_target(metric::PROCESS_MEMORY), memory, "memory"),
-        (of_target(metric::PROCESS_FILES), files, "file descriptors"),
-        (of_target(metric::PROCESS_THREADS), threads, "threads"),
-    ]
-}
-
-/// The line through a level at equal low loads, the level at its end, and the share by which it has grown; `None`
-/// where anchors are too few or the growth may be chance. Its second half must grow as well: a cache that fills stops.
-fn leak(over: &Stretch3<'_>, series: &str) -> Option<(TheilSen, f64, f64)> {
-    let all = over.base.points(series);
-    let step = all.len().div_ceil(LEAK_POINTS_MAX).max(1);
-    let points: Vec<(f64, f64)> = all.into_iter().step_by(step).collect();
-    let span = points.last()?.0 - points.first()?.0;
-    if points.len() < LEAK_POINTS_MIN || span < LEAK_SPAN_S {
-        return None;
-    }
-    let line = theil_sen_points(&points)?;
-    let later = theil_sen_points(&points[points.len() / 2..])?;
-    let end = points.last()?.1;
-    let growth = line.slope * span / (end - line.slope * span).max(1.0);
-    let goes_on = line.slope_low > 0.0 && later.slope_low > 0.0 && later.slope > line.slope / 2.0;
-    (goes_on && growth >= LEAK_GROWTH_MIN).then_some((line, end, growth))
-}
-
-/// M4: at the same low load, again and again, the target has more than before.
-pub(crate) fn leaking(over: &Stretch3<'_>) -> Vec<Sign> {
-    let candidates = leaks(&over.failing).into_iter();
-    candidates
-        .filter_map(|(series, limit, _)| {
-            let (line, end, growth) = leak(over, &series)?;
-            let left_s = limit.map(|limit| (limit - end).max(0.0) / line.slope);
-            let is_soon = left_s.is_some_and(|left_s| left_s < LEAK_SOON_S);
-            Some(Sign::of(&series, growth, is_soon))
-        })
-        .collect()
-}
-
-pub(crate) fn leaking_words(case: &RuleMatch<'_>) -> Words {
-    let candidates = leaks(case.failing());
-    let own = candidates.into_iter().find(|leak| leak.0 == case.label_set);
-    let (series, limit, what) = own.unwrap_or_default();
-    let Some((line, end, growth)) = leak(case.over, &series) else {
-        return Words::new(what, String::new());
-    };
-    let per_hour = line.slope * 3600.0;
-    let [end_text, per_hour_text, low, high] = [
-        end,
-        per_hour,
-        line.slope_low * 3600.0,
-        line.slope_high * 3600.0,
-    ]
-    .map(|value| {
-        if what == "memory" {
-            mebibytes(value)
-        } else {
-            value
-        }
-    });
-    let unit = if what == "memory" { " MiB" } else { "" };
-    let mut sentence = format!(
-        "at the same low load the target's {what} grew by {:.0} %, by {per_hour_text:.0}{unit} an hour (95 % interval \
-         {low:.0} to {high:.0}), to {end_text:.0}{unit}",
-        growth * 100.0
-    );
-    if let Some(limit) = limit {
-        let hours = (limit - end).max(0.0) / per_hour;
-        append_clause(
-            &mut sentence,
-            format_args!("; at this rate it reaches its limit in {hours:.1} hours"),
-        );
-    }
-    Words::new(format!("{what} of the target, which leaks"), sentence)
-        .with(bounded(case.line(&series, what), limit))
-}
-
 /// M5.
-pub(crate) fn reclaimed_words(case: &RuleMatch<'_>) -> Words {
+fn reclaimed_words(case: &RuleMatch<'_>) -> Words {
     let cgroup = label(case.label_set, "cgroup").unwrap_or("/");
     let high = case.series(metric::CGROUP_MEMORY_HIGH);
     let memory = case.series(metric::CGROUP_MEMORY);
@@ -234,52 +250,4 @@ pub(crate) fn reclaimed_words(case: &RuleMatch<'_>) -> Words {
         "raise it: `systemctl set-property UNIT MemoryHigh=…` (or /sys/fs/cgroup{cgroup}/memory.high), or let the \
          service use less memory: smaller heaps, fewer workers"
     ))
-}
-
-/// F2: a cgroup of the target that may have no more processes or threads.
-pub(crate) fn processes(view: &View<'_>) -> Vec<Sign> {
-    let limits = view.series_of(metric::CGROUP_PIDS_LIMIT);
-    limits
-        .filter_map(|limit| {
-            let label_set = subject_of(limit);
-            let most = view.max(limit)?;
-            let count = view.max(&format!("{}{label_set}", metric::CGROUP_PIDS));
-            let refused = view.mean(&format!("{}{label_set}", metric::CGROUP_PIDS_REFUSED));
-            let is_full = count.is_some_and(|count| count >= most);
-            let present = refused.map_or(is_full, |refused| refused > 0.0);
-            let magnitude = count.unwrap_or(0.0) / most.max(1.0) + refused.unwrap_or(0.0);
-            Some(Sign::of(label_set, magnitude, present))
-        })
-        .collect()
-}
-
-pub(crate) fn processes_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let cgroup = label(case.label_set, "cgroup").unwrap_or("/");
-    let limit = view.max(&case.series(metric::CGROUP_PIDS_LIMIT));
-    let refused = case.series(metric::CGROUP_PIDS_REFUSED);
-    let most = limit.unwrap_or(0.0);
-    let mut sentence = format!(
-        "cgroup {cgroup} had {:.0} of at most {most:.0} processes and threads",
-        view.max(&case.series(metric::CGROUP_PIDS)).unwrap_or(0.0)
-    );
-    if let Some(refused) = view.mean(&refused).filter(|&refused| refused > 0.0) {
-        let times = (refused * 60.0).max(1.0);
-        append_clause(
-            &mut sentence,
-            format_args!("; {times:.0} times a minute it could not start another one"),
-        );
-    }
-    Words::new(format!("processes and threads of cgroup {cgroup}"), sentence)
-        .with(bounded(
-            case.line(&case.series(metric::CGROUP_PIDS), "processes and threads"),
-            limit,
-        ))
-        .with(case.line(&refused, "processes and threads refused, per second"))
-        .advising(format!(
-            "raise the limit (now {most:.0}): `systemctl set-property UNIT TasksMax={:.0}`, `docker run \
-             --pids-limit`, or its `pids.max`; or let the service start fewer threads",
-            4.0 * most
-        ))
-        .doubtful_if(label(case.label_set, "process") == Some(metric::GENERATOR))
 }

@@ -1,11 +1,14 @@
-//! Rules about servers behind nginx, from the times in its access log.
+//! Servers behind nginx, from its error log and the times in its access log.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::component::place;
+use crate::diagnosis::log_failures;
 use crate::diagnosis::measure::before;
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Role, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{H4, R1, X3, X4, X5, X7};
 use crate::diagnosis::stretch::{Stretch3, View, bounded};
 
 /// An answer's head that takes this long is slow, s; or this share of the tightest bound.
@@ -19,6 +22,94 @@ const CONNECT_SHARE: f64 = 0.1;
 const CONNECT_MIN_S: f64 = 0.010;
 const CONNECT_SLOWER: f64 = 10.0;
 
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        X3,
+        "upstream accept backlog or down",
+        &[
+            Check {
+                strength: Strength::Explicit,
+                tier: Tier::Proxy,
+                symptom: Symptom::Change(slow_to_connect),
+                words: slow_to_connect_words,
+                remedy: "find why the upstream accepts connections so late: its accept queue is \
+                 full (its backlog and net.core.somaxconn), or it has too few workers; and keep \
+                 connections to it alive (`keepalive` in its `upstream { … }`)",
+                explains: &[],
+            },
+            Check {
+                strength: Strength::Explicit,
+                tier: Tier::Proxy,
+                symptom: Symptom::Signs(|view| log_failures::failures(view, &["connect"])),
+                words: |case| {
+                    log_failures::words(
+                        case,
+                        "an upstream of nginx accepts no connections",
+                        "nginx could not connect to an upstream",
+                    )
+                },
+                remedy: "find why the upstream accepts no connections: it is down, or its accept \
+                 queue is full (its backlog and net.core.somaxconn); add workers there, and \
+                 `keepalive` in its `upstream { … }`",
+                explains: &[],
+            },
+        ],
+    ),
+    Rule::new(
+        X4,
+        "upstream socket backlog (often PHP-FPM)",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Proxy,
+            symptom: Symptom::Signs(|view| log_failures::failures(view, &["socket backlog"])),
+            words: |case| {
+                log_failures::words(
+                    case,
+                    "the backlog of an upstream's socket",
+                    "the queue of a Unix socket behind nginx was full",
+                )
+            },
+            remedy: "add processes behind the socket (PHP-FPM: `pm.max_children`), or lengthen \
+                 the queue (`listen.backlog`, with net.core.somaxconn)",
+            explains: &[],
+        }],
+    ),
+    Rule::new(
+        X5,
+        "all peers ejected by `max_fails`",
+        &[Check {
+            strength: Strength::Explicit,
+            tier: Tier::Proxy,
+            symptom: Symptom::Signs(|view| log_failures::failures(view, &["no upstream"])),
+            words: |case| {
+                log_failures::words(
+                    case,
+                    "upstreams that nginx has marked as down",
+                    "nginx had marked all upstreams as unavailable after failures",
+                )
+            },
+            remedy: "find why they failed; then adjust `max_fails` and `fail_timeout` of the \
+                 `server` lines",
+            explains: &[],
+        }],
+    ),
+    Rule::new(
+        X7,
+        "upstream slow",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Proxy,
+            symptom: Symptom::Change(slow),
+            words: slow_words,
+            remedy: "watch the application behind nginx and its database too, and find what \
+                 their requests wait for",
+            explains: &[],
+        }],
+    )
+    .with_role(Role::Addition)
+    .follows_like(&[H4, R1]),
+];
+
 fn time(at: &str, phase: &str) -> String {
     metric::series(metric::NGINX_TIME, &[("at", at), ("phase", phase)])
 }
@@ -31,7 +122,7 @@ fn logs<'a>(view: &View<'a>, phase: &'a str) -> impl Iterator<Item = &'a str> {
 }
 
 /// X7: servers take connections at once, and long to answer.
-pub(crate) fn slow(over: &Stretch3<'_>) -> Vec<Sign> {
+fn slow(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let bound_s = view.context.bound_us.map(|bound| bound as f64 / 1e6);
     let slow_s = SLOW_MIN_S.max(SLOW_SHARE * bound_s.unwrap_or(0.0));
@@ -50,7 +141,7 @@ pub(crate) fn slow(over: &Stretch3<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn slow_words(case: &RuleMatch<'_>) -> Words {
+fn slow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let at = place(case.label_set);
     let [header, connect, whole] = ["header", "connect", "request"].map(|phase| time(at, phase));
@@ -80,7 +171,7 @@ pub(crate) fn slow_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// X3: connecting takes ten times as long as at low load.
-pub(crate) fn slow_to_connect(over: &Stretch3<'_>) -> Vec<Sign> {
+fn slow_to_connect(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let signs = logs(view, "connect").filter_map(|at| {
         let connect = time(at, "connect");
@@ -96,7 +187,7 @@ pub(crate) fn slow_to_connect(over: &Stretch3<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn slow_to_connect_words(case: &RuleMatch<'_>) -> Words {
+fn slow_to_connect_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let at = place(case.label_set);
     let connect = time(at, "connect");

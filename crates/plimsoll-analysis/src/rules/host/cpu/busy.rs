@@ -1,14 +1,17 @@
-//! C1: no CPU of the machine is left, and which programs of the service use it.
+//! No CPU of the machine is left, and which programs of the service use it.
 
 use std::collections::BTreeMap;
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::measure::{of_generator, of_target, sustained};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{C1, C6, J2, N4, N7, P11};
 use crate::diagnosis::statements::most_of;
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::in_front::ON_THE_MACHINE;
 
 /// Busy share from which all CPUs count as used up.
 const BUSY: f64 = 0.95;
@@ -26,13 +29,27 @@ const DATABASES: [(&str, &str); 3] = [
     ("mysqld", metric::MYSQL_RUNNING),
 ];
 
+pub(crate) const RULES: &[Rule] = &[Rule::new(
+    C1,
+    "CPU",
+    &[Check {
+        strength: Strength::Queue,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(busy),
+        words: busy_words,
+        remedy: "find the hot path with a profiler, cache its results, or add cores or \
+                 replicas",
+        explains: &[ON_THE_MACHINE, &[P11, J2, C6, N4, N7]],
+    }],
+)];
+
 fn cpu_stall() -> String {
     metric::series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
 }
 
 /// C1: all CPUs busy and tasks waiting for them. Where the kernel has no pressure metrics, more runnable threads than
 /// CPUs replace them.
-pub(crate) fn busy(view: &View<'_>) -> Vec<Sign> {
+fn busy(view: &View<'_>) -> Vec<Sign> {
     let stall = cpu_stall();
     let share = view.share_of_seconds(|row| {
         let waiting = match row.get(&stall) {
@@ -44,7 +61,7 @@ pub(crate) fn busy(view: &View<'_>) -> Vec<Sign> {
     sustained("", share).into_iter().collect()
 }
 
-pub(crate) fn busy_words(case: &RuleMatch<'_>) -> Words {
+fn busy_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let percent = |series: &str| view.mean(series).unwrap_or(0.0) * 100.0;
     let busy = percent(metric::CPU_BUSY);

@@ -1,21 +1,22 @@
-//! Rules about CPU, memory and descriptors of the target's machine, its cgroup and its processes.
+//! One thread has nothing to spare while the machine has.
 
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use crate::diagnosis::bounds::{NEARLY_FULL, THROTTLED_MAX};
+use crate::diagnosis::bounds::CPU_TO_SPARE;
 use crate::diagnosis::measure::{
     cpu_without_generator, of_generator, of_target, subject_of, sustained,
 };
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::C3;
 use crate::diagnosis::stretch::{View, bounded};
-use crate::rules::host::cpu::handshakes_clause;
+use crate::rules::host::network::tls::handshakes_clause;
+use crate::rules::in_front::ON_THE_MACHINE;
 use crate::rules::python;
 
 /// Share of one CPU from which a thread has nothing to spare.
 const THREAD_BUSY: f64 = 0.95;
-/// Mean busy share below which the machine has CPU to spare for other threads.
-const CPU_TO_SPARE: f64 = 0.70;
 /// Names of processes whose threads take turns at an interpreter (GIL, GVL).
 const INTERPRETERS: [&str; 7] = [
     "celery", "gunicorn", "puma", "python", "ruby", "uvicorn", "uwsgi",
@@ -24,55 +25,25 @@ const INTERPRETERS: [&str; 7] = [
 const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.3;
 /// Programs with one request per process, so a busy process is normal: their own rules say more.
 const BY_OWN_RULES: [&str; 4] = ["postgres", "mariadbd", "mysqld", "mongod"];
-
 /// What is behind the target.
 const BEHIND: [(&str, &str); 1] = [("process", metric::BEHIND)];
 
-/// C2.
-pub(crate) fn quota_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let cgroup = label(case.label_set, "cgroup").unwrap_or("/");
-    let periods = case.series(metric::CGROUP_CPU_PERIODS);
-    let throttled = case.series(metric::CGROUP_CPU_THROTTLED);
-    let share = |view: &View<'_>| {
-        let whole = view.mean(&periods).filter(|&whole| whole > 0.0)?;
-        Some(view.mean(&throttled)? / whole)
-    };
-    let quota = view.mean(&case.series(metric::CGROUP_CPU_QUOTA));
-    let mut sentence = format!(
-        "cgroup {cgroup} used up its CPU quota in {:.0} % of the periods",
-        share(view).unwrap_or(0.0) * 100.0
-    );
-    if let Some(quota) = quota {
-        append_clause(&mut sentence, format_args!("; it may use {quota:.2} CPUs"));
-    }
-    let generator = label(case.label_set, "process") == Some(metric::GENERATOR);
-    if generator {
-        sentence.push_str("; it is the generator's own cgroup");
-    }
-    let ratio = case.over.evidence(
-        (&throttled, "share of periods throttled by the quota", "1"),
-        share,
-    );
-    Words::new(format!("CPU quota of cgroup {cgroup}"), sentence)
-        .with(bounded(ratio, Some(THROTTLED_MAX)))
-        .with(case.line(
-            &case.series(metric::CGROUP_CPU_THROTTLED_TIME),
-            "time the cgroup was throttled, per second",
-        ))
-        .with(case.line(
-            &case.series(metric::CGROUP_CPU_QUOTA),
-            "CPUs the cgroup may use",
-        ))
-        .with(case.line(
-            &of_target(metric::PROCESS_CPU),
-            "target's share of all CPUs",
-        ))
-        .doubtful_if(generator)
-}
+pub(crate) const RULES: &[Rule] = &[Rule::new(
+    C3,
+    "one thread (event loop, GIL, single worker)",
+    &[Check {
+        strength: Strength::Utilisation,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(thread),
+        words: thread_words,
+        remedy: "run more processes or workers, or move work off this thread (event loop, \
+                 interpreter lock, single worker)",
+        explains: &[ON_THE_MACHINE],
+    }],
+)];
 
 /// C3: one thread of the target has nothing to spare while the machine has. One CPU alone cannot show it.
-pub(crate) fn thread(view: &View<'_>) -> Vec<Sign> {
+fn thread(view: &View<'_>) -> Vec<Sign> {
     let busy = |series: &str| {
         view.share_of_seconds(|row| {
             Some(row.get(series)? >= THREAD_BUSY && cpu_without_generator(row)? < CPU_TO_SPARE)
@@ -144,7 +115,7 @@ fn interpreter_words(case: &RuleMatch<'_>) -> Words {
         .advising("run more processes or workers, each with its own interpreter".to_owned())
 }
 
-pub(crate) fn thread_words(case: &RuleMatch<'_>) -> Words {
+fn thread_words(case: &RuleMatch<'_>) -> Words {
     if label(case.label_set, "pid").is_some() {
         return interpreter_words(case);
     }
@@ -200,138 +171,4 @@ fn busiest<'a>(view: &View<'a>, process: &str) -> Option<&'a str> {
         .filter(|series| label(series, "process") == Some(process))
         .filter(|series| label(series, "tid").is_some());
     named.max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count())
-}
-
-/// M2: a process was killed by the OOM killer, in a cgroup of the target or anywhere on the machine.
-pub(crate) fn killed(view: &View<'_>) -> Vec<Sign> {
-    let sign = |series: &str| {
-        let per_second = view.mean(series)?;
-        Some(Sign {
-            label_set: subject_of(series).to_owned(),
-            magnitude: per_second,
-            present: per_second > 0.0,
-        })
-    };
-    let mut signs: Vec<Sign> = view
-        .series_of(metric::CGROUP_OOM_KILLS)
-        .filter_map(sign)
-        .collect();
-    // A kill in a cgroup counts for the machine too; it is the machine's own only when no cgroup had one.
-    if !signs.iter().any(|sign| sign.present) {
-        signs.extend(sign(metric::OOM_KILLS));
-    }
-    signs
-}
-
-pub(crate) fn killed_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let cgroup = label(case.label_set, "cgroup");
-    let series = match cgroup {
-        Some(_) => case.series(metric::CGROUP_OOM_KILLS),
-        None => metric::OOM_KILLS.to_owned(),
-    };
-    let kills: f64 = view.rows().filter_map(|row| row.get(&series)).sum();
-    let times = format!("{:.0}", kills.max(1.0));
-    let kills = bounded(
-        case.line(&series, "processes killed by the OOM killer, per second"),
-        Some(0.0),
-    );
-    let Some(cgroup) = cgroup else {
-        let victims = format!("the OOM killer killed {times} processes of this machine");
-        return Words::new("memory of the machine", victims)
-            .with(kills)
-            .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
-            .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"));
-    };
-    let limit = view.max(&case.series(metric::CGROUP_MEMORY_LIMIT));
-    let mut sentence = format!("the OOM killer killed {times} processes of cgroup {cgroup}");
-    if let Some(limit) = limit {
-        append_clause(
-            &mut sentence,
-            format_args!("; its limit is {:.0} MiB", limit / f64::from(1 << 20)),
-        );
-    }
-    Words::new(format!("memory limit of cgroup {cgroup}"), sentence)
-        .with(kills)
-        .with(bounded(
-            case.line(&case.series(metric::CGROUP_MEMORY), "memory of the cgroup"),
-            limit,
-        ))
-        .with(case.line(
-            &case.series(metric::CGROUP_MEMORY_AT_LIMIT),
-            "times the cgroup reached its limit, per second",
-        ))
-}
-
-/// F1: the target's process nearest its limit of descriptors, or the machine's table of files.
-pub(crate) fn files(view: &View<'_>) -> Vec<Sign> {
-    let fill = |label_set: &str, level: &str, limit: &str| {
-        let share = view.rows().filter_map(|row| {
-            let limit = row.get(limit).filter(|&limit| limit > 0.0)?;
-            Some(row.get(level)? / limit)
-        });
-        let share = share.reduce(f64::max)?;
-        Some(Sign {
-            label_set: label_set.to_owned(),
-            magnitude: share,
-            present: share > NEARLY_FULL,
-        })
-    };
-    let of_group = |process| {
-        let group = [("process", process)];
-        let open = metric::series(metric::PROCESS_FILES, &group);
-        let limit = metric::series(metric::PROCESS_FILES_LIMIT, &group);
-        fill(subject_of(&open), &open, &limit)
-    };
-    of_group(metric::TARGET)
-        .into_iter()
-        .chain(of_group(metric::BEHIND))
-        .chain(fill("", metric::FILES_OPEN, metric::FILES_LIMIT))
-        .collect()
-}
-
-pub(crate) fn files_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let (level, limit) = if case.label_set.is_empty() {
-        (
-            metric::FILES_OPEN.to_owned(),
-            metric::FILES_LIMIT.to_owned(),
-        )
-    } else {
-        (
-            case.series(metric::PROCESS_FILES),
-            case.series(metric::PROCESS_FILES_LIMIT),
-        )
-    };
-    // The series that name a process: the one that was nearest its limit in the fullest second.
-    let named = view
-        .series_of(metric::PROCESS_FILES)
-        .filter(|series| label(series, "process") == label(case.label_set, "process"))
-        .filter(|series| label(series, "pid").is_some())
-        .max_by(|a, b| {
-            let max = |series| view.max(series).unwrap_or(0.0);
-            max(a).total_cmp(&max(b))
-        });
-    let who = match named {
-        _ if case.label_set.is_empty() => "this machine".to_owned(),
-        Some(series) => {
-            let field = |name| label(series, name).unwrap_or("?");
-            format!("process {} ({})", field("comm"), field("pid"))
-        }
-        None => "the target's process".to_owned(),
-    };
-    let bound = view.max(&limit);
-    Words::new(
-        format!("file descriptors of {who}"),
-        format!(
-            "{who} held {:.0} of at most {:.0} file descriptors",
-            view.max(&level).unwrap_or(0.0),
-            bound.unwrap_or(0.0)
-        ),
-    )
-    .with(bounded(
-        case.line(&level, "open file descriptors"),
-        bound.map(|bound| bound * NEARLY_FULL),
-    ))
-    .with(case.line(&limit, "limit of file descriptors"))
 }

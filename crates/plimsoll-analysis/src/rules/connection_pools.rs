@@ -1,19 +1,16 @@
-//! Rules about pools that a program holds: connections to databases and services, threads of Node's libuv and of .NET.
+//! Pools of connections that a program holds, to databases and to services, and programs without one.
 
-use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP};
+use plimsoll_model::finding::{Strength, Tier};
+use plimsoll_model::metric;
+use plimsoll_model::metric::{TO_DATABASE, TO_HTTP};
 use plimsoll_model::reading::label;
 
 use crate::diagnosis::component::place;
-use crate::diagnosis::measure::{SUSTAINED, subject_of, sustained};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
+use crate::diagnosis::measure::{subject_of, sustained};
+use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
+use crate::diagnosis::rule_id::RuleId::{C1, C3, J6, J8, J11, P2, Q2, R1};
 use crate::diagnosis::stretch::{SecondValues, View, bounded};
-
-/// How long a task may wait for a thread of libuv's pool, s; and the busy share from which the event loop is the
-/// limit instead.
-const TASK_WAIT_S: f64 = 0.010;
-const LOOP_BUSY: f64 = 0.95;
-/// Threads by which .NET's pool grows within a stretch where it is starved: it adds one or two a second.
-const CLIMB_MIN: f64 = 2.0;
+use crate::rules::in_front::BEFORE_STORES;
 
 /// Sessions that begin per second, in how many of the requests that were answered, and which share of all CPUs that takes, from
 /// which a pool is missing.
@@ -21,9 +18,47 @@ const BEGUN_MIN: f64 = 5.0;
 const BEGUN_SHARE: f64 = 0.5;
 const BEGUN_COST: f64 = 0.25;
 
-fn of(metric: &str, label_set: &str) -> String {
-    metric::series(metric, &[("at", place(label_set))])
-}
+pub(crate) const RULES: &[Rule] = &[
+    Rule::new(
+        J6,
+        "DB connection pool",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(to_database),
+            words: to_database_words,
+            remedy: "raise the pool's size",
+            explains: &[BEFORE_STORES],
+        }],
+    )
+    .follows_like(&[R1]),
+    Rule::new(
+        J8,
+        "client pool per host",
+        &[Check {
+            strength: Strength::Queue,
+            tier: Tier::Runtime,
+            symptom: Symptom::Signs(to_http),
+            words: to_http_words,
+            remedy: "raise the pool's size",
+            explains: &[BEFORE_STORES],
+        }],
+    ),
+    Rule::new(
+        J11,
+        "no pool: a session of the database for each request",
+        &[Check {
+            strength: Strength::Decomposition,
+            tier: Tier::Store,
+            symptom: Symptom::Signs(begun_per_request),
+            words: begun_per_request_words,
+            remedy: "keep sessions: a pool in the application, persistent connections \
+                 (`PDO::ATTR_PERSISTENT` in PHP, `CONN_MAX_AGE` in Django), or a pooler before the \
+                 database (pgbouncer, ProxySQL)",
+            explains: &[BEFORE_STORES, &[P2, Q2, C1, C3]],
+        }],
+    ),
+];
 
 /// The same series of another metric.
 fn beside(metric: &str, label_set: &str) -> String {
@@ -55,7 +90,7 @@ fn waited_for(view: &View<'_>, to: &str) -> Vec<Sign> {
 }
 
 /// J6: all connections of a pool to a database are used, and requests wait for one.
-pub(crate) fn to_database(view: &View<'_>) -> Vec<Sign> {
+fn to_database(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_DATABASE)
 }
 
@@ -70,7 +105,7 @@ fn begun(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
 }
 
 /// J11: requests begin sessions of a database of their own, and that alone takes much of the CPUs.
-pub(crate) fn begun_per_request(view: &View<'_>) -> Vec<Sign> {
+fn begun_per_request(view: &View<'_>) -> Vec<Sign> {
     let all = view.series_of(metric::DATABASE_SESSIONS_BEGUN);
     let signs = all.filter_map(|series| {
         let (per_request, cost) = begun(view, series)?;
@@ -81,7 +116,7 @@ pub(crate) fn begun_per_request(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(crate) fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
+fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let series = case.series(metric::DATABASE_SESSIONS_BEGUN);
     let cost = begun(view, &series).map_or(0.0, |sessions| sessions.1);
@@ -111,7 +146,7 @@ pub(crate) fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// J8: all connections of an HTTP client's pool are used, and requests wait for one.
-pub(crate) fn to_http(view: &View<'_>) -> Vec<Sign> {
+fn to_http(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_HTTP)
 }
 
@@ -161,7 +196,7 @@ fn words(case: &RuleMatch<'_>, what: &str, advice: &str) -> Words {
         .advising(advice.replace("{now}", &now))
 }
 
-pub(crate) fn to_database_words(case: &RuleMatch<'_>) -> Words {
+fn to_database_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the pool of connections to the database",
@@ -172,7 +207,7 @@ pub(crate) fn to_database_words(case: &RuleMatch<'_>) -> Words {
     )
 }
 
-pub(crate) fn to_http_words(case: &RuleMatch<'_>) -> Words {
+fn to_http_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the HTTP client's pool of connections",
@@ -180,92 +215,4 @@ pub(crate) fn to_http_words(case: &RuleMatch<'_>) -> Words {
          Apache's client, `maxConnections` of Reactor Netty), keep connections alive, or use HTTP/2; if the service \
          behind it is slow, fix that first",
     )
-}
-
-/// J2: tasks wait for a thread of libuv's pool while the event loop has time.
-pub(crate) fn libuv(view: &View<'_>) -> Vec<Sign> {
-    let processes = view.series_of(metric::NODE_POOL_WAIT);
-    let signs = processes.filter_map(|wait| {
-        let label_set = subject_of(wait);
-        let active = of(metric::NODE_ACTIVE, label_set);
-        let share = view.share_of_seconds(|row| {
-            let has_time = row.get(&active).is_none_or(|active| active <= LOOP_BUSY);
-            Some(has_time && row.get(wait)? > TASK_WAIT_S)
-        })?;
-        Some(Sign {
-            label_set: label_set.to_owned(),
-            // Against low load, the time is more significant than the count.
-            magnitude: view.mean(wait)?,
-            present: share >= SUSTAINED,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn libuv_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let at = place(case.label_set);
-    let [wait, threads, active] = [
-        metric::NODE_POOL_WAIT,
-        metric::NODE_POOL_THREADS,
-        metric::NODE_ACTIVE,
-    ]
-    .map(|metric| of(metric, case.label_set));
-    let now = view.max(&threads).unwrap_or(4.0);
-    let used = if now < 1.5 {
-        "the only thread of libuv's pool in Node was busy".to_owned()
-    } else {
-        format!("all {now:.0} threads of libuv's pool in Node were busy")
-    };
-    Words::new(
-        format!("libuv's pool of threads in Node ({at})"),
-        format!(
-            "{used}: files, DNS, crypto and compression waited up to {:.0} ms for one, while \
-             the event loop was busy only {:.0} % of the time",
-            view.max(&wait).unwrap_or(0.0) * 1e3,
-            (view.mean(&active).unwrap_or(0.0) * 100.0).min(100.0)
-        ),
-    )
-    .with(bounded(case.line(&wait, "longest wait for a thread of the pool"), Some(TASK_WAIT_S)))
-    .with(bounded(case.line(&active, "busy time of the event loop, per second"), Some(LOOP_BUSY)))
-    .advising(format!(
-        "start Node with a larger pool, `UV_THREADPOOL_SIZE=16 node …` (now {now:.0}), as far as the CPUs allow if its \
-         tasks compute; cache DNS results (`dns.resolve` does not use the pool), and avoid needless hashing and \
-         compression"
-    ))
-}
-
-/// R6: tasks wait for .NET's pool, which adds threads all the time: those that it has are blocked.
-pub(crate) fn dotnet(view: &View<'_>) -> Vec<Sign> {
-    let programs = view.series_of(metric::DOTNET_QUEUE);
-    let signs = programs.filter_map(|queue| {
-        let threads = view.points(&of(metric::DOTNET_THREADS, subject_of(queue)));
-        let climb = threads.last()?.1 - threads.first()?.1;
-        let waited = view.share_of_seconds(|row| Some(row.get(queue)? > 0.0))?;
-        Some(Sign {
-            label_set: subject_of(queue).to_owned(),
-            magnitude: view.mean(queue)?,
-            present: waited >= SUSTAINED && climb >= CLIMB_MIN,
-        })
-    });
-    signs.collect()
-}
-
-pub(crate) fn dotnet_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let at = place(case.label_set);
-    let [queue, threads] =
-        [metric::DOTNET_QUEUE, metric::DOTNET_THREADS].map(|metric| of(metric, case.label_set));
-    Words::new(
-        format!("threads of .NET's pool ({at})"),
-        format!(
-            "up to {:.0} tasks waited for a thread of .NET's pool, which grew from {:.0} to {:.0} threads and still \
-             had too few: its threads are blocked",
-            view.max(&queue).unwrap_or(0.0),
-            view.min(&threads).unwrap_or(0.0),
-            view.max(&threads).unwrap_or(0.0)
-        ),
-    )
-    .with(bounded(case.line(&queue, "tasks waiting for a thread"), Some(0.0)))
-    .with(case.line(&threads, "threads of the pool"))
 }
