@@ -11,36 +11,12 @@ mod forecast;
 mod gauges;
 mod mitigation;
 mod scaling;
-mod score;
+pub(crate) mod score;
 mod select;
 mod unexplained;
 
 #[cfg(test)]
-pub(crate) mod components_tests;
-#[cfg(test)]
-pub(crate) mod cpu_tests;
-#[cfg(test)]
-pub(crate) mod databases_tests;
-#[cfg(test)]
-pub(crate) mod engines_tests;
-#[cfg(test)]
-pub(crate) mod host_memory_tests;
-#[cfg(test)]
-pub(crate) mod host_tests;
-#[cfg(test)]
-pub(crate) mod pools_tests;
-#[cfg(test)]
-pub(crate) mod robbed_tests;
-#[cfg(test)]
-pub(crate) mod servers_tests;
-#[cfg(test)]
-pub(crate) mod service_tests;
-#[cfg(test)]
-pub(crate) mod tests;
-#[cfg(test)]
-pub(crate) mod traces_tests;
-#[cfg(test)]
-pub(crate) mod waits_tests;
+mod tests;
 
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;

@@ -28,6 +28,9 @@ pub(crate) mod thread_waits;
 pub(crate) mod traces;
 pub(crate) mod varnish;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use crate::diagnosis::rule::{Check, Rule};
 use crate::diagnosis::rule_id::RuleId;
 

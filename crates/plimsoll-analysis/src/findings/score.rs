@@ -21,7 +21,7 @@ struct Scored {
 }
 
 /// Evaluates all checks; best first.
-pub(super) fn findings(
+pub(crate) fn findings(
     checks: impl Iterator<Item = (&'static Rule, &'static Check)>,
     over: &Stretch3<'_>,
 ) -> Vec<Finding> {

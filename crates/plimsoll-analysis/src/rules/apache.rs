@@ -1,5 +1,8 @@
 //! Workers of Apache.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

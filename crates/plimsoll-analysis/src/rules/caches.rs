@@ -1,5 +1,8 @@
 //! Rules about caches as components: stored responses that expire all at once, and a low hit ratio.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::{labels, metric};
 

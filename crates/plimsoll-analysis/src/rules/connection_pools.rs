@@ -1,5 +1,8 @@
 //! Pools of connections that a program holds, to databases and to services, and programs without one.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::metric::{TO_DATABASE, TO_HTTP};

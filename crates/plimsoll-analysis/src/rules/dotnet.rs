@@ -1,5 +1,8 @@
 //! The thread pool of .NET.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

@@ -1,5 +1,8 @@
 //! Rules about the load generator itself: when one of them holds, the measurement says little about the target.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;

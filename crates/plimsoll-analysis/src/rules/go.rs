@@ -1,5 +1,8 @@
 //! Rules about Go programs, from their own metrics.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

@@ -5,6 +5,9 @@ pub(crate) mod failures;
 pub(crate) mod sessions;
 pub(crate) mod threads;
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 

@@ -6,6 +6,9 @@ pub(crate) mod memory;
 pub(crate) mod network;
 pub(crate) mod process_limits;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use plimsoll_model::metric;
 
 pub(crate) fn stall(resource: &str, kind: &str) -> String {

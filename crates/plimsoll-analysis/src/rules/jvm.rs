@@ -1,5 +1,8 @@
 //! Rules about JVMs, from their own metrics.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;

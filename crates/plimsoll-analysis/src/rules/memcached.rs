@@ -1,5 +1,8 @@
 //! Connections and memory of memcached.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

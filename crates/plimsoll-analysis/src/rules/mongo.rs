@@ -1,5 +1,8 @@
 //! MongoDB, from its own metrics.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

@@ -4,6 +4,9 @@ pub(crate) mod innodb;
 pub(crate) mod sessions;
 pub(crate) mod statements;
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::metric;
 
 use crate::diagnosis::component::{place, subjects, written};

@@ -3,3 +3,6 @@
 pub(crate) mod configured_limits;
 pub(crate) mod connections;
 pub(crate) mod upstream;
+
+#[cfg(test)]
+mod tests;

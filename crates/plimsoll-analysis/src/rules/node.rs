@@ -1,5 +1,8 @@
 //! Rules about Node: its event loop, and the thread pool of libuv.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

@@ -1,5 +1,8 @@
 //! Rules about PHP-FPM: its processes, and slow scripts.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;

@@ -5,6 +5,9 @@ pub(crate) mod sessions;
 pub(crate) mod statements;
 pub(crate) mod storage;
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::metric;
 
 use crate::diagnosis::component::{place, subjects};

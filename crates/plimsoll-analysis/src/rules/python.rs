@@ -4,6 +4,9 @@
 pub(crate) mod gunicorn;
 pub(crate) mod uwsgi;
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -73,40 +76,4 @@ pub(crate) fn clause(view: &View<'_>) -> String {
         );
     }
     clause
-}
-
-#[cfg(test)]
-mod tests {
-    use plimsoll_model::metric::series;
-
-    use super::*;
-    use crate::diagnosis::rule_id::RuleId;
-    use crate::findings::components_tests::{at, found_in};
-    use crate::findings::tests::rule_of;
-
-    #[test]
-    fn the_call_stands_behind_the_worker() {
-        let of = |metric, name, value| series(metric, &[("at", "py-spy dump -p 7"), (name, value)]);
-        let healthy = vec![
-            (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
-            (at(metric::GUNICORN_WAITING), 0.0),
-            (at(metric::GUNICORN_TAKEN), 1.0),
-            (at(metric::GUNICORN_PLACES), 1.0),
-        ];
-        let failing = [
-            (at(metric::GUNICORN_WAITING), 20.0),
-            (of(metric::PYTHON_CALLS, "of", "rank (shop.py:41)"), 3.0),
-            (of(metric::PYTHON_CALLS, "of", "show (shop.py:7)"), 1.0),
-            (of(metric::PYTHON_THREADS, "state", "active"), 4.0),
-            (of(metric::PYTHON_THREADS, "state", "lock"), 1.0),
-        ];
-        let found = found_in(&healthy, &failing);
-        assert_eq!(rule_of(&found[0]), RuleId::R2, "{found:#?}");
-        for expected in [
-            "Python was in rank (shop.py:41) in 75 % of the samples",
-            "on average 4.0 threads competed for the interpreter lock (GIL)",
-        ] {
-            assert!(found[0].sentence.contains(expected), "{found:#?}");
-        }
-    }
 }

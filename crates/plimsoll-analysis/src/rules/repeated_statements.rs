@@ -1,5 +1,8 @@
 //! Statements that each request executes repeatedly.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;

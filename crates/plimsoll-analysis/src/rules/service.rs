@@ -3,3 +3,6 @@
 pub(crate) mod expensive_step;
 pub(crate) mod overload;
 pub(crate) mod periodic;
+
+#[cfg(test)]
+mod tests;

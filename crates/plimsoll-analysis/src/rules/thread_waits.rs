@@ -1,5 +1,8 @@
 //! Waits of the target's threads, sampled once a second: servers that are not watched otherwise.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 

@@ -1,5 +1,8 @@
 //! Rules over spans: slow callees, refused calls, connections held during calls, and repeated statements.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;

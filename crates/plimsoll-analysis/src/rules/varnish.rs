@@ -1,5 +1,8 @@
 //! Threads of Varnish.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 

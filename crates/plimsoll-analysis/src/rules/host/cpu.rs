@@ -8,6 +8,9 @@ pub(crate) mod quota;
 pub(crate) mod steal;
 pub(crate) mod thread;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) fn percent(share: Option<f64>) -> f64 {
     share.unwrap_or(0.0) * 100.0
 }

@@ -1,5 +1,8 @@
 //! Rules about disks and file systems of the target's machine.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;

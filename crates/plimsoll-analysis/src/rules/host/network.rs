@@ -19,6 +19,9 @@ pub(crate) mod ports;
 pub(crate) mod tcp;
 pub(crate) mod tls;
 
+#[cfg(test)]
+mod tests;
+
 use crate::diagnosis::stretch::View;
 
 /// What happens less than once a second is no limit.

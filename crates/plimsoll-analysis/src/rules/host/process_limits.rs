@@ -1,5 +1,8 @@
 //! Limits of processes: open files, and numbers of processes and threads.
 
+#[cfg(test)]
+mod tests;
+
 use plimsoll_model::finding::{Finding, Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};

@@ -1,10 +1,13 @@
-//! Rules about CPUs, on made-up series.
+//! CPUs, on made-up series.
 
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric::{self, series};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::window::Window;
 
-use super::tests::{SyntheticRun, cgroup, check, cpu_stall, of};
 use crate::diagnosis::rule_id::RuleId;
+use crate::rules::host::tests::{calm, mode, stall, switches, target};
+use crate::rules::tests::{SyntheticRun, cgroup, check, cpu_stall, of, rule_of, rules_and_causes};
 
 #[test]
 fn c1_no_cpu_left() {
@@ -139,4 +142,75 @@ fn c3_threads_that_take_turns_at_an_interpreter() {
         let run = SyntheticRun::healthy().set(&named(comm), [0.05, 0.1, share]);
         assert_eq!(run.find(), [], "{comm}, {share}");
     }
+}
+
+#[test]
+fn handshakes_that_keep_one_thread_busy() {
+    let busiest = metric::series(metric::THREAD_BUSIEST, &[("process", metric::TARGET)]);
+    let run = calm()
+        .set(&busiest, [0.2, 0.9, 0.99])
+        .failing_windows(|window| window.handshakes = 800);
+    let expected = "; there were 800 TLS handshakes a second, 0.8 per answer";
+    check(&run, RuleId::C3, Certainty::Suspected, 0.6, expected);
+    let found = run.find();
+    assert!(found[0].remedy.contains("resume sessions"), "{found:#?}");
+}
+
+#[test]
+fn cpus_that_others_use_or_that_are_hot() {
+    let stolen = calm().set(&mode("steal"), [0.0, 0.01, 0.2]);
+    let expected = "the hypervisor took 20 % of this machine's CPU time";
+    check(&stolen, RuleId::C4, Certainty::Possible, 0.6, expected);
+    let hot = calm().set(metric::CPU_CLOCK, [1.2, 1.1, 0.6]);
+    let expected = "the CPUs ran at 60 % of their rated clock while they were 50 % busy";
+    check(&hot, RuleId::C7, Certainty::Possible, 0.6, expected);
+    // With little to do they may run slowly.
+    let idle = hot.set(metric::CPU_BUSY, [0.2, 0.2, 0.2]);
+    assert_eq!(idle.find(), []);
+}
+
+#[test]
+fn cpu_time_in_the_kernel() {
+    let system = target(metric::PROCESS_CPU_TIME, "cpu.mode", "system");
+    let run = calm()
+        .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
+        .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.6, 0.9])
+        .set(&system, [0.2, 1.0, 3.0]);
+    let expected = "the target spent 75 % of its CPU time in the kernel";
+    check(&run, RuleId::C6, Certainty::Suspected, 0.6, expected);
+    let spare = calm().set(&system, [0.2, 1.0, 3.0]);
+    assert_eq!(spare.find(), [], "there is CPU to spare");
+    // The use of the CPU is reported beside its saturation.
+    let full = run.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
+    let found = full.find();
+    assert_eq!(rule_of(&found[0]), RuleId::C1, "{found:#?}");
+    assert_eq!(rules_and_causes(&found)[1].1, Some(RuleId::C1));
+}
+
+#[test]
+fn threads_that_wait_for_each_other() {
+    let more: fn(&mut Window) = |window| {
+        window.offered = 2000;
+        window.sent = 2000;
+    };
+    let run = calm()
+        .set(&switches("voluntary"), [400.0, 3200.0, 40_000.0])
+        .failing_windows(more);
+    let expected = "the target's 32 threads blocked 20 times per request";
+    check(&run, RuleId::C5, Certainty::Suspected, 0.4, expected);
+    let locked = target(metric::THREAD_WAITS, "on", "lock");
+    let run = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);
+    let expected =
+        "28.0 of the target's 32 threads on average waited for a lock, 2.0 at the load that passed";
+    check(&run, RuleId::C5, Certainty::Suspected, 0.4, expected);
+    // A pool's threads wait for one as well while they have nothing to do.
+    let pool = calm().set(&locked, [30.0, 28.0, 9.0]).failing_windows(more);
+    assert_eq!(pool.find(), []);
+    let answered = calm()
+        .set(&switches("voluntary"), [400.0, 3200.0, 8000.0])
+        .failing_windows(|window| {
+            window.offered = 2000;
+            window.outcomes.add_many(Outcome::Ok, 1000);
+        });
+    assert_eq!(answered.find(), [], "twice as much was answered");
 }

@@ -12,9 +12,9 @@ use plimsoll_model::run::Run;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::window::Window;
 
-use super::find;
-use super::tests::rule_of;
 use crate::diagnosis::rule_id::RuleId;
+use crate::findings::find;
+use crate::rules::tests::rule_of;
 use crate::{summary, whole_run};
 
 /// Three seconds that pass, three in which half of everything fails; HAProxy has no place in the latter.
@@ -63,7 +63,7 @@ fn run(steal: f64) -> Run {
 fn what_a_part_counted_is_told_though_no_step_counts() {
     let calm = find(&run(0.0));
     let robbed = find(&run(0.3));
-    let summaries = |findings: &[super::Finding]| {
+    let summaries = |findings: &[plimsoll_model::finding::Finding]| {
         let all = findings.iter();
         all.map(|finding| (rule_of(finding), finding.certainty))
             .collect::<Vec<_>>()

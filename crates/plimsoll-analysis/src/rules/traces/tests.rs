@@ -3,8 +3,8 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
-use super::components_tests::{AT, found_in, only};
 use crate::diagnosis::rule_id::RuleId;
+use crate::rules::tests::{AT, found_in, only};
 
 const SELECT: &str = "SELECT name FROM items WHERE id = ?";
 const DATABASE: [(&str, &str); 2] = [("kind", "database"), ("component", "postgresql db:5432")];

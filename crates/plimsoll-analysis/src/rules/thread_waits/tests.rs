@@ -6,9 +6,10 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
-use super::tests::rule_of;
-use super::{Context, Stretches, find_in};
 use crate::diagnosis::rule_id::RuleId;
+use crate::diagnosis::{Context, Stretches};
+use crate::findings::find_in;
+use crate::rules::tests::rule_of;
 
 const SECONDS: u32 = 20;
 

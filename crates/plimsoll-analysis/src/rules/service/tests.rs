@@ -1,0 +1,149 @@
+//! A service as a whole, over synthetic windows and series.
+
+use plimsoll_model::finding::Certainty;
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::window::{StepWindow, Window};
+
+use crate::diagnosis::rule_id::RuleId;
+use crate::rules::tests::two_stretch_run::{TwoStretchRun, answered, expect_of_run, nothing};
+use crate::rules::tests::{AT, found_in, rules_and_causes};
+
+/// A queue in HAProxy before a full server: a cause for what follows.
+fn full_server(failing: bool) -> Vec<(String, f64)> {
+    let of = |metric, server| series(metric, &[("at", AT), ("proxy", "app"), ("server", server)]);
+    vec![
+        (of(metric::HAPROXY_SESSIONS, "s1"), 10.0),
+        (of(metric::HAPROXY_SESSIONS_LIMIT, "s1"), 10.0),
+        (
+            of(metric::HAPROXY_QUEUE, "BACKEND"),
+            if failing { 40.0 } else { 0.0 },
+        ),
+        (of(metric::HAPROXY_QUEUE, "s1"), 0.0),
+    ]
+}
+
+#[test]
+fn as_many_answers_as_before_are_no_shape() {
+    let more = TwoStretchRun::new(|_, window| answered(window, 150, 100, 400), nothing);
+    assert_eq!(more.find(), []);
+}
+
+#[test]
+fn less_is_done_beyond_the_line_because_of_something() {
+    let fewer = |_: u32, window: &mut Window| answered(window, 150, 60, 400);
+    let run = TwoStretchRun::new(fewer, |failing, _| full_server(failing));
+    let found = run.find();
+    assert_eq!(
+        rules_and_causes(&found),
+        [(RuleId::H1, None), (RuleId::S1, Some(RuleId::H1))],
+        "{found:#?}"
+    );
+    let expected =
+        "of 150 requests a second only 60 succeeded; at the load that passed, 100 of 100 did";
+    assert!(found[1].sentence.contains(expected), "{found:#?}");
+    // Without a cause it did not set the line: the limit is unknown.
+    assert_eq!(TwoStretchRun::new(fewer, nothing).find(), []);
+}
+
+#[test]
+fn answers_that_come_too_late() {
+    let late = |_: u32, window: &mut Window| {
+        answered(window, 150, 10, 400);
+        window.outcomes.add_many(Outcome::Ok, 90);
+        window.response.record(900_000, 90);
+        window.outcomes.add_many(Outcome::Timeout, 40);
+    };
+    let found = TwoStretchRun::new(late, |failing, _| full_server(failing)).find();
+    assert_eq!(
+        rules_and_causes(&found),
+        [(RuleId::H1, None), (RuleId::S3, Some(RuleId::H1))],
+        "{found:#?}"
+    );
+    let expected = "only 10 of them within 500 ms, and 40 more were abandoned by the client";
+    assert!(found[1].sentence.contains(expected), "{found:#?}");
+}
+
+#[test]
+fn connections_that_are_tried_again_and_again() {
+    let of = |metric| series(metric, &[("at", AT), ("proxy", "app"), ("server", "s1")]);
+    let healthy = vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (of(metric::HAPROXY_RETRIES), 0.5),
+        (of(metric::HAPROXY_SESSIONS_BEGUN), 100.0),
+    ];
+    assert_eq!(found_in(&healthy, &[]), []);
+    let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0)]);
+    assert_eq!(rules_and_causes(&found), [(RuleId::S2, None)], "{found:#?}");
+    assert_eq!(found[0].certainty, Certainty::Explicit);
+    let expected = "HAProxy retried 60 connections a second to s1, for 100 sessions";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
+    // A server that refuses is the cause.
+    let refused = (of(metric::HAPROXY_CONNECT_ERRORS), 20.0);
+    let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0), refused]);
+    assert_eq!(
+        rules_and_causes(&found),
+        [(RuleId::H2, None), (RuleId::S2, Some(RuleId::H2))],
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn something_that_runs_in_a_rhythm() {
+    let disk = series(metric::DISK_UTILIZATION, &[("system.device", "vda")]);
+    let peak = |nth: u32| nth % 6 == 5;
+    let run = TwoStretchRun::new(
+        |nth, window| answered(window, 120, 100, if peak(nth) { 600 } else { 40 }),
+        |_, nth| vec![(disk.clone(), if peak(nth) { 0.8 } else { 0.1 })],
+    );
+    let expected = [
+        "response times rose every 6 s, from 40 ms to",
+        "plimsoll.disk.utilization{system.device=vda} rises with them",
+    ];
+    expect_of_run(&run, RuleId::S6, &expected);
+    // A service stalled for a whole second answers no request in it.
+    let still = TwoStretchRun::new(
+        |nth, window| match nth % 6 {
+            3 | 4 => window.offered = 120,
+            5 => answered(window, 120, 340, 1200),
+            _ => answered(window, 120, 120, 40),
+        },
+        nothing,
+    );
+    expect_of_run(&still, RuleId::S6, &["response times rose every 6 s"]);
+    // Slower and slower, as before every full queue, is no rhythm.
+    let growing = TwoStretchRun::new(
+        |nth, window| answered(window, 120, 100, 20 + 40 * u64::from(nth)),
+        nothing,
+    );
+    assert_eq!(growing.find(), []);
+    let noisy = TwoStretchRun::new(
+        |nth, window| answered(window, 120, 100, 20 + u64::from(nth * nth * 7919 % 97)),
+        nothing,
+    );
+    assert_eq!(noisy.find(), []);
+}
+
+#[test]
+fn one_step_that_takes_most_of_the_time() {
+    let steps = |dear_ms: u64, dear: u64| {
+        move |_: u32, window: &mut Window| {
+            answered(window, 120, 100, 30);
+            for (id, count, ms) in [(0, 100 - dear, 10), (1, dear, dear_ms)] {
+                let mut step = StepWindow::default();
+                step.outcomes.add_many(Outcome::Ok, count);
+                step.response.record(ms * 1000, count);
+                window.steps.insert(id, step);
+            }
+        }
+    };
+    let run = TwoStretchRun::new(steps(300, 10), nothing);
+    expect_of_run(
+        &run,
+        RuleId::S8,
+        &["POST /report is 10 % of the requests and takes 77 % of their total time"],
+    );
+    assert_eq!(TwoStretchRun::new(steps(40, 10), nothing).find(), []);
+    // Half of all requests may take most of the time.
+    assert_eq!(TwoStretchRun::new(steps(300, 50), nothing).find(), []);
+}
