@@ -7,8 +7,9 @@ use plimsoll_model::verdict::VoidReason;
 
 use super::alone::missed_at_once;
 use super::ceiling::CeilingCheck;
-use super::known::{SearchState, is_plain, rounded, self_test};
+use super::evidence::is_plain;
 use super::refine::Refine;
+use super::state::{SearchState, rounded, self_test};
 use super::{PhaseAction, SearchPhase};
 
 /// Share of the saturation forecast by the utilisation law to jump to.

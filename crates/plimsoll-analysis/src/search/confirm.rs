@@ -4,7 +4,7 @@ use plimsoll_model::load_line::{Estimate, LoadLine, NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::PhaseAction;
-use super::known::{SearchState, cost, interval};
+use super::state::{SearchState, cost, interval};
 use super::statement::rate as in_words;
 use crate::stats::exact::clopper_pearson_low;
 

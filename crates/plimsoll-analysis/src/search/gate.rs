@@ -9,8 +9,8 @@ use plimsoll_model::verdict::VoidReason;
 use super::SearchStage;
 use super::ceiling::CeilingCheck;
 use super::guard::Guard;
-use super::known::{SearchState, self_test};
 use super::policy::SearchPolicy;
+use super::state::{SearchState, self_test};
 use super::users::Stayed;
 use super::voids::{Again, Voids};
 use crate::stats::sequential::{Decision, Sprt};
@@ -190,6 +190,6 @@ impl CiGate {
     pub fn remaining(&self) -> Duration {
         let left = self.known.budget().saturating_sub(self.known.elapsed);
         let trials = 6_u32.saturating_sub(self.test.trials).max(1);
-        (super::known::cost(&self.trial()) * trials).min(left)
+        (super::state::cost(&self.trial()) * trials).min(left)
     }
 }

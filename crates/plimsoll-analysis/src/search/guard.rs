@@ -3,7 +3,7 @@
 use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 
-use super::known::SearchState;
+use super::state::SearchState;
 use crate::stats::trend::{mann_kendall, theil_sen};
 
 /// Failures to recover, one after the other, that end the search.

@@ -4,7 +4,7 @@ use plimsoll_model::load_line::{LoadLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::PhaseAction;
-use super::known::SearchState;
+use super::state::SearchState;
 
 /// Once from above: a trial at the upper edge, then at once one at the lower.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use plimsoll_model::verdict::VoidReason;
 use super::alone::{Alone, missed_at_once};
 use super::bracket::Bracket;
 use super::ceiling::CeilingCheck;
-use super::known::{SearchState, self_test};
+use super::state::{SearchState, self_test};
 use super::{PhaseAction, SearchPhase};
 use crate::stats::order::{median, robust_variation};
 

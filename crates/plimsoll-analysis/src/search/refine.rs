@@ -6,7 +6,7 @@ use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 
 use super::confirm::Confirm;
-use super::known::{SearchState, cost, interval};
+use super::state::{SearchState, cost, interval};
 use super::{PhaseAction, SearchPhase};
 
 /// Quantiles of the posterior at which trials are made, in turn.

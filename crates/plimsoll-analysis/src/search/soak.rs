@@ -4,7 +4,7 @@ use plimsoll_model::load_line::{LoadLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::PhaseAction;
-use super::known::SearchState;
+use super::state::SearchState;
 
 /// The soak's load as a share of the verified one.
 const SHARE: f64 = 0.9;

@@ -3,7 +3,7 @@
 use plimsoll_model::trial::{Trial, TrialSpec};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
-use super::known::SearchState;
+use super::state::SearchState;
 use crate::verdict::only_unsteady;
 
 /// Repetitions of a void trial.

@@ -9,8 +9,9 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict};
 
 use super::alone::Alone;
 use super::ceiling::{Ceiling, CeilingCheck};
+use super::evidence::{Evidence, Theft, is_calm};
 use super::policy::SearchPolicy;
-use super::posterior::{Observation, Posterior};
+use super::posterior::Posterior;
 use super::users::Stayed;
 use crate::verdict::early::may_stop_early;
 
@@ -18,57 +19,10 @@ use crate::verdict::early::may_stop_early;
 const OVERHEAD_S: u64 = 2;
 /// Judged seconds of a self-test.
 const SELF_TEST_S: u32 = 2;
-/// Share of the likelihood that a short trial keeps.
-const SHORT_POWER: f64 = 0.5;
-/// Share of the likelihood that the ratio of bad requests keeps: its gamma law is a model of a queue, and an interval
-/// must not be narrower than the model justifies.
-const GRADED_POWER: f64 = 0.8;
 /// Assumed upper bound of a user's requests per second before one was measured.
 const HOPED_PER_USER: f64 = 1.0;
 /// The anchors' rate as a share of the line.
 const ANCHOR_SHARE: f64 = 0.6;
-
-/// Valid trials during which the hypervisor gave the CPU to others.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Theft {
-    trials: u32,
-    share_max: f64,
-}
-
-impl Theft {
-    fn observe(&mut self, trial: &Trial) {
-        self.trials += u32::from(!is_calm(trial));
-        self.share_max = self.share_max.max(trial.stolen_share);
-    }
-
-    fn remark(self) -> Option<Remark> {
-        (self.trials > 0).then(|| Remark::Note {
-            text: format!(
-                "the hypervisor took up to {:.0} % of the CPU demanded in {} of the trials: trials that passed did so \
-                 in spite of it; trials that failed show only that the line lies below what the service would carry \
-                 with all of its CPU; a dedicated machine gives a narrower interval",
-                100.0 * self.share_max,
-                self.trials
-            ),
-        })
-    }
-}
-
-/// A valid verdict.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Evidence {
-    pub(super) rate: f64,
-    pub(super) failed: bool,
-    pub(super) measure_s: u32,
-    pub(super) in_flight_mean: f64,
-    /// Bad requests that the objective allowed, and those that were over them.
-    allowed: f64,
-    ratio: Option<f64>,
-    /// Whether chance can hardly explain the failure.
-    plain: bool,
-    /// Whether the trial had the CPU that it needed, so that `rate` was offered.
-    pub(super) calm: bool,
-}
 
 /// What is known.
 #[derive(Debug)]
@@ -275,18 +229,10 @@ impl SearchState {
             return;
         }
         self.theft.observe(trial);
-        let evidence = Evidence {
-            rate: decided_rate(trial),
-            failed: trial.verdict.is_fail(),
-            measure_s: trial.spec.measure_s,
-            in_flight_mean: trial.in_flight_mean,
-            allowed: self.allowed(trial.spec.rate, trial.spec.measure_s),
-            ratio: self.ratio(trial),
-            plain: is_calm(trial) && is_plain(trial),
-            calm: is_calm(trial),
-        };
+        let allowed = self.allowed(trial.spec.rate, trial.spec.measure_s);
+        let evidence = Evidence::of(trial, allowed, self.ratio(trial));
         self.evidence.push(evidence);
-        let observation = self.observation(evidence);
+        let observation = evidence.observation(self.measure_s);
         if let Some(posterior) = &mut self.posterior {
             posterior.observe(observation);
         }
@@ -337,29 +283,12 @@ impl SearchState {
         }
     }
 
-    fn observation(&self, evidence: Evidence) -> Observation {
-        let short = evidence.measure_s < self.measure_s;
-        let full = if evidence.ratio.is_some() {
-            GRADED_POWER
-        } else {
-            1.0
-        };
-        Observation {
-            rate: evidence.rate,
-            failed: evidence.failed,
-            plain: evidence.plain,
-            allowed: evidence.allowed,
-            ratio: evidence.ratio,
-            power: full * if short { SHORT_POWER } else { 1.0 },
-        }
-    }
-
     /// Opens the posterior over the bracket's range, with all verdicts so far.
     pub(super) fn open_posterior(&mut self, passed: f64, failed: f64) {
         let allowed = self.allowed((passed * failed).sqrt(), self.measure_s);
         let mut posterior = Posterior::new(passed, failed, allowed);
         for &evidence in &self.evidence {
-            posterior.observe(self.observation(evidence));
+            posterior.observe(evidence.observation(self.measure_s));
         }
         self.posterior = Some(posterior);
     }
@@ -432,25 +361,6 @@ impl SearchState {
         let alone = rate * self.per_unit() * self.alone_s();
         near.map_or(alone, |evidence| evidence.in_flight_mean.max(alone))
     }
-}
-
-/// The load that a verdict stands for. A trial that failed while the hypervisor took a share of the CPU shows only
-/// that the line lies below the load that the full CPU would have carried.
-fn decided_rate(trial: &Trial) -> f64 {
-    if trial.verdict.is_fail() {
-        trial.spec.rate / (1.0 - trial.stolen_share)
-    } else {
-        trial.spec.rate
-    }
-}
-
-fn is_calm(trial: &Trial) -> bool {
-    trial.stolen_share <= 0.0
-}
-
-/// Whether chance can hardly explain a failure: even the median broke the objective.
-pub(super) fn is_plain(trial: &Trial) -> bool {
-    trial.verdict.is_fail() && 2 * trial.bad > trial.requests
 }
 
 /// Specification of a self-test at `rate`.
