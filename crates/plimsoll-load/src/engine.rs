@@ -17,44 +17,34 @@ mod opening;
 mod page_load;
 mod process;
 mod reconnect;
-mod redirect;
 mod streams;
 mod user_websocket;
 mod websocket;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use plimsoll_model::seed::Seed;
 use plimsoll_wire::head::HeadMemo;
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll;
 use rustix::fd::OwnedFd;
-use slab::Slab;
 
 use crate::clock::{self, LoadClock};
-use crate::connection::{BY_DUE, BY_WAIT, Request, TargetConnection, TransportStage};
+use crate::connections::{ConnectionLimits, Connections, TransportStage};
 use crate::due::NEVER;
 use crate::error::LoadError;
-use crate::list::List;
 use crate::multiplex::StreamEnd;
+use crate::poller::{self, Event, EventSource, Poller};
 use crate::prepared_load::{Paths, PreparedLoad};
 use crate::process::ExternalScript;
+use crate::receive_buffer::ReceiveBuffer;
 use crate::recorder::Recorder;
-use crate::rx_timestamp::RxTimestampReader;
+use crate::requests::Requests;
 use crate::scheduler::{People, Scheduler};
 use crate::session_carry_over::LoopCarryOver;
-use crate::transport::AddressCursor;
 use crate::virtual_users::VirtualUsers;
 use crate::websocket_session::{REST_NS, WebSocketSessions};
-
-/// Size of the buffer that all connections of a loop read into, bytes.
-const BUFFER_LEN: usize = 64 * 1024;
-
-/// Size of the buffer for decrypted bytes: one TLS record.
-const PLAIN_LEN: usize = 16 * 1024;
 
 /// Events taken from the kernel in one batch; bounds the delay of arrivals by a batch.
 const EVENTS_MAX: usize = 256;
@@ -64,9 +54,6 @@ const WEBSOCKET_EVENTS_MAX: usize = 64;
 
 /// Arrivals handled before the next poll.
 const ARRIVALS_MAX: usize = 64;
-
-/// Event data of the waker, which no connection has: generations stay below it.
-const WAKER: u64 = u64::MAX;
 
 /// Requested state of a loop.
 pub(crate) mod command {
@@ -90,15 +77,11 @@ pub(crate) struct Engine {
     prepared: Arc<PreparedLoad>,
     signal: Arc<Signal>,
     clock: LoadClock,
-    epoll: OwnedFd,
+    poller: Poller,
     scheduler: Scheduler,
     paths: Paths,
-    address_cursor: AddressCursor,
     recorder: Recorder,
-    requests: Slab<Request>,
-    by_due: List<BY_DUE>,
-    /// Requests with a time-out of their own, by deadline.
-    by_expiry: BTreeSet<(u64, u32)>,
+    requests: Requests,
     /// Users of journeys.
     virtual_users: Option<Box<VirtualUsers>>,
     /// WebSockets, in a load of WebSockets.
@@ -109,14 +92,8 @@ pub(crate) struct Engine {
     processes: Vec<ExternalScript>,
     /// Ids of the scripts' labels, by journey and whether outside of the measured loop.
     step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
-    waiting: List<BY_WAIT>,
-    connections: Slab<TargetConnection>,
-    connections_max: usize,
-    connecting: List<0>,
-    idle: List<0>,
-    closing: List<0>,
-    /// The connection of each user of a closed load; empty where they share connections of HTTP/2.
-    users: Vec<u32>,
+    connections: Connections,
+    received: ReceiveBuffer,
     /// Users' requests that wait for a connection of HTTP/2, by connection.
     lined_up: BTreeMap<u32, VecDeque<u32>>,
     /// Origins that could have chosen HTTP/2 and chose HTTP/1.1.
@@ -126,18 +103,7 @@ pub(crate) struct Engine {
     /// Streams that have ended and are not counted yet.
     ends: Vec<StreamEnd>,
     last_message: streams::LastMessage,
-    generation: u32,
-    /// The unix socket refuses connections until this moment, when it is tried again.
-    backlog_is_full: bool,
-    backlog_retry_ns: u64,
     memo: HeadMemo,
-    /// Reads kernel timestamps of responses, when the loop does not wake for each of them.
-    timestamps: Option<RxTimestampReader>,
-    /// When the last bytes read arrived, ns of run time, if the kernel reported it.
-    arrived: Option<u64>,
-    buffer: Box<[u8]>,
-    /// Decrypted bytes of the buffer; empty without TLS.
-    plain: Box<[u8]>,
     /// Deadline of unfinished requests; known once the load has ended.
     drain_end_ns: u64,
     command: u8,
@@ -157,62 +123,48 @@ impl Engine {
                 source: source.into(),
             }
         };
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("make an epoll"))?;
-        epoll::add(
-            &epoll,
-            &signal.waker,
-            epoll::EventData::new_u64(WAKER),
-            epoll::EventFlags::IN,
-        )
-        .map_err(system("register a waker"))?;
+        let poller = Poller::new().map_err(system("make an epoll"))?;
+        poller
+            .add_waker(&signal.waker)
+            .map_err(system("register a waker"))?;
         let seed = returns.map_or(prepared.seed, |returns| returns.seed);
         let scheduler = scheduler(prepared, seed, index);
-        let processes = process::start(prepared, &epoll)?;
+        let processes = process::start(prepared, &poller)?;
+        let virtual_users = VirtualUsers::new(prepared, index, carry_over);
+        let limits = ConnectionLimits {
+            open_max: prepared.connections_of(index),
+            // Ten thousand idle connections must not take twice their memory.
+            reserved: match prepared.agenda {
+                None => 0,
+                Some(_) => prepared.connections_of(index),
+            },
+            users: match prepared.plan.transport.http2 {
+                None => scheduler.users(),
+                Some(_) => 0,
+            },
+            of_journeys: virtual_users.is_some(),
+        };
+        let clock = LoadClock::new(prepared.epoch);
         Ok(Self {
             signal,
-            clock: LoadClock::new(prepared.epoch),
-            epoll,
+            clock,
+            poller,
             paths: prepared.paths(index),
-            // Loops start at different addresses, so that few connections still reach all of them.
-            address_cursor: AddressCursor::at(index as usize),
             recorder,
-            requests: Slab::new(),
-            by_due: List::default(),
-            by_expiry: BTreeSet::new(),
-            virtual_users: VirtualUsers::new(prepared, index, carry_over),
+            requests: Requests::new(prepared.timeout_ns, prepared.waiting_max),
+            virtual_users,
             websockets: WebSocketSessions::new(prepared, index),
             returns,
             processes,
             step_ids: HashMap::new(),
-            waiting: List::default(),
-            // Ten thousand idle connections must not take twice their memory.
-            connections: match prepared.agenda {
-                None => Slab::new(),
-                Some(_) => Slab::with_capacity(prepared.connections_of(index)),
-            },
-            connections_max: prepared.connections_of(index),
-            connecting: List::default(),
-            idle: List::default(),
-            closing: List::default(),
-            users: match prepared.plan.transport.http2 {
-                None => vec![crate::list::NONE; scheduler.users()],
-                Some(_) => Vec::new(),
-            },
+            connections: Connections::new(limits, index),
+            received: ReceiveBuffer::new(prepared, clock),
             lined_up: BTreeMap::new(),
             chose_http1: vec![false; prepared.others.len() + 1],
             woken: Vec::new(),
             ends: Vec::new(),
             last_message: None,
-            generation: 0,
-            backlog_is_full: false,
-            backlog_retry_ns: 0,
             memo: HeadMemo::default(),
-            timestamps: prepared
-                .wants_rx_timestamps()
-                .then(RxTimestampReader::default),
-            arrived: None,
-            buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
-            plain: vec![0; if prepared.uses_tls() { PLAIN_LEN } else { 0 }].into_boxed_slice(),
             drain_end_ns: scheduler.end_ns().saturating_add(prepared.drain_ns),
             command: command::RUN,
             scheduler,
@@ -287,11 +239,11 @@ impl Engine {
 
     /// Waits for events, or for `wait_ns` to pass, and handles those that came.
     #[inline]
-    fn handle_events(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
-        self.poll(events, wait_ns);
+    fn handle_events(&mut self, events: &mut Vec<Event>, wait_ns: u64) {
+        self.poller.wait(events, wait_ns);
         let count = events.len();
         for event in events.drain(..) {
-            self.on_event(event);
+            self.on_event(&event);
         }
         if self.websockets.is_some() {
             self.note_messages(count);
@@ -299,7 +251,7 @@ impl Engine {
     }
 
     /// Waits for the start; false when the loop is stopped before.
-    fn wait_for_start(&mut self, events: &mut Vec<epoll::Event>) -> bool {
+    fn wait_for_start(&mut self, events: &mut Vec<Event>) -> bool {
         loop {
             if self.signal.command.load(Ordering::Relaxed) != command::RUN {
                 return false;
@@ -308,7 +260,7 @@ impl Engine {
             if wait_ns == 0 {
                 return true;
             }
-            self.poll(events, wait_ns);
+            self.poller.wait(events, wait_ns);
             events.clear();
         }
     }
@@ -341,7 +293,7 @@ impl Engine {
         now >= self.drain_end_ns
             || (self.requests.is_empty()
                 && self.scheduler.next_due() == NEVER
-                && (self.websockets.is_none() || self.connections.len() == self.idle.len()))
+                && (self.websockets.is_none() || self.connections.are_idle()))
     }
 
     /// The next moment at which work is due without an event.
@@ -364,34 +316,25 @@ impl Engine {
             .min(end)
     }
 
-    /// Waits for events, or for `wait_ns` to pass.
-    fn poll(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
-        let timeout = clock::timespec(wait_ns);
-        // An interruption by a signal counts as a short wait.
-        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&timeout));
-    }
-
-    fn on_event(&mut self, event: epoll::Event) {
-        let data = event.data.u64();
-        if data == WAKER {
-            // The request is read at the top of the loop; reading the waker keeps it from firing again.
-            let _ = rustix::io::read(&self.signal.waker, &mut [0; 8]);
-            return;
-        }
-        let id = u32::try_from(data & u64::from(u32::MAX)).expect("masked to 32 bits");
-        let generation = data >> 32;
-        if generation == u64::from(process::PIPES) {
-            return self.on_pipe(id);
-        }
+    fn on_event(&mut self, event: &Event) {
+        let (id, generation) = match poller::source(event) {
+            EventSource::Waker => {
+                // The request is read at the top of the loop; reading the waker keeps it from firing again.
+                let _ = rustix::io::read(&self.signal.waker, &mut [0; 8]);
+                return;
+            }
+            EventSource::Pipe(number) => return self.on_pipe(number),
+            EventSource::Connection(id, generation) => (id, generation),
+        };
         // A connection closed earlier in this batch has no more events, even if its slot is taken again.
-        let Some(connection) = self.connections.get(id as usize) else {
+        let Some(connection) = self.connections.get(id) else {
             return;
         };
-        if u64::from(connection.generation) != generation {
+        if connection.generation() != generation {
             return;
         }
         let flags = event.flags;
-        match connection.stage {
+        match connection.stage() {
             TransportStage::Exchanging => self.on_ready(id, flags),
             TransportStage::Dialing => self.on_connect_event(id, flags),
             TransportStage::Negotiating | TransportStage::Multiplexing => {

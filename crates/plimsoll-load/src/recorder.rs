@@ -32,9 +32,9 @@ pub(crate) struct Recorder {
     open: bool,
     cpu_us: u64,
     in_flight: u64,
-    pub(crate) waiting: u64,
-    pub(crate) connections: u64,
-    pub(crate) users: u64,
+    waiting: u64,
+    connections: u64,
+    users: u64,
     seconds: SyncSender<Box<WindowBuilder>>,
     spare: Receiver<Box<WindowBuilder>>,
 }
@@ -72,6 +72,28 @@ impl Recorder {
     #[inline]
     pub(crate) fn current(&mut self) -> &mut WindowBuilder {
         &mut self.current
+    }
+
+    /// This many requests wait for a connection.
+    #[inline]
+    pub(crate) fn set_waiting(&mut self, requests: usize) {
+        self.waiting = requests as u64;
+    }
+
+    /// A connection was established.
+    pub(crate) fn connection_opened(&mut self) {
+        self.connections += 1;
+        self.current.window.connections_opened += 1;
+    }
+
+    /// An established connection was closed.
+    pub(crate) fn connection_closed(&mut self) {
+        self.connections -= 1;
+    }
+
+    /// This many users of journeys are active.
+    pub(crate) fn set_users(&mut self, users: usize) {
+        self.users = users as u64;
     }
 
     /// End of the current second.

@@ -501,7 +501,7 @@ fn awaited(session: &mut WebSocketSession) -> Option<Sent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::TargetConnection;
+    use crate::connections::TargetConnection;
 
     #[test]
     fn one_that_waits_is_small() {

@@ -3,7 +3,6 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::list::NONE;
 use crate::multiplex::AnswerHead;
 use crate::virtual_users::{AnswerContext, AnswerVerdict};
 
@@ -24,17 +23,18 @@ impl Engine {
         answer: &AnswerHead,
         now: u64,
     ) -> Option<EvaluatedAnswer> {
-        let request = &mut self.requests[id as usize];
-        let (call, virtual_users) = (request.call.as_mut()?, self.virtual_users.as_deref_mut()?);
+        let request = &mut self.requests[id];
+        let (user, due) = (request.user(), request.due());
+        let (call, virtual_users) = (request.call_mut()?, self.virtual_users.as_deref_mut()?);
         call.status = answer.status;
         call.coding = answer.coding;
         let context = AnswerContext {
             now,
-            due: request.due,
+            due,
             location: answer.location.as_deref(),
             good: &self.prepared.good,
         };
-        let verdict = virtual_users.evaluate(request.user, call, &context);
+        let verdict = virtual_users.evaluate(user, call, &context);
         Some(EvaluatedAnswer {
             verdict,
             status: call.status,
@@ -45,26 +45,26 @@ impl Engine {
 
     /// A response to a user is complete.
     pub(super) fn complete_call(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
-        let connection = &mut self.connections[id as usize];
-        let request_id = connection.request;
+        let connection = &mut self.connections[id];
+        let request_id = connection.request();
         let answer = AnswerHead {
-            status: connection.reader.status(),
-            coding: connection.reader.coding(),
-            location: connection.reader.take_location(),
+            status: connection.reader().status(),
+            coding: connection.reader().coding(),
+            location: connection.reader_mut().take_location(),
             sets_cookie: false,
         };
         let Some(evaluated) = self.evaluate_answer(request_id, &answer, now) else {
             return self.fail(id, Outcome::Protocol, now);
         };
-        let connection = &mut self.connections[id as usize];
+        let connection = &mut self.connections[id];
         match evaluated.verdict {
             AnswerVerdict::Follows => {
                 self.recorder.current().window.redirects += 1;
-                if kept && connection.origin == evaluated.origin {
+                if kept && connection.origin() == evaluated.origin {
                     return self.send_on(id, request_id, now);
                 }
-                connection.request = NONE;
-                self.requests[request_id as usize].connection = NONE;
+                connection.take_request();
+                self.requests[request_id].unassign();
                 self.free_line(id, kept, peer_closed, now);
                 self.dispatch_call(request_id, now);
             }
@@ -72,15 +72,13 @@ impl Engine {
                 if !evaluated.once {
                     self.recorder.answered(evaluated.status, now);
                 }
-                connection.request = NONE;
+                connection.take_request();
                 // Before its user continues, who may reuse the connection at once.
                 self.free_line(id, kept, peer_closed, now);
                 self.end_request(request_id, outcome, now);
             }
         }
-        if let Some(due) = self.scheduler.pop_ready() {
-            self.arrive(due, now);
-        }
+        self.arrive_ready(now);
     }
 
     fn free_line(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {

@@ -3,9 +3,9 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::{ARRIVALS_MAX, Engine};
-use crate::connection::Request;
 use crate::due::ScheduledArrival;
 use crate::list::NONE;
+use crate::requests::Request;
 
 impl Engine {
     /// Handles arrivals due at `now`. Returns whether more may be due at once.
@@ -40,26 +40,31 @@ impl Engine {
         }
         let path = self.paths.next();
         let id = self.requests.insert(Request::new(due.at, due.user, path));
-        let id = u32::try_from(id).expect("requests at once are far below 2^32");
-        self.by_due.push_back(&mut self.requests, id);
         self.dispatch(id, now);
     }
 
-    /// Sends a request on its user's connection or a free one; opens a connection; or queues the request.
+    /// A user who was waiting for the response that just ended sends again.
+    #[inline]
+    pub(super) fn arrive_ready(&mut self, now: u64) {
+        if let Some(due) = self.scheduler.pop_ready() {
+            self.arrive(due, now);
+        }
+    }
+
+    /// Sends a request on its user's connection or an idle one; opens a connection; or queues the request.
     #[inline]
     pub(super) fn dispatch(&mut self, id: u32, now: u64) {
-        let request = &self.requests[id as usize];
-        if request.call.is_some() {
+        let request = &self.requests[id];
+        if request.call().is_some() {
             self.dispatch_call(id, now);
-        } else if let Some(&connection) = self.users.get(request.user as usize) {
+        } else if let Some(connection) = self.connections.of_user(request.user()) {
             match connection {
                 NONE => self.open_for(id, now),
                 connection => self.send_on(connection, id, now),
             }
-        } else if let Some(connection) = self.idle.last() {
-            self.idle.remove(&mut self.connections, connection);
+        } else if let Some(connection) = self.connections.last_idle() {
             self.send_on(connection, id, now);
-        } else if self.has_capacity() {
+        } else if self.connections.have_capacity() {
             self.open_for(id, now);
         } else {
             self.wait(id, now);
@@ -68,32 +73,24 @@ impl Engine {
 
     /// Queues a request for a connection, within the limit.
     pub(super) fn wait(&mut self, id: u32, now: u64) {
-        if self.waiting.len() >= self.prepared.waiting_max {
+        if !self.requests.enqueue(id) {
             return self.end_request(id, Outcome::Dropped, now);
         }
-        self.requests[id as usize].waiting = true;
-        self.waiting.push_back(&mut self.requests, id);
-        self.recorder.waiting += 1;
+        self.recorder.set_waiting(self.requests.queue_len());
     }
 
     /// Takes the request that has waited longest.
-    pub(super) fn pop_waiting(&mut self) -> Option<u32> {
-        let id = self.waiting.first()?;
-        self.leave_waiting(id);
+    #[inline]
+    pub(super) fn dequeue(&mut self) -> Option<u32> {
+        let id = self.requests.dequeue()?;
+        self.recorder.set_waiting(self.requests.queue_len());
         Some(id)
-    }
-
-    /// Removes a request from the queue for a connection.
-    pub(super) fn leave_waiting(&mut self, id: u32) {
-        self.waiting.remove(&mut self.requests, id);
-        self.requests[id as usize].waiting = false;
-        self.recorder.waiting -= 1;
     }
 
     /// Opens connections for queued requests within the limits.
     pub(super) fn serve_waiting(&mut self, now: u64) {
-        while self.has_capacity() {
-            let Some(id) = self.pop_waiting() else { return };
+        while self.connections.have_capacity() {
+            let Some(id) = self.dequeue() else { return };
             self.open_for(id, now);
         }
     }

@@ -50,7 +50,7 @@ impl Engine {
             &taken,
             virtual_users.numbers().collect(),
         );
-        self.recorder.users = virtual_users.users.len() as u64;
+        self.recorder.set_users(virtual_users.users.len());
     }
 
     /// Saves the users who may resume in another load, at the end of this one.

@@ -3,10 +3,8 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::connection::{TargetConnection, UNSENT};
 use crate::due::NEVER;
-use crate::list::{List, NONE};
-use slab::Slab;
+use crate::list::NONE;
 
 impl Engine {
     /// Ends expired requests and connections, then serves waiting requests.
@@ -14,57 +12,30 @@ impl Engine {
         if now < self.next_expiry() {
             return;
         }
-        while let Some(id) = self.by_due.first() {
-            let due = self.requests[id as usize].due;
-            if due.saturating_add(self.prepared.timeout_ns) > now {
-                break;
-            }
-            self.give_up(id, now, Outcome::ConnectTimeout);
-        }
-        while let Some(&(expiry, id)) = self.by_expiry.first() {
-            if expiry > now {
-                break;
-            }
+        while let Some(id) = self.requests.first_expired(now) {
             self.give_up(id, now, Outcome::ConnectTimeout);
         }
         self.give_up_answers(now);
-        while let Some(id) = first_expired(&self.connecting, &self.connections, now) {
+        while let Some(id) = self.connections.late_connecting(now) {
             self.end_with(id, Outcome::ConnectTimeout, now);
         }
-        while let Some(id) = first_expired(&self.closing, &self.connections, now) {
+        while let Some(id) = self.connections.late_closing(now) {
             self.close(id, false);
         }
-        self.backlog_is_full &= now < self.backlog_retry_ns;
+        self.connections.end_pause(now);
         self.serve_waiting(now);
     }
 
     /// When the next request or connection expires.
     pub(super) fn next_expiry(&self) -> u64 {
-        let request = self.by_due.first().map_or(NEVER, |id| {
-            self.requests[id as usize]
-                .due
-                .saturating_add(self.prepared.timeout_ns)
-        });
-        let deadline = |list: &List<0>| {
-            list.first()
-                .map_or(NEVER, |id| self.connections[id as usize].deadline)
-        };
-        let backlog = if self.backlog_is_full {
-            self.backlog_retry_ns
-        } else {
-            NEVER
-        };
-        let own = self.by_expiry.first().map_or(NEVER, |(expiry, _)| *expiry);
         let answer = self
             .websockets
             .as_ref()
             .map_or(NEVER, |websockets| websockets.next_expiry());
-        request
-            .min(own)
+        self.requests
+            .next_expiry()
             .min(answer)
-            .min(backlog)
-            .min(deadline(&self.connecting))
-            .min(deadline(&self.closing))
+            .min(self.connections.next_deadline())
     }
 
     /// Ends a request without a response; `connecting` is its outcome while its connection is being opened.
@@ -72,9 +43,9 @@ impl Engine {
         if self.give_up_message(id, now) {
             return;
         }
-        let request = &self.requests[id as usize];
-        let connection = request.connection;
-        let outcome = if request.sent != UNSENT {
+        let request = &self.requests[id];
+        let connection = request.connection();
+        let outcome = if !request.is_unsent() {
             Outcome::Timeout
         } else if connection != NONE {
             connecting
@@ -95,10 +66,7 @@ impl Engine {
         if let Some(virtual_users) = &mut self.virtual_users {
             virtual_users.ending = true;
         }
-        while let Some(id) = self.by_due.first() {
-            self.give_up(id, now, Outcome::Dropped);
-        }
-        while let Some(&(_, id)) = self.by_expiry.first() {
+        while let Some(id) = self.requests.first() {
             self.give_up(id, now, Outcome::Dropped);
         }
         if self.virtual_users.is_some() {
@@ -117,17 +85,8 @@ impl Engine {
     }
 
     fn close_everything(&mut self) {
-        let open: Vec<u32> = (0_u32..)
-            .zip(0..self.connections.capacity())
-            .filter_map(|(id, index)| self.connections.contains(index).then_some(id))
-            .collect();
-        for id in open {
+        for id in self.connections.ids() {
             self.close(id, false);
         }
     }
-}
-
-fn first_expired(list: &List<0>, connections: &Slab<TargetConnection>, now: u64) -> Option<u32> {
-    list.first()
-        .filter(|&id| connections[id as usize].deadline <= now)
 }

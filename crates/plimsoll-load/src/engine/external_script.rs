@@ -7,12 +7,12 @@ use plimsoll_model::outcome::Outcome;
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::connection::Request;
 use crate::due::ScheduledArrival;
 use crate::process::message::{
     self, AnswerObject, Answered, Plain, ScriptAction, ScriptRequest, StartEvent,
 };
 use crate::recorder::RequestEnd;
+use crate::requests::Request;
 use crate::scenario::answer::ParsedAnswer;
 use crate::scenario::request;
 use crate::scheduler::REFUSED_PAUSE_NS;
@@ -249,7 +249,7 @@ impl Engine {
         is_unsent: bool,
         now: u64,
     ) {
-        let user = request.user;
+        let user = request.user();
         let is_over = now >= self.scheduler.end_ns();
         let virtual_users = self.virtual_users();
         let index = virtual_users.users[user as usize]
@@ -259,7 +259,7 @@ impl Engine {
         if virtual_users.ending || is_over {
             return virtual_users.take_back(call);
         }
-        let response_ns = now.saturating_sub(request.due);
+        let response_ns = now.saturating_sub(request.due());
         let line = answer_line(virtual_users, user, &call, outcome, response_ns);
         virtual_users.take_back(call);
         if index.is_none_or(|index| self.processes[index].is_gone) {

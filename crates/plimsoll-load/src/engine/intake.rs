@@ -3,10 +3,10 @@
 use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::head::HeadMemo;
 use plimsoll_wire::response::Progress;
-use slab::Slab;
 
-use crate::connection::{ConnectionPhase, Request, TargetConnection};
+use crate::connections::{ConnectionPhase, TargetConnection};
 use crate::prepared_load::PreparedLoad;
+use crate::requests::Requests;
 use crate::virtual_users::VirtualUsers;
 
 /// The result for received bytes.
@@ -24,31 +24,31 @@ pub(super) enum FeedOutcome {
 pub(super) struct Intake<'a> {
     pub(super) prepared: &'a PreparedLoad,
     pub(super) memo: &'a mut HeadMemo,
-    pub(super) requests: &'a mut Slab<Request>,
+    pub(super) requests: &'a mut Requests,
     pub(super) virtual_users: Option<&'a mut VirtualUsers>,
 }
 
 impl Intake<'_> {
     #[inline]
     pub(super) fn feed(&mut self, connection: &mut TargetConnection, bytes: &[u8]) -> FeedOutcome {
-        if connection.phase != ConnectionPhase::Busy {
+        if connection.phase() != ConnectionPhase::Busy {
             // No request is pending. An idle connection that sends data must be closed.
             return FeedOutcome::Failed(Outcome::Protocol);
         }
         let progress = match &mut self.virtual_users {
             None => connection
-                .reader
+                .reader_mut()
                 .feed(bytes, self.prepared.expected, self.memo),
             Some(virtual_users) => {
-                let request = self.requests.get_mut(connection.request as usize);
-                let Some(call) = request.and_then(|request| request.call.as_mut()) else {
+                let request = self.requests.get_mut(connection.request());
+                let Some(call) = request.and_then(|request| request.call_mut()) else {
                     return FeedOutcome::Failed(Outcome::Protocol);
                 };
                 call.bytes_in += bytes.len() as u64;
                 let memo = &mut virtual_users.memos[call.request as usize];
                 connection
-                    .reader
-                    .feed_into(bytes, call.expected, memo, &mut **call)
+                    .reader_mut()
+                    .feed_into(bytes, call.expected, memo, call)
             }
         };
         match progress {

@@ -3,9 +3,9 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::connection::{ConnectionPhase, Request, TargetConnection, UNSENT};
+use crate::connections::TargetConnection;
 use crate::due::{NEWCOMER, ScheduledArrival};
-use crate::recorder::RequestEnd;
+use crate::requests::Request;
 use crate::scheduler::{People, REFUSED_PAUSE_NS};
 use crate::user::OpenGroup;
 use crate::user_request::{RequestRole, UserRequest};
@@ -72,7 +72,8 @@ impl Engine {
         } else {
             due.user
         };
-        self.recorder.users = self.virtual_users().users.len() as u64;
+        let users = self.virtual_users().users.len();
+        self.recorder.set_users(users);
         if let Some(page) = &self.virtual_users().users[user as usize].page {
             debug_assert_eq!(page.under_way, 0, "a page is done before its user goes on");
         }
@@ -195,7 +196,8 @@ impl Engine {
         if vacates && gone.place > 0 {
             self.people().vacate(gone.place, now);
         }
-        self.recorder.users = self.virtual_users().users.len() as u64;
+        let users = self.virtual_users().users.len();
+        self.recorder.set_users(users);
         if !gone.lines.is_empty() {
             self.serve_waiting(now);
         }
@@ -264,16 +266,7 @@ impl Engine {
         if !call.once {
             self.recorder.offered(due, now);
         }
-        let expiry = call.expiry;
-        let mut request = Request::new(due, user, 0);
-        request.call = Some(call);
-        let id = self.requests.insert(request);
-        let id = u32::try_from(id).expect("requests at once are far below 2^32");
-        match expiry {
-            Some(expiry) => drop(self.by_expiry.insert((expiry, id))),
-            None => self.by_due.push_back(&mut self.requests, id),
-        }
-        id
+        self.requests.insert(Request::of_user(due, user, call))
     }
 
     /// The response is in the user's cache: nothing is sent, and nothing counted.
@@ -287,23 +280,20 @@ impl Engine {
 
     /// Sends a call on a connection of its user or on a new one; or queues it.
     pub(super) fn dispatch_call(&mut self, id: u32, now: u64) {
-        let request = &self.requests[id as usize];
-        let origin = request.call.as_ref().map_or(0, |call| call.origin);
+        let request = &self.requests[id];
+        let origin = request.call().map_or(0, |call| call.origin);
         if self.is_socket_request(id) {
             return self.dial_for_socket(id, now);
         }
         let Some(virtual_users) = &self.virtual_users else {
             return;
         };
-        let lines = &virtual_users.users[request.user as usize].lines;
+        let lines = &virtual_users.users[request.user() as usize].lines;
         let line = |fits: fn(&TargetConnection) -> bool| {
             let mut lines = lines.iter().filter(|(other, _)| *other == origin);
-            lines.find(|(_, line)| fits(&self.connections[*line as usize]))
+            lines.find(|(_, line)| fits(&self.connections[*line]))
         };
         if let Some(&(_, line)) = line(TargetConnection::is_free) {
-            if self.connections[line as usize].phase == ConnectionPhase::Idle {
-                self.idle.remove(&mut self.connections, line);
-            }
             self.send_on(line, id, now);
         } else if let Some(&(_, line)) = line(TargetConnection::may_multiplex)
             && self.prepared.offers_http2(origin)
@@ -311,8 +301,8 @@ impl Engine {
         {
             // One connection carries all of a user's requests to an origin, as in a browser.
             self.lined_up.entry(line).or_default().push_back(id);
-            self.requests[id as usize].connection = line;
-        } else if self.has_capacity() || self.evict() {
+            self.requests[id].assign(line);
+        } else if self.connections.have_capacity() || self.evict() {
             self.open_for(id, now);
         } else {
             self.wait(id, now);
@@ -321,7 +311,7 @@ impl Engine {
 
     /// A WebSocket has a connection of its own.
     fn dial_for_socket(&mut self, id: u32, now: u64) {
-        if self.has_capacity() || self.evict() {
+        if self.connections.have_capacity() || self.evict() {
             self.open_for(id, now);
         } else if self.is_reopening(id) {
             self.end_request(id, Outcome::Dropped, now);
@@ -332,10 +322,10 @@ impl Engine {
 
     /// Closes the connection that has been idle longest, for a user without a connection.
     pub(super) fn evict(&mut self) -> bool {
-        if self.backlog_is_full {
+        if self.connections.backlog_is_full() {
             return false;
         }
-        let Some(oldest) = self.idle.first() else {
+        let Some(oldest) = self.connections.oldest_idle() else {
             return false;
         };
         self.close(oldest, false);
@@ -344,9 +334,8 @@ impl Engine {
 
     /// A user's connection is free; a waiting call may take its slot.
     pub(super) fn keep_line(&mut self, id: u32, now: u64) {
-        self.connections[id as usize].phase = ConnectionPhase::Idle;
-        self.idle.push_back(&mut self.connections, id);
-        if self.waiting.len() > 0 && self.evict() {
+        self.connections.release(id);
+        if self.requests.queue_len() > 0 && self.evict() {
             self.serve_waiting(now);
         }
     }
@@ -359,26 +348,21 @@ impl Engine {
         outcome: Outcome,
         now: u64,
     ) {
-        let is_unsent = request.sent == UNSENT;
+        let (user, is_unsent) = (request.user(), request.is_unsent());
         if call.role == RequestRole::Reopening {
             self.virtual_users().take_back(call);
-            return self.reopening_ended(request.user, outcome, now);
+            return self.reopening_ended(user, outcome, now);
         }
         if call.role == RequestRole::Opening && !outcome.is_ok() {
             self.handshake_failed(outcome);
-            self.virtual_users().users[request.user as usize].socket = None;
+            self.virtual_users().users[user as usize].socket = None;
         }
         if !call.once {
-            self.recorder.ended(RequestEnd {
-                outcome,
-                due: request.due,
-                sent: if is_unsent { now } else { request.sent },
-                done: now,
-            });
+            self.recorder.ended(request.ended(outcome, now));
         }
         if !outcome.is_ok() {
             if call.role != RequestRole::Resource {
-                self.doubt(request.user, call.status);
+                self.doubt(user, call.status);
             }
             self.record_failure(&FailureDetails {
                 now,
@@ -389,8 +373,7 @@ impl Engine {
                 body: &call.body,
             });
         }
-        let user = request.user;
-        let response_ns = now.saturating_sub(request.due);
+        let response_ns = now.saturating_sub(request.due());
         if call.role != RequestRole::Page {
             let second = self.recorder.current();
             second.step_ended(call.id, outcome, response_ns, call.bytes_in);

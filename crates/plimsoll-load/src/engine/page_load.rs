@@ -112,6 +112,6 @@ impl Engine {
             return false;
         };
         let mut lines = virtual_users.users[user as usize].lines.iter();
-        lines.any(|(_, line)| self.connections[*line as usize].multiplex.is_some())
+        lines.any(|(_, line)| self.connections[*line].multiplex().is_some())
     }
 }

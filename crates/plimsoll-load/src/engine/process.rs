@@ -4,19 +4,16 @@
 //! for their process is counted separately from all response times.
 
 use plimsoll_model::outcome::Outcome;
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::fd::OwnedFd;
+use rustix::event::epoll::EventFlags;
 
 use super::Engine;
 use crate::due::NEVER;
 use crate::error::LoadError;
+use crate::poller::Poller;
 use crate::prepared_load::PreparedLoad;
 use crate::process::message::{self, Nonsense, ScriptReply};
 use crate::process::{ExternalScript, ScriptOutput, Wait};
 use crate::user::ScriptState;
-
-/// In place of a generation in event data: no connection has it.
-pub(super) const PIPES: u32 = u32::MAX - 1;
 
 const STDIN: u32 = 0;
 const STDOUT: u32 = 1;
@@ -34,7 +31,7 @@ const INPUT_CLOSED: &str = "it closed its standard input";
 /// Starts the processes of a loop and registers their pipes.
 pub(super) fn start(
     prepared: &PreparedLoad,
-    epoll: &OwnedFd,
+    poller: &Poller,
 ) -> Result<Vec<ExternalScript>, LoadError> {
     let mut processes = Vec::new();
     let scenario = prepared.plan.scenario.as_ref();
@@ -47,12 +44,11 @@ pub(super) fn start(
             let process = ExternalScript::start(plan, (journey, &each.name), &prepared.inputs)?;
             let (_, stdout, stderr) = process.pipes();
             for (pipe, which) in [(stdout, STDOUT), (stderr, STDERR)] {
-                let data = EventData::new_u64(data(processes.len(), which));
-                epoll::add(epoll, pipe, data, EventFlags::IN).map_err(|error| {
-                    LoadError::System {
-                        action: "wait for a process",
-                        source: error.into(),
-                    }
+                let number = number(processes.len(), which);
+                let added = poller.add_pipe(pipe, number, EventFlags::IN);
+                added.map_err(|error| LoadError::System {
+                    action: "wait for a process",
+                    source: error.into(),
                 })?;
             }
             processes.push(process);
@@ -61,9 +57,9 @@ pub(super) fn start(
     Ok(processes)
 }
 
-fn data(index: usize, pipe: u32) -> u64 {
-    let index = u64::try_from(index).expect("processes are few");
-    u64::from(PIPES) << 32 | (index * u64::from(PIPES_EACH) + u64::from(pipe))
+/// The number under which a pipe is registered.
+fn number(index: usize, pipe: u32) -> u32 {
+    u32::try_from(index).expect("processes are few") * PIPES_EACH + pipe
 }
 
 impl Engine {
@@ -85,7 +81,7 @@ impl Engine {
                 if !goes_on {
                     let (_, _, stderr) = self.processes[index].pipes();
                     // It may close that one alone.
-                    let _ = epoll::delete(&self.epoll, stderr);
+                    let _ = self.poller.remove(stderr);
                 }
             }
         }
@@ -110,10 +106,10 @@ impl Engine {
         let done = match flushed {
             Ok(all) if all == process.is_full => {
                 let changed = if all {
-                    epoll::delete(&self.epoll, stdin)
+                    self.poller.remove(stdin)
                 } else {
-                    let data = EventData::new_u64(data(index, STDIN));
-                    epoll::add(&self.epoll, stdin, data, EventFlags::OUT)
+                    let number = number(index, STDIN);
+                    self.poller.add_pipe(stdin, number, EventFlags::OUT)
                 };
                 process.is_full = !all;
                 changed.is_ok()
@@ -292,7 +288,7 @@ impl Engine {
         let (_, stdout, stderr) = process.pipes();
         for pipe in [stdout, stderr] {
             // A user may have left already.
-            let _ = epoll::delete(&self.epoll, pipe);
+            let _ = self.poller.remove(pipe);
         }
         let end = process.end_now(is_ending);
         let journey = process.journey;

@@ -4,9 +4,9 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::Opcode;
 
 use super::Engine;
-use crate::connection::Request;
 use crate::due::{NEVER, NOBODY};
 use crate::list::NONE;
+use crate::requests::Request;
 use crate::user_request::RequestRole;
 use crate::websocket_session::{Lost, WebSocketTimer};
 
@@ -114,7 +114,7 @@ impl Engine {
     }
 
     fn beat(&mut self, id: u32, generation: u32, at: u64) {
-        if !self.stands(id, generation) {
+        if !self.connections.contains(id, generation) {
             return;
         }
         let (Some(websockets), Some(virtual_users)) = (&mut self.websockets, &self.virtual_users)
@@ -178,12 +178,10 @@ impl Engine {
     }
 
     fn reconnect_websocket(&mut self, lost: Lost, now: u64) {
-        if !self.has_capacity() {
+        if !self.connections.have_capacity() {
             return self.schedule_reconnect(lost, now);
         }
         let id = self.requests.insert(Request::new(now, NOBODY, lost.path));
-        let id = u32::try_from(id).expect("requests at once are far below 2^32");
-        self.by_due.push_back(&mut self.requests, id);
         if let Some(websockets) = &mut self.websockets {
             websockets.returning.insert(id, lost);
         }

@@ -6,10 +6,10 @@ use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use super::exchange::is_last;
-use crate::connection::{Request, TargetConnection, TransportStage, UNSENT};
-use crate::list::NONE;
-use crate::multiplex::{self, Again, AnswerHead, StreamEnd, StreamFailure};
+use crate::connections::{TargetConnection, TransportStage};
+use crate::multiplex::{self, Again, AnswerHead, Multiplex, StreamEnd, StreamFailure};
 use crate::prepared_load::PreparedLoad;
+use crate::requests::Request;
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =
@@ -25,25 +25,25 @@ pub(super) type LastMessage = Option<(u32, Message<()>)>;
 impl Engine {
     /// Sends a request on a connection that has room for it.
     pub(super) fn send_stream(&mut self, id: u32, request_id: u32, now: u64) {
-        let connection = &mut self.connections[id as usize];
-        let request = &mut self.requests[request_id as usize];
+        let connection = &mut self.connections[id];
+        let request = &mut self.requests[request_id];
         let message = message(&self.prepared, connection, request, &mut self.last_message);
         let Some((message, body)) = message else {
-            if let Some(call) = &mut request.call {
+            if let Some(call) = request.call_mut() {
                 UNSAYABLE.clone_into(&mut call.reason);
             }
             self.end_request(request_id, Outcome::Dropped, now);
             return self.enlist(id);
         };
-        if let Some(call) = &mut request.call {
+        if let Some(call) = request.call_mut() {
             call.begin_answer();
         }
-        let is_sent = connection.multiplex.as_mut().is_some_and(|multiplex| {
+        let is_sent = connection.multiplex_mut().is_some_and(|multiplex| {
             let body_len_max = self.prepared.expected.body_len_max;
             multiplex.send(request_id, message, body, body_len_max)
         });
         if !is_sent {
-            request.connection = NONE;
+            request.unassign();
             self.enlist(id);
             let failure = StreamFailure {
                 outcome: Outcome::Reset,
@@ -52,21 +52,16 @@ impl Engine {
             };
             return self.stream_failed(request_id, failure, true, now);
         }
-        connection.served += 1;
+        connection.count_stream();
         if is_last(&self.prepared, connection)
-            && let Some(multiplex) = &mut connection.multiplex
+            && let Some(multiplex) = connection.multiplex_mut()
         {
             multiplex.leave();
         }
-        request.connection = id;
-        if request.sent == UNSENT {
-            request.sent = now;
-        }
-        let generation = connection.generation;
-        let is_woken = connection
-            .multiplex
-            .as_ref()
-            .is_some_and(|multiplex| multiplex.is_woken());
+        request.assign(id);
+        request.mark_sent(now);
+        let generation = connection.generation();
+        let is_woken = connection.multiplex().is_some_and(Multiplex::is_woken);
         if is_woken {
             self.woken.push((id, generation));
         }
@@ -78,7 +73,7 @@ impl Engine {
     /// A stream has ended, with or without a response.
     pub(super) fn stream_ended(&mut self, end: StreamEnd, was_kept: bool, now: u64, done: u64) {
         let request = end.request;
-        self.requests[request as usize].connection = NONE;
+        self.requests[request].unassign();
         match end.result {
             Ok(answer) => self.stream_answered(request, &answer, now, done),
             Err(failure) => self.stream_failed(request, failure, was_kept, now),
@@ -90,23 +85,22 @@ impl Engine {
         self.count_coding(answer.coding);
         if self.virtual_users.is_some() {
             self.call_answered(id, answer, now);
-        } else if !answer
-            .location
-            .as_ref()
-            .is_some_and(|location| self.follow(id, answer.status, location))
-        {
+            return self.arrive_ready(now);
+        }
+        let (prepared, request) = (&self.prepared, &mut self.requests[id]);
+        let location = answer.location.as_ref();
+        if location.is_some_and(|location| request.follow(prepared, answer.status, location)) {
+            self.recorder.current().window.redirects += 1;
+            self.dispatch(id, now);
+        } else {
             let goes_on_for_ever =
-                answer.location.is_some() && self.has_used_up_redirects(id, answer.status);
+                location.is_some() && request.has_used_up_redirects(prepared, answer.status);
             let outcome = self.outcome_of(answer.status, goes_on_for_ever);
             self.recorder.current().window.http2 += 1;
             self.recorder.answered(answer.status, done);
             self.end_request(id, outcome, done);
-        } else {
-            self.dispatch(id, now);
         }
-        if let Some(due) = self.scheduler.pop_ready() {
-            self.arrive(due, now);
-        }
+        self.arrive_ready(now);
     }
 
     fn call_answered(&mut self, id: u32, answer: &AnswerHead, now: u64) {
@@ -130,18 +124,17 @@ impl Engine {
 
     /// The response is incomplete. The request is retried where that is safe.
     fn stream_failed(&mut self, id: u32, failure: StreamFailure, was_kept: bool, now: u64) {
+        let request = &mut self.requests[id];
         let retries_max = match failure.again {
             Again::Always => UNPROCESSED_RETRIES_MAX,
-            Again::IfIdempotent if was_kept && self.is_idempotent(id) => 1,
+            Again::IfIdempotent if was_kept && request.is_idempotent(&self.prepared) => 1,
             Again::IfIdempotent | Again::Never => 0,
         };
-        let request = &mut self.requests[id as usize];
-        if request.retries < retries_max {
-            request.retries += 1;
+        if request.retry(retries_max) {
             self.recorder.current().window.retries += 1;
             return self.dispatch(id, now);
         }
-        if let Some(call) = &mut request.call {
+        if let Some(call) = request.call_mut() {
             call.reason = failure.reason;
         }
         self.end_request(id, failure.outcome, now);
@@ -150,24 +143,24 @@ impl Engine {
     /// Aborts a request that is open on a connection, or waits for it; the connection stays open.
     /// Returns whether there was one.
     pub(super) fn give_up_stream(&mut self, id: u32, connecting: Outcome, now: u64) -> bool {
-        let request = &self.requests[id as usize];
-        let (line, sent) = (request.connection, request.sent);
-        let connection = &mut self.connections[line as usize];
-        if connection.request == id {
+        let request = &self.requests[id];
+        let (line, sent) = (request.connection(), request.sent());
+        let connection = &mut self.connections[line];
+        if connection.request() == id {
             // The connection is being opened for this request. Others that wait for it still have time.
             let next = self
                 .lined_up
                 .get_mut(&line)
                 .and_then(std::collections::VecDeque::pop_front);
             let Some(next) = next else { return false };
-            connection.request = next;
+            connection.set_request(next);
             self.end_request(id, connecting, now);
             return true;
         }
-        let is_being_made = connection.stage != TransportStage::Multiplexing;
-        let multiplex = connection.multiplex.as_mut();
+        let is_being_made = connection.stage() != TransportStage::Multiplexing;
+        let multiplex = connection.multiplex_mut();
         if multiplex.is_some_and(|multiplex| multiplex.cancel(id, sent)) {
-            let generation = connection.generation;
+            let generation = connection.generation();
             self.woken.push((line, generation));
             self.flush(line);
             self.enlist(line);
@@ -194,29 +187,29 @@ fn message(
     request: &Request,
     last: &mut LastMessage,
 ) -> Option<(Message<()>, Bytes)> {
-    let is_tls = connection.tls.is_some();
-    if let Some(call) = &request.call {
+    let is_tls = connection.is_secure();
+    if let Some(call) = request.call() {
         let (head, body) = call.bytes.split_at(call.head_len);
         return Some((
             multiplex::request(head, is_tls)?,
             Bytes::copy_from_slice(body),
         ));
     }
-    if let Some(detour) = &request.detour {
-        let body = if detour.with_body {
+    if let Some((head, with_body)) = request.redirected() {
+        let body = if with_body {
             prepared.body.clone()
         } else {
             Bytes::new()
         };
-        return Some((multiplex::request(&detour.head, is_tls)?, body));
+        return Some((multiplex::request(head, is_tls)?, body));
     }
     if let Some((path, message)) = last
-        && *path == request.path
+        && *path == request.path()
     {
         return Some((message.clone(), prepared.body.clone()));
     }
-    let head = prepared.templates[request.path as usize].head(false);
+    let head = prepared.templates[request.path() as usize].head(false);
     let message = multiplex::request(head, is_tls)?;
-    *last = Some((request.path, message.clone()));
+    *last = Some((request.path(), message.clone()));
     Some((message, prepared.body.clone()))
 }

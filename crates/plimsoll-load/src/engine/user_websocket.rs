@@ -5,7 +5,6 @@ use plimsoll_wire::websocket::closing::code;
 
 use super::Engine;
 use super::websocket::{FAREWELL_NS, SWITCHED};
-use crate::connection::ConnectionPhase;
 use crate::due::{NEVER, ScheduledArrival};
 use crate::handshake::KEY;
 use crate::list::NONE;
@@ -49,7 +48,7 @@ impl Engine {
         let is_ready = owned.is_some_and(|owned| owned.is_ready);
         if is_ready {
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
-        } else if self.connections[id as usize].request != NONE {
+        } else if self.connections[id].request() != NONE {
             // It was being reopened.
             self.end_with(id, Outcome::Dropped, now);
         } else {
@@ -59,7 +58,7 @@ impl Engine {
 
     /// Whether a connection is being opened for a user's WebSocket.
     pub(super) fn is_for_socket(&self, id: u32) -> bool {
-        self.is_socket_request(self.connections[id as usize].request)
+        self.is_socket_request(self.connections[id].request())
     }
 
     /// Whether a request reopens a lost WebSocket: it does not wait, since its user may leave.
@@ -73,21 +72,21 @@ impl Engine {
     }
 
     fn role_of(&self, request: u32) -> Option<RequestRole> {
-        let request = self.requests.get(request as usize)?;
-        request.call.as_ref().map(|call| call.role)
+        self.requests.get(request)?.role()
     }
 
     /// A connection is established: sends the handshake of a user's WebSocket on it.
     pub(super) fn begin_user_handshake(&mut self, id: u32, request: u32, now: u64) {
-        let request = &self.requests[request as usize];
+        let request = &self.requests[request];
+        let user = request.user();
         let (Some(call), Some(virtual_users), Some(websockets)) = (
-            &request.call,
+            request.call(),
             self.virtual_users.as_deref_mut(),
             self.websockets.as_deref_mut(),
         ) else {
             return;
         };
-        let socket = virtual_users.users.get(request.user as usize);
+        let socket = virtual_users.users.get(user as usize);
         let socket = socket.and_then(|user| user.socket.as_ref());
         let Some(socket) = socket else {
             return self.fail(id, Outcome::Dropped, now);
@@ -112,10 +111,9 @@ impl Engine {
         let path = String::from_utf8_lossy(path.unwrap_or_default()).into_owned();
         let channel = self.prepared.channels.number(&path);
         websockets.name_channel(channel, Some(path), self.recorder.current().websocket());
-        let mut owned = Box::new(Owned::new(request.user, index, channel));
+        let mut owned = Box::new(Owned::new(user, index, channel));
         let mut first = Vec::new();
-        if let Some(opcode) =
-            virtual_users.fill(request.user, MessageSource::First(index), now, &mut first)
+        if let Some(opcode) = virtual_users.fill(user, MessageSource::First(index), now, &mut first)
         {
             owned.begin_with(opcode, first);
         }
@@ -126,12 +124,9 @@ impl Engine {
 
     /// Handles an event of a user's WebSocket.
     pub(super) fn conclude_owned(&mut self, id: u32, fed: Fed, done: u64, now: u64) {
-        let connection = &self.connections[id as usize];
-        let (request, is_open) = (
-            connection.request,
-            connection.phase != ConnectionPhase::Closing,
-        );
-        let generation = connection.generation;
+        let connection = &self.connections[id];
+        let (request, is_open) = (connection.request(), !connection.is_closing());
+        let generation = connection.generation();
         if let Some(head) = &fed.head {
             self.take_head(request, head, now);
         }
@@ -148,7 +143,7 @@ impl Engine {
         } else if let Some(message) = fed.answer {
             self.message_came(id, &message, done);
         }
-        if self.stands(id, generation) {
+        if self.connections.contains(id, generation) {
             match fed.end {
                 Some(SessionEnd::Refused(error)) => self.refuse(id, &error, now),
                 Some(SessionEnd::Closed(code)) if is_open => {
@@ -174,20 +169,19 @@ impl Engine {
                 | None => {}
             }
         }
-        if let Some(due) = self.scheduler.pop_ready() {
-            self.arrive(due, now);
-        }
+        self.arrive_ready(now);
     }
 
     /// The response to a user's handshake.
     fn take_head(&mut self, request: u32, head: &[u8], now: u64) {
-        let Some(request) = self.requests.get_mut(request as usize) else {
+        let Some(request) = self.requests.get_mut(request) else {
             return;
         };
+        let user = request.user();
         if let (Some(call), Some(virtual_users)) =
-            (&mut request.call, self.virtual_users.as_deref_mut())
+            (request.call_mut(), self.virtual_users.as_deref_mut())
         {
-            let socket = virtual_users.users.get(request.user as usize);
+            let socket = virtual_users.users.get(user as usize);
             let socket = socket.and_then(|user| user.socket.as_ref());
             let is_stream =
                 socket.is_some_and(|socket| virtual_users.socket(socket.index).is_stream);
@@ -196,17 +190,16 @@ impl Engine {
                 self.recorder.answered(call.status, now);
             }
             call.bytes_in += head.len() as u64;
-            virtual_users.keep_cookies_of(request.user, call, head, now);
+            virtual_users.keep_cookies_of(user, call, head, now);
         }
     }
 
     /// A user's WebSocket is open, and its initial messages are sent.
     fn socket_is_ready(&mut self, id: u32, now: u64) {
-        let connection = &mut self.connections[id as usize];
-        let generation = connection.generation;
-        let request_id = std::mem::replace(&mut connection.request, NONE);
-        let request = &self.requests[request_id as usize];
-        let (user, due) = (request.user, request.due);
+        let connection = &mut self.connections[id];
+        let (generation, request_id) = (connection.generation(), connection.take_request());
+        let request = &self.requests[request_id];
+        let (user, due) = (request.user(), request.due());
         let is_return = self.role_of(request_id) == Some(RequestRole::Reopening);
         let Some((index, number, lost_ns)) = self.take_socket(user, id, is_return) else {
             // Its user has left, or has opened another.
@@ -282,16 +275,15 @@ impl Engine {
         let request = self.await_message(user, awaited, due.at, now);
         if !is_open {
             self.recorder.current().websocket().window.unsent += u64::from(is_asked);
-            let call = self.requests[request as usize].call.as_mut();
-            if let Some(call) = call {
+            if let Some(call) = self.requests[request].call_mut() {
                 "no WebSocket of this user is open".clone_into(&mut call.reason);
             }
             self.end_request(request, Outcome::Reset, now);
             return false;
         }
-        self.requests[request as usize].connection = id;
-        self.requests[request as usize].sent = now;
-        self.connections[id as usize].request = request;
+        self.requests[request].assign(id);
+        self.requests[request].mark_sent(now);
+        self.connections[id].set_request(request);
         if is_asked {
             self.recorder.current().window.sent += 1;
             self.send_user_message(id, user, index, now);
@@ -331,7 +323,7 @@ impl Engine {
 
     /// The awaited message of a user has arrived.
     fn message_came(&mut self, id: u32, message: &[u8], done: u64) {
-        let request_id = std::mem::replace(&mut self.connections[id as usize].request, NONE);
+        let request_id = self.connections[id].take_request();
         let owned = self
             .websockets
             .as_mut()
@@ -340,11 +332,11 @@ impl Engine {
         let (Some(index), Some(virtual_users)) = (index, self.virtual_users.as_deref_mut()) else {
             return;
         };
-        let Some(request) = self.requests.get_mut(request_id as usize) else {
+        let Some(request) = self.requests.get_mut(request_id) else {
             return;
         };
-        let (user, due) = (request.user, request.due);
-        let Some(call) = &mut request.call else {
+        let (user, due) = (request.user(), request.due());
+        let Some(call) = request.call_mut() else {
             return;
         };
         let done = done.max(due);
@@ -372,10 +364,10 @@ impl Engine {
         if self.role_of(request) != Some(RequestRole::Message) {
             return false;
         }
-        let id = self.requests[request as usize].connection;
+        let id = self.requests[request].connection();
         self.recorder.current().websocket().window.unanswered += 1;
         if id != NONE {
-            self.connections[id as usize].request = NONE;
+            self.connections[id].take_request();
             if let Some(websockets) = &mut self.websockets {
                 websockets.unwant(id);
             }
@@ -429,9 +421,8 @@ impl Engine {
         (code, is_cut): (Option<u16>, bool),
         now: u64,
     ) {
-        let connection = &mut self.connections[id as usize];
-        let is_closing = connection.phase == ConnectionPhase::Closing;
-        let request = std::mem::replace(&mut connection.request, NONE);
+        let connection = &mut self.connections[id];
+        let (is_closing, request) = (connection.is_closing(), connection.take_request());
         let owned = self
             .websockets
             .as_mut()

@@ -5,15 +5,14 @@ use plimsoll_wire::websocket::closing::code;
 use plimsoll_wire::websocket::handshake::HandshakeError;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
 
-use super::exchange::{READS_MAX, put};
-use super::opening::ENDED;
-use super::{ARRIVALS_MAX, BUFFER_LEN, Engine, WEBSOCKET_EVENTS_MAX};
+use super::exchange::READS_MAX;
+use super::{ARRIVALS_MAX, Engine, WEBSOCKET_EVENTS_MAX};
 use crate::clock;
-use crate::connection::{ConnectionPhase, TargetConnection, UNSENT};
 use crate::due::NEVER;
 use crate::list::NONE;
+use crate::poller::ENDED;
+use crate::receive_buffer::BUFFER_LEN;
 use crate::recorder::RequestEnd;
 use crate::websocket_session::{
     ABNORMAL, Fed, Lost, Moment, ReceiveContext, Sent, SessionEnd, WebSocketSessions,
@@ -40,11 +39,9 @@ impl Engine {
 
     /// A connection is established: sends the handshake on it.
     pub(super) fn begin_handshake(&mut self, id: u32, request_id: u32, now: u64) {
-        let request = &mut self.requests[request_id as usize];
-        if request.sent == UNSENT {
-            request.sent = now;
-        }
-        let (path, is_users) = (request.path, request.call.is_some());
+        let request = &mut self.requests[request_id];
+        request.mark_sent(now);
+        let (path, is_users) = (request.path(), request.call().is_some());
         self.recorder.current().window.sent += 1;
         if is_users {
             return self.begin_user_handshake(id, request_id, now);
@@ -74,11 +71,10 @@ impl Engine {
         else {
             return;
         };
-        let connection = &mut self.connections[id as usize];
+        let connection = &mut self.connections[id];
         let mut written = 0;
-        if !connection.writing {
-            written = write(connection, &websockets.out).unwrap_or(0);
-            connection.writing |= written < websockets.out.len();
+        if !connection.is_writing() {
+            written = connection.write_frames(&websockets.out);
         }
         self.recorder.current().window.bytes_out += written as u64;
         websockets.keep(id, written);
@@ -87,7 +83,7 @@ impl Engine {
 
     /// Writes pending bytes.
     fn transmit_rest(&mut self, id: u32) {
-        let connection = &mut self.connections[id as usize];
+        let connection = &mut self.connections[id];
         let Some(unsent) = self
             .websockets
             .as_mut()
@@ -95,25 +91,23 @@ impl Engine {
         else {
             return;
         };
-        let written = write(connection, unsent).unwrap_or(0);
+        let written = connection.write_frames(unsent);
         unsent.drain(..written);
         if unsent.is_empty() {
             // A connection whose target reads again holds no buffer.
             *unsent = Vec::new();
-        } else {
-            connection.writing = true;
         }
         self.recorder.current().window.bytes_out += written as u64;
     }
 
     pub(super) fn on_websocket_event(&mut self, id: u32, flags: EventFlags) {
-        let connection = &mut self.connections[id as usize];
+        let connection = &mut self.connections[id];
         if flags.contains(EventFlags::OUT) {
-            if connection.writing {
+            if connection.is_writing() {
                 self.transmit_rest(id);
-            } else if let Some(session) = &mut connection.tls {
+            } else {
                 // Handshake bytes that did not fit the socket.
-                let _ = session.flush(&connection.socket);
+                connection.flush_tls();
             }
         }
         if flags.intersects(EventFlags::IN | ENDED) {
@@ -123,14 +117,10 @@ impl Engine {
 
     /// Reads available bytes. `ended` means that the target closed its side.
     pub(super) fn read_websocket(&mut self, id: u32, ended: bool) {
-        let generation = self.connections[id as usize].generation;
+        let generation = self.connections[id].generation();
         for _ in 0..READS_MAX {
-            let socket = &self.connections[id as usize].socket;
-            let (buffer, flags) = (&mut self.buffer[..], RecvFlags::empty());
-            let received = match &mut self.timestamps {
-                Some(timestamps) => timestamps.receive(socket, buffer, flags),
-                None => rustix::net::recv(socket, buffer, flags).map(|(_, count)| (count, None)),
-            };
+            let socket = self.connections[id].socket();
+            let received = self.received.receive_stamped(socket);
             let (count, timestamp_ns) = match received {
                 Ok((0, _)) => return self.websocket_is_cut(id),
                 Ok(received) => received,
@@ -150,7 +140,7 @@ impl Engine {
             };
             self.conclude(id, fed, timestamp_ns, now);
             // A short read has emptied the socket; its next byte triggers a new edge.
-            if !self.stands(id, generation) || (count < BUFFER_LEN && !ended) {
+            if !self.connections.contains(id, generation) || (count < BUFFER_LEN && !ended) {
                 return;
             }
         }
@@ -164,10 +154,9 @@ impl Engine {
             return Ok(fed);
         };
         feed_websocket.out.clear();
-        let connection = &mut self.connections[id as usize];
+        let connection = &mut self.connections[id];
         let current = self.recorder.current();
-        let is_plain = connection.tls.is_none();
-        if is_plain {
+        if !connection.is_secure() {
             current.window.bytes_in += count as u64;
         }
         let mut context = ReceiveContext {
@@ -177,24 +166,22 @@ impl Engine {
             second: current.websocket(),
             fed: &mut fed,
         };
-        let Some(session) = &mut connection.tls else {
-            feed_websocket.feed(id, &mut self.buffer[..count], &mut context);
+        let Some(mut session) = connection.take_tls() else {
+            feed_websocket.feed(id, self.received.received(count), &mut context);
             return Ok(fed);
         };
-        let (mut input, mut plain_len) = (&self.buffer[..count], 0);
-        let mut result = Ok(());
-        while !input.is_empty() && result.is_ok() {
-            result = session.receive(&mut input, &mut self.plain, |bytes| {
-                plain_len += bytes.len();
-                feed_websocket.feed(id, bytes, &mut context);
-            });
-        }
+        let decrypted = self.received.decrypt(count, &mut session, |bytes| {
+            feed_websocket.feed(id, bytes, &mut context);
+        });
         let current = self.recorder.current();
-        current.window.bytes_in += plain_len as u64;
+        current.window.bytes_in += decrypted.len;
         // Handshake responses, or the alert with the reason.
-        let _ = session.flush(&connection.socket);
-        let is_made = connection.phase == ConnectionPhase::Connecting && !session.is_handshaking();
-        result.map_err(|_| Outcome::Tls)?;
+        let _ = session.flush(connection.socket());
+        let is_made = connection.is_connecting() && !session.is_handshaking();
+        connection.return_tls(session);
+        if !decrypted.is_valid {
+            return Err(Outcome::Tls);
+        }
         if is_made {
             current.window.handshakes += 1;
             self.make_ready(id, at.now);
@@ -212,10 +199,10 @@ impl Engine {
             let done = timestamp_ns.map_or(now, |timestamp_ns| self.clock.moment_of(timestamp_ns));
             return self.conclude_owned(id, fed, done.min(now), now);
         }
-        let generation = self.connections[id as usize].generation;
+        let generation = self.connections[id].generation();
         if fed.opened {
             self.websocket_opened(id, now);
-            if !self.stands(id, generation) {
+            if !self.connections.contains(id, generation) {
                 return;
             }
         }
@@ -225,7 +212,7 @@ impl Engine {
             self.message_answered(id, sent, arrived.min(now));
         }
         self.transmit(id);
-        let is_open = self.connections[id as usize].phase != ConnectionPhase::Closing;
+        let is_open = !self.connections[id].is_closing();
         match fed.end {
             Some(SessionEnd::Refused(error)) => self.refuse(id, &error, now),
             Some(SessionEnd::Closed(code)) if is_open => {
@@ -249,10 +236,9 @@ impl Engine {
 
     /// A handshake succeeded.
     fn websocket_opened(&mut self, id: u32, now: u64) {
-        let connection = &mut self.connections[id as usize];
-        let generation = connection.generation;
-        let request = std::mem::replace(&mut connection.request, NONE);
-        let due = self.requests[request as usize].due;
+        let connection = &mut self.connections[id];
+        let (generation, request) = (connection.generation(), connection.take_request());
+        let due = self.requests[request].due();
         let status = if self.is_stream(id) { 200 } else { SWITCHED };
         let websockets = self.websockets.as_ref();
         if websockets.is_some_and(|websockets| !websockets.returning.contains_key(&request)) {
@@ -308,7 +294,7 @@ impl Engine {
             .websockets
             .as_ref()
             .is_some_and(|websockets| websockets.is_over);
-        if is_over && self.connections[id as usize].phase != ConnectionPhase::Closing {
+        if is_over && !self.connections[id].is_closing() {
             let now = self.clock.now();
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         }
@@ -358,10 +344,7 @@ impl Engine {
     fn websocket_is_cut(&mut self, id: u32) {
         let now = self.clock.now();
         self.roll(now);
-        let connection = &self.connections[id as usize];
-        let is_shaking =
-            connection.phase == ConnectionPhase::Connecting && connection.tls.is_some();
-        let outcome = if is_shaking {
+        let outcome = if self.connections[id].is_handshaking() {
             Outcome::Tls
         } else {
             Outcome::Reset
@@ -378,11 +361,11 @@ impl Engine {
         {
             return self.socket_is_lost(id, outcome, (Some(ABNORMAL), true), now);
         }
-        let connection = &self.connections[id as usize];
-        if connection.request != NONE {
+        let connection = &self.connections[id];
+        if connection.request() != NONE {
             return self.fail(id, outcome, now);
         }
-        if connection.phase != ConnectionPhase::Closing {
+        if !connection.is_closing() {
             self.count_close(ABNORMAL);
             self.lose_websocket(id, now);
             self.depart(id, outcome, now);
@@ -445,8 +428,9 @@ impl Engine {
 
     /// Number of events handled. A handshake is timed when it is read, so none may wait.
     pub(super) fn note_messages(&mut self, count: usize) {
-        let is_more =
-            count >= WEBSOCKET_EVENTS_MAX || !self.requests.is_empty() || self.timestamps.is_none();
+        let is_more = count >= WEBSOCKET_EVENTS_MAX
+            || !self.requests.is_empty()
+            || !self.received.reads_timestamps();
         let now = self.clock.now();
         if let Some(websockets) = &mut self.websockets {
             websockets.rest.note(count, is_more, now);
@@ -501,7 +485,7 @@ impl Engine {
             let Some((due, id, generation)) = next else {
                 return false;
             };
-            if self.stands(id, generation) {
+            if self.connections.contains(id, generation) {
                 self.send_message(id, generation, due, now);
                 now = self.clock.now();
             }
@@ -591,19 +575,3 @@ impl Engine {
 
 /// The status that switches to another protocol.
 pub(super) const SWITCHED: u16 = 101;
-
-/// Writes bytes as far as the socket takes them.
-fn write(connection: &mut TargetConnection, bytes: &[u8]) -> Result<usize, Errno> {
-    let result = match &mut connection.tls {
-        None => put(&connection.socket, bytes, &[]),
-        Some(session) => {
-            let result = session.send(&connection.socket, bytes, &[]);
-            connection.writing = session.wants_write();
-            result.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        }
-    };
-    if connection.tls.is_none() && result.is_ok() {
-        connection.writing = false;
-    }
-    result
-}

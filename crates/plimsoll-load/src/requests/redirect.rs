@@ -3,23 +3,30 @@
 use plimsoll_wire::request;
 use url::Url;
 
-use super::Engine;
-use crate::connection::Detour;
+use super::Request;
 use crate::prepared_load::PreparedLoad;
 
-impl Engine {
+/// A request changed by a redirect.
+#[derive(Debug)]
+pub(super) struct Detour {
+    /// Path and query.
+    target: String,
+    pub(super) method: String,
+    pub(super) head: Box<[u8]>,
+    pub(super) with_body: bool,
+}
+
+impl Request {
     /// Follows a redirect. Not to another origin, and not beyond the limit: then the redirect itself is the response,
     /// which fails when the limit was exceeded.
-    pub(super) fn follow(&mut self, id: u32, status: u16, location: &[u8]) -> bool {
-        let prepared = &self.prepared;
-        let request = &mut self.requests[id as usize];
-        if !is_redirect(status) || request.redirects >= prepared.plan.request.redirects_max {
+    pub(crate) fn follow(&mut self, prepared: &PreparedLoad, status: u16, location: &[u8]) -> bool {
+        if !is_redirect(status) || self.redirects >= prepared.plan.request.redirects_max {
             return false;
         }
-        let (from, method, with_body) = match &request.detour {
+        let (from, method, with_body) = match &self.detour {
             Some(detour) => (&detour.target, &detour.method, detour.with_body),
             None => (
-                &prepared.templates[request.path as usize].target,
+                &prepared.templates[self.path() as usize].target,
                 &prepared.plan.request.method,
                 !prepared.plan.request.body.is_empty(),
             ),
@@ -39,23 +46,20 @@ impl Engine {
             method.clone()
         };
         let with_body = with_body && !becomes_get;
-        request.detour = Some(Box::new(Detour {
+        self.detour = Some(Box::new(Detour {
             head: encode(prepared, &method, &target, with_body),
             target,
             method,
             with_body,
         }));
-        request.redirects += 1;
-        self.recorder.current().window.redirects += 1;
+        self.redirects += 1;
         true
     }
-}
 
-impl Engine {
     /// Whether a response is a redirect beyond the plan's limit.
-    pub(super) fn has_used_up_redirects(&self, id: u32, status: u16) -> bool {
-        let max = self.prepared.plan.request.redirects_max;
-        is_redirect(status) && max > 0 && self.requests[id as usize].redirects >= max
+    pub(crate) fn has_used_up_redirects(&self, prepared: &PreparedLoad, status: u16) -> bool {
+        let max = prepared.plan.request.redirects_max;
+        is_redirect(status) && max > 0 && self.redirects >= max
     }
 }
 
