@@ -21,7 +21,7 @@ mod streams;
 mod user_websocket;
 mod websocket;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -34,7 +34,7 @@ use crate::clock::{self, LoadClock};
 use crate::connections::{ConnectionLimits, Connections, TransportStage};
 use crate::due::NEVER;
 use crate::error::LoadError;
-use crate::multiplex::StreamEnd;
+use crate::http2_state::Http2State;
 use crate::poller::{self, Event, EventSource, Poller};
 use crate::prepared_load::{Paths, PreparedLoad};
 use crate::process::ExternalScript;
@@ -94,15 +94,7 @@ pub(crate) struct Engine {
     step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
     connections: Connections,
     received: ReceiveBuffer,
-    /// Users' requests that wait for a connection of HTTP/2, by connection.
-    lined_up: BTreeMap<u32, VecDeque<u32>>,
-    /// Origins that could have chosen HTTP/2 and chose HTTP/1.1.
-    chose_http1: Vec<bool>,
-    /// Connections of HTTP/2 with pending work, with their generations.
-    woken: Vec<(u32, u32)>,
-    /// Streams that have ended and are not counted yet.
-    ends: Vec<StreamEnd>,
-    last_message: streams::LastMessage,
+    http2: Http2State,
     memo: HeadMemo,
     /// Deadline of unfinished requests; known once the load has ended.
     drain_end_ns: u64,
@@ -159,11 +151,7 @@ impl Engine {
             step_ids: HashMap::new(),
             connections: Connections::new(limits, index),
             received: ReceiveBuffer::new(prepared, clock),
-            lined_up: BTreeMap::new(),
-            chose_http1: vec![false; prepared.others.len() + 1],
-            woken: Vec::new(),
-            ends: Vec::new(),
-            last_message: None,
+            http2: Http2State::new(prepared.others.len() + 1),
             memo: HeadMemo::default(),
             drain_end_ns: scheduler.end_ns().saturating_add(prepared.drain_ns),
             command: command::RUN,
@@ -207,7 +195,7 @@ impl Engine {
             let more = self.take_up(now);
             let more = self.drive_websockets(now) || more;
             self.expire(now);
-            if !self.woken.is_empty() {
+            if self.http2.has_woken() {
                 self.attend_woken();
             }
             if !self.processes.is_empty() {

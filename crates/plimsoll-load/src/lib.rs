@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod finder;
 mod handshake;
+mod http2_state;
 mod jar;
 mod job;
 mod json;

@@ -297,10 +297,10 @@ impl Engine {
             self.send_on(line, id, now);
         } else if let Some(&(_, line)) = line(TargetConnection::may_multiplex)
             && self.prepared.offers_http2(origin)
-            && !self.chose_http1[usize::from(origin)]
+            && !self.http2.is_http1(origin)
         {
             // One connection carries all of a user's requests to an origin, as in a browser.
-            self.lined_up.entry(line).or_default().push_back(id);
+            self.http2.line_up(line, id);
             self.requests[id].assign(line);
         } else if self.connections.have_capacity() || self.evict() {
             self.open_for(id, now);

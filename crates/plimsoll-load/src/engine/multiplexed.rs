@@ -43,9 +43,8 @@ impl Engine {
     fn begin_http1(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id];
         connection.set_stage(TransportStage::Exchanging);
-        // From now on users open several connections to it, as browsers do.
-        self.chose_http1[usize::from(connection.origin())] = true;
-        let lined_up = self.lined_up.remove(&id).unwrap_or_default();
+        self.http2.set_http1(connection.origin());
+        let lined_up = self.http2.take_line(id);
         self.make_ready(id, now);
         self.dispatch_again(lined_up, now);
     }
@@ -190,7 +189,7 @@ impl Engine {
             let Some(multiplex) = connection.multiplex_mut() else {
                 return;
             };
-            let mut ends = std::mem::take(&mut self.ends);
+            let mut ends = self.http2.take_ends();
             multiplex.poll(&mut AnswerSink(&mut self.requests), &mut ends);
             self.flush(id);
             self.settle(id, now);
@@ -199,7 +198,7 @@ impl Engine {
             for end in ends.drain(..) {
                 self.stream_ended(end, was_kept, now, done);
             }
-            self.ends = ends;
+            self.http2.return_ends(ends);
             if !self.connections.contains(id, generation) {
                 return;
             }
@@ -219,7 +218,7 @@ impl Engine {
 
     /// Processes connections with results that became known during other work.
     pub(super) fn attend_woken(&mut self) {
-        while let Some((id, generation)) = self.woken.pop() {
+        while let Some((id, generation)) = self.http2.next_woken() {
             if self.connections.contains(id, generation) {
                 self.attend(id, None, false);
             }
@@ -237,7 +236,7 @@ impl Engine {
         let generation = self.connections[id].generation();
         while self.connections.contains(id, generation) && self.takes_stream(id) {
             let next = if self.virtual_users.is_some() {
-                self.lined_up.get_mut(&id).and_then(VecDeque::pop_front)
+                self.http2.next_in_line(id)
             } else {
                 self.dequeue()
             };
@@ -250,9 +249,8 @@ impl Engine {
             return;
         }
         self.enlist(id);
-        if !self.connections[id].is_http2_open()
-            && let Some(lined_up) = self.lined_up.remove(&id)
-        {
+        if !self.connections[id].is_http2_open() {
+            let lined_up = self.http2.take_line(id);
             self.dispatch_again(lined_up, now);
         }
     }

@@ -151,7 +151,7 @@ impl Engine {
         let request = connection.request();
         let multiplex = connection.multiplex_mut();
         let streams = multiplex.map_or_else(Vec::new, Multiplex::abandon);
-        let lined_up = self.lined_up.remove(&id).unwrap_or_default();
+        let lined_up = self.http2.take_line(id);
         let peer_closed = matches!(
             outcome,
             Outcome::Reset | Outcome::ConnectRefused | Outcome::BodyCut

@@ -1,15 +1,11 @@
 //! Requests on connections of HTTP/2: sent, ended, timed out.
 
-use bytes::Bytes;
-use http::Request as Message;
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use super::exchange::is_last;
-use crate::connections::{TargetConnection, TransportStage};
-use crate::multiplex::{self, Again, AnswerHead, Multiplex, StreamEnd, StreamFailure};
-use crate::prepared_load::PreparedLoad;
-use crate::requests::Request;
+use crate::connections::TransportStage;
+use crate::multiplex::{Again, AnswerHead, Multiplex, StreamEnd, StreamFailure};
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =
@@ -19,15 +15,13 @@ const UNSAYABLE: &str =
 /// requests, which nginx does with `keepalive_requests`, may do so several times in a row.
 const UNPROCESSED_RETRIES_MAX: u8 = 8;
 
-/// The head of a path's request, cached because most loads have one path.
-pub(super) type LastMessage = Option<(u32, Message<()>)>;
-
 impl Engine {
     /// Sends a request on a connection that has room for it.
     pub(super) fn send_stream(&mut self, id: u32, request_id: u32, now: u64) {
         let connection = &mut self.connections[id];
         let request = &mut self.requests[request_id];
-        let message = message(&self.prepared, connection, request, &mut self.last_message);
+        let is_tls = connection.is_secure();
+        let message = self.http2.message(&self.prepared, request, is_tls);
         let Some((message, body)) = message else {
             if let Some(call) = request.call_mut() {
                 UNSAYABLE.clone_into(&mut call.reason);
@@ -63,7 +57,7 @@ impl Engine {
         let generation = connection.generation();
         let is_woken = connection.multiplex().is_some_and(Multiplex::is_woken);
         if is_woken {
-            self.woken.push((id, generation));
+            self.http2.wake(id, generation);
         }
         self.recorder.current().window.sent += 1;
         self.flush(id);
@@ -148,10 +142,7 @@ impl Engine {
         let connection = &mut self.connections[line];
         if connection.request() == id {
             // The connection is being opened for this request. Others that wait for it still have time.
-            let next = self
-                .lined_up
-                .get_mut(&line)
-                .and_then(std::collections::VecDeque::pop_front);
+            let next = self.http2.next_in_line(line);
             let Some(next) = next else { return false };
             connection.set_request(next);
             self.end_request(id, connecting, now);
@@ -161,15 +152,13 @@ impl Engine {
         let multiplex = connection.multiplex_mut();
         if multiplex.is_some_and(|multiplex| multiplex.cancel(id, sent)) {
             let generation = connection.generation();
-            self.woken.push((line, generation));
+            self.http2.wake(line, generation);
             self.flush(line);
             self.enlist(line);
             self.end_request(id, Outcome::Timeout, now);
             return true;
         }
-        if let Some(lined_up) = self.lined_up.get_mut(&line) {
-            lined_up.retain(|request| *request != id);
-        }
+        self.http2.leave_line(line, id);
         let outcome = if is_being_made {
             connecting
         } else {
@@ -178,38 +167,4 @@ impl Engine {
         self.end_request(id, outcome, now);
         true
     }
-}
-
-/// Head and body of a request in HTTP/2; `None` when they are not valid there.
-fn message(
-    prepared: &PreparedLoad,
-    connection: &TargetConnection,
-    request: &Request,
-    last: &mut LastMessage,
-) -> Option<(Message<()>, Bytes)> {
-    let is_tls = connection.is_secure();
-    if let Some(call) = request.call() {
-        let (head, body) = call.bytes.split_at(call.head_len);
-        return Some((
-            multiplex::request(head, is_tls)?,
-            Bytes::copy_from_slice(body),
-        ));
-    }
-    if let Some((head, with_body)) = request.redirected() {
-        let body = if with_body {
-            prepared.body.clone()
-        } else {
-            Bytes::new()
-        };
-        return Some((multiplex::request(head, is_tls)?, body));
-    }
-    if let Some((path, message)) = last
-        && *path == request.path()
-    {
-        return Some((message.clone(), prepared.body.clone()));
-    }
-    let head = prepared.templates[request.path() as usize].head(false);
-    let message = multiplex::request(head, is_tls)?;
-    *last = Some((request.path(), message.clone()));
-    Some((message, prepared.body.clone()))
 }
