@@ -21,7 +21,6 @@ mod streams;
 mod user_websocket;
 mod websocket;
 
-use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -37,7 +36,7 @@ use crate::error::LoadError;
 use crate::http2_state::Http2State;
 use crate::poller::{self, Event, EventSource, Poller};
 use crate::prepared_load::{Paths, PreparedLoad};
-use crate::process::ExternalScript;
+use crate::process::ExternalScripts;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::recorder::Recorder;
 use crate::requests::Requests;
@@ -89,9 +88,7 @@ pub(crate) struct Engine {
     /// How users resume from the previous load, in a session carry-over.
     returns: Option<Returns>,
     /// External scripts that drive users.
-    processes: Vec<ExternalScript>,
-    /// Ids of the scripts' labels, by journey and whether outside of the measured loop.
-    step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
+    scripts: ExternalScripts,
     connections: Connections,
     received: ReceiveBuffer,
     http2: Http2State,
@@ -121,7 +118,9 @@ impl Engine {
             .map_err(system("register a waker"))?;
         let seed = returns.map_or(prepared.seed, |returns| returns.seed);
         let scheduler = scheduler(prepared, seed, index);
-        let processes = process::start(prepared, &poller)?;
+        let scenario = prepared.plan.scenario.as_ref();
+        let scenario = scenario.filter(|_| prepared.program.is_some());
+        let scripts = ExternalScripts::start(scenario, &prepared.inputs, &poller)?;
         let virtual_users = VirtualUsers::new(prepared, index, carry_over);
         let limits = ConnectionLimits {
             open_max: prepared.connections_of(index),
@@ -147,8 +146,7 @@ impl Engine {
             virtual_users,
             websockets: WebSocketSessions::new(prepared, index),
             returns,
-            processes,
-            step_ids: HashMap::new(),
+            scripts,
             connections: Connections::new(limits, index),
             received: ReceiveBuffer::new(prepared, clock),
             http2: Http2State::new(prepared.others.len() + 1),
@@ -182,7 +180,7 @@ impl Engine {
         }
         loop {
             let now = self.clock.now();
-            if !self.processes.is_empty() && now >= self.recorder.end_ns() {
+            if !self.scripts.is_empty() && now >= self.recorder.end_ns() {
                 self.read_process_cpu();
             }
             self.roll(now);
@@ -198,7 +196,7 @@ impl Engine {
             if self.http2.has_woken() {
                 self.attend_woken();
             }
-            if !self.processes.is_empty() {
+            if !self.scripts.is_empty() {
                 self.expire_waits(now);
                 self.flush_processes();
             }
@@ -294,7 +292,7 @@ impl Engine {
         };
         let load_end_ns = self.scheduler.end_ns();
         let end = if now < load_end_ns {
-            load_end_ns.min(self.next_wait())
+            load_end_ns.min(self.scripts.next_wait())
         } else {
             self.drain_end_ns
         };

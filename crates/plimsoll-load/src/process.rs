@@ -5,6 +5,7 @@
 //! time until a reply.
 
 mod child;
+mod external_scripts;
 pub(crate) mod message;
 mod names;
 
@@ -18,6 +19,7 @@ use crate::error::LoadError;
 use child::{Child, Pipes};
 
 pub(crate) use child::ended;
+pub(crate) use external_scripts::{ExternalScripts, ScriptPipe};
 pub(crate) use names::StepNames;
 
 /// Longest line of a process, bytes.
@@ -41,19 +43,45 @@ const READ_LEN: usize = 64 * 1024;
 /// A user who waits for its process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    pub(crate) deadline: u64,
-    pub(crate) user: u32,
-    pub(crate) number: u64,
-    pub(crate) sequence: u32,
+    deadline: u64,
+    user: u32,
+    number: u64,
+    sequence: u32,
+}
+
+impl Wait {
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    /// The user's index in the loop.
+    pub(crate) fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// The user's number, and that of the event whose reply is awaited.
+    pub(crate) fn event(&self) -> (u64, u32) {
+        (self.number, self.sequence)
+    }
+}
+
+/// To whom a line of a process belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineOwner {
+    /// One of its users, by its index in the loop.
+    User(u32),
+    /// A user that has left without waiting for it.
+    Late,
+    Unknown,
 }
 
 /// One process.
 pub(crate) struct ExternalScript {
     /// Index of its journey.
-    pub(crate) journey: u32,
+    journey: u32,
     /// Its command, as shown in messages.
-    pub(crate) command: String,
-    pub(crate) timeout_ns: u64,
+    command: String,
+    timeout_ns: u64,
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -63,21 +91,21 @@ pub(crate) struct ExternalScript {
     outbox: Vec<u8>,
     written: usize,
     /// Registered for writability of its standard input.
-    pub(crate) is_full: bool,
+    is_full: bool,
     /// Number of the current output line.
-    pub(crate) lines: u64,
+    lines: u64,
     /// Standard error up to the end of an incomplete line, and number of lines reported.
     grumble: Vec<u8>,
     stderr_lines: u32,
     cpu_us: u64,
     /// Its users by number, with their index in the loop.
-    pub(crate) users: HashMap<u64, u32>,
+    users: HashMap<u64, u32>,
     /// Users that left without a reply, which may still arrive.
-    pub(crate) late: HashSet<u64>,
+    late: HashSet<u64>,
     /// Waiting users, in the order of deadlines.
-    pub(crate) waits: VecDeque<Wait>,
+    waits: VecDeque<Wait>,
     /// It is unusable.
-    pub(crate) is_gone: bool,
+    is_gone: bool,
     /// Dropped after the pipes, so that it can end by itself.
     child: Child,
 }
@@ -138,12 +166,96 @@ impl ExternalScript {
         (self.stdin.as_ref(), &self.stdout, &self.stderr)
     }
 
+    /// Index of its journey.
+    pub(crate) fn journey(&self) -> u32 {
+        self.journey
+    }
+
+    /// Whether it is unusable.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Whether it has pending input, and is not known to be full.
+    pub(crate) fn wants_flush(&self) -> bool {
+        self.has_mail() && !self.is_full
+    }
+
+    /// The line of its output that is being handled, for messages.
+    pub(crate) fn set_line(&mut self, number: u64) {
+        self.lines = number;
+    }
+
+    pub(crate) fn has_user(&self, number: u64) -> bool {
+        self.users.contains_key(&number)
+    }
+
+    /// To whom a line for the user of this number belongs. A late reply is taken once.
+    pub(crate) fn owner_of_line(&mut self, number: u64) -> LineOwner {
+        match self.users.get(&number) {
+            Some(&user) => LineOwner::User(user),
+            None if self.late.remove(&number) => LineOwner::Late,
+            None => LineOwner::Unknown,
+        }
+    }
+
+    /// A user has left: its process is notified, unless it is gone.
+    pub(crate) fn remove_user(&mut self, number: u64) {
+        self.users.remove(&number);
+        if !self.is_gone {
+            let line = message::line(&message::Plain {
+                user: number,
+                event: "stop",
+            });
+            // A process whose input is full fails at the next event.
+            let _ = self.queue_line(&line);
+        }
+    }
+
+    /// A user waits for the reply to this event of it.
+    pub(crate) fn begin_wait(&mut self, user: u32, (number, sequence): (u64, u32), now: u64) {
+        self.waits.push_back(Wait {
+            deadline: now.saturating_add(self.timeout_ns),
+            user,
+            number,
+            sequence,
+        });
+    }
+
+    /// The first user who waits, after removing those in front of it who no longer do.
+    pub(crate) fn first_wait(&mut self, mut goes_on: impl FnMut(&Wait) -> bool) -> Option<Wait> {
+        while let Some(wait) = self.waits.front() {
+            if goes_on(wait) {
+                return Some(*wait);
+            }
+            self.waits.pop_front();
+        }
+        None
+    }
+
+    /// The first user who waits has got no reply in time; returns the reason of its failure.
+    pub(crate) fn give_up_first_wait(&mut self) -> Option<String> {
+        let wait = self.waits.pop_front()?;
+        self.late.insert(wait.number);
+        Some(format!(
+            "{} did not reply within {} s for user {}; the user left",
+            self.command,
+            self.timeout_ns as f64 / 1e9,
+            wait.number
+        ))
+    }
+
+    /// All users who wait.
+    pub(crate) fn take_waits(&mut self) -> VecDeque<Wait> {
+        std::mem::take(&mut self.waits)
+    }
+
     /// The position of the last line in its output.
     pub(crate) fn place(&self) -> String {
         format!("{}, line {} of its output", self.command, self.lines)
     }
 
-    /// Queues a line, which is written by the next [`Process::flush`]. Returns whether there was room.
+    /// Queues a line, which is written by the next [`ExternalScripts::flush`]. Returns whether there was room.
     pub(crate) fn queue_line(&mut self, line: &[u8]) -> bool {
         if self.outbox.len() - self.written + line.len() > OUTBOX_LEN_MAX {
             return false;
@@ -153,7 +265,7 @@ impl ExternalScript {
         true
     }
 
-    pub(crate) fn has_mail(&self) -> bool {
+    fn has_mail(&self) -> bool {
         self.written < self.outbox.len()
     }
 
@@ -161,7 +273,7 @@ impl ExternalScript {
     ///
     /// # Errors
     /// When it no longer reads.
-    pub(crate) fn flush(&mut self) -> Result<bool, Errno> {
+    fn flush(&mut self) -> Result<bool, Errno> {
         while self.has_mail() {
             let Some(stdin) = &self.stdin else {
                 return Err(Errno::PIPE);

@@ -19,13 +19,14 @@ use slab::Slab;
 
 use crate::jar::Jar;
 use crate::prepared_load::PreparedLoad;
+use crate::process::Wait;
 use crate::scenario::feed::{Feeds, RowDraw};
 use crate::scenario::program::Program;
 use crate::scenario::request::CompiledRequest;
 use crate::scenario::text::NO_ROW;
 use crate::scheduler::Newcomer;
 use crate::session_carry_over::{CarriedUser, LoopCarryOver};
-use crate::user::User;
+use crate::user::{ScriptState, User};
 use crate::user_request::{SAMPLE_LEN, UserRequest};
 
 pub(crate) use answers::{AnswerContext, AnswerVerdict};
@@ -264,6 +265,17 @@ impl VirtualUsers {
         self.program.requests.push(request);
         self.memos.push(HeadMemo::default());
         u32::try_from(self.program.requests.len() - 1).expect("users are far below 2^32")
+    }
+
+    /// Whether a user still waits for the reply to this event.
+    pub(crate) fn still_waits(&self, wait: &Wait) -> bool {
+        let (number, sequence) = wait.event();
+        let user = self.users.get(wait.user() as usize);
+        user.filter(|user| user.number == number)
+            .and_then(|user| user.script_session.as_ref())
+            .is_some_and(|session| {
+                session.sequence == sequence && session.state == ScriptState::Process
+            })
     }
 
     /// A user of a script has left: its request slot is free.

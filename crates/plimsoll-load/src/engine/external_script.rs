@@ -23,9 +23,6 @@ use crate::virtual_users::{FailureDetails, VirtualUsers};
 /// What is counted of a script apart from its requests.
 const LABEL: &str = "process";
 
-/// Labels per journey whose ids a loop caches.
-const IDS_CACHED_MAX: usize = 1000;
-
 impl Engine {
     /// A user of an external script is due.
     pub(super) fn consult(&mut self, user: u32, due: ScheduledArrival, now: u64) {
@@ -35,13 +32,10 @@ impl Engine {
         };
         let (index, request) = (session.process, session.request);
         let state = std::mem::replace(&mut session.state, ScriptState::Target);
-        if self.processes[index].is_gone {
+        if self.scripts[index].is_gone() {
             return self.leave(user, false, true, now);
         }
-        debug_assert!(
-            self.processes[index].users.contains_key(&number),
-            "it was assigned"
-        );
+        debug_assert!(self.scripts[index].has_user(number), "it was assigned");
         self.be_late(due, now);
         match (state, request) {
             (ScriptState::New, _) => {
@@ -141,16 +135,8 @@ impl Engine {
 
     /// The id under which a label is counted.
     fn name_step(&mut self, journey: u32, once: bool, label: &str) -> u32 {
-        let known = self.step_ids.entry((journey, once)).or_default();
-        if let Some(&id) = known.get(label) {
-            return id;
-        }
-        // Without a label the method and path are used, and stored.
-        let shown = plimsoll_model::redact::text(label);
-        let (id, new) = self.prepared.names.id(journey, once, &shown);
-        if known.len() < IDS_CACHED_MAX {
-            known.insert(label.to_owned(), id);
-        }
+        let names = &self.prepared.names;
+        let (id, new) = self.scripts.step_id(names, (journey, once), label);
         if let Some(info) = new {
             self.recorder.current().window.steps_named.insert(id, info);
         }
@@ -203,9 +189,9 @@ impl Engine {
         let Some(index) = session.map(|session| session.process) else {
             return;
         };
-        let process = &self.processes[index];
+        let process = &self.scripts[index];
         let reason = format!("{}: {error}", process.place());
-        let journey = process.journey;
+        let journey = process.journey();
         self.recorder.current().process(journey).errors += 1;
         self.count_failure(user, Outcome::Dropped, &reason, now);
         self.end_script_iteration(user);
@@ -262,7 +248,7 @@ impl Engine {
         let response_ns = now.saturating_sub(request.due());
         let line = answer_line(virtual_users, user, &call, outcome, response_ns);
         virtual_users.take_back(call);
-        if index.is_none_or(|index| self.processes[index].is_gone) {
+        if index.is_none_or(|index| self.scripts[index].is_gone()) {
             return self.leave(user, false, true, now);
         }
         if is_unsent {
@@ -284,12 +270,9 @@ impl Engine {
         if plan.is_none_or(|journey| journey.process.is_none()) {
             return true;
         }
-        let own = self.processes.iter_mut().enumerate();
-        let own = own.filter(|(_, candidate)| candidate.journey == journey && !candidate.is_gone);
-        let Some((index, process)) = own.min_by_key(|(_, candidate)| candidate.users.len()) else {
+        let Some(index) = self.scripts.assign(journey, number, user) else {
             return false;
         };
-        process.users.insert(number, user);
         self.virtual_users().users[user as usize].script_session = Some(Box::new(ScriptSession {
             process: index,
             state: ScriptState::New,
@@ -302,16 +285,7 @@ impl Engine {
 
     /// A user leaves its process.
     pub(super) fn leave_process(&mut self, session: &ScriptSession, number: u64) {
-        let process = &mut self.processes[session.process];
-        process.users.remove(&number);
-        if !process.is_gone {
-            let line = message::line(&Plain {
-                user: number,
-                event: "stop",
-            });
-            // A process whose input is full fails at the next event.
-            let _ = process.queue_line(&line);
-        }
+        self.scripts[session.process].remove_user(number);
         self.virtual_users().free_request(session.request);
     }
 }
