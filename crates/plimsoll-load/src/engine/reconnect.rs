@@ -30,10 +30,7 @@ impl Engine {
 
     /// A user has lost its WebSocket; it is reopened where the plan requires it.
     pub(super) fn miss_socket(&mut self, user: u32, id: u32, last_event: String, now: u64) {
-        let is_over = self
-            .websockets
-            .as_ref()
-            .is_some_and(|websockets| websockets.is_over);
+        let is_over = self.websockets_are_over();
         let Some(row) = self.virtual_users().users.get_mut(user as usize) else {
             return;
         };
@@ -83,10 +80,7 @@ impl Engine {
             return;
         }
         self.recorder.current().websocket().window.reconnects_failed += 1;
-        let is_over = self
-            .websockets
-            .as_ref()
-            .is_some_and(|websockets| websockets.is_over);
+        let is_over = self.websockets_are_over();
         if !is_over
             && !self.remind_to_reopen(user, now)
             && let Some(row) = self.virtual_users().users.get_mut(user as usize)
@@ -121,7 +115,7 @@ impl Engine {
         else {
             return;
         };
-        let Some(index) = websockets.owned(id).map(|owned| owned.socket) else {
+        let Some(index) = websockets.owned(id).map(|owned| owned.socket()) else {
             return;
         };
         if let Some((every_ns, text)) = &virtual_users.socket(index).beat
@@ -131,7 +125,7 @@ impl Engine {
                 at.saturating_add(*every_ns),
                 WebSocketTimer::Beat(id, generation),
             );
-            websockets.out.clear();
+            websockets.clear_output();
             websockets.queue_message(id, Opcode::Text, text);
             let len = text.len() as u64;
             self.count_sent(len);
@@ -183,24 +177,20 @@ impl Engine {
         }
         let id = self.requests.insert(Request::new(now, NOBODY, lost.path));
         if let Some(websockets) = &mut self.websockets {
-            websockets.returning.insert(id, lost);
+            websockets.begin_return(id, lost);
         }
         self.open_for(id, now);
     }
 
     /// The request of a reconnect ended, if it was one.
     pub(super) fn has_returned(&mut self, id: u32, outcome: Outcome, now: u64) -> bool {
-        let Some(websockets) = self
-            .websockets
-            .as_mut()
-            .filter(|websockets| !websockets.returning.is_empty())
-        else {
+        let Some(websockets) = &mut self.websockets else {
             return false;
         };
-        let Some(lost) = websockets.returning.remove(&id) else {
+        let Some(lost) = websockets.end_return(id) else {
             return false;
         };
-        websockets.cause = None;
+        websockets.take_cause();
         let builder = self.recorder.current().websocket();
         if outcome.is_ok() {
             builder.reconnected(now.saturating_sub(lost.since));

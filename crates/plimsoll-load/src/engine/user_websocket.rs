@@ -41,11 +41,8 @@ impl Engine {
 
     /// Closes a connection of a user who leaves.
     pub(super) fn release_connection(&mut self, id: u32, now: u64) {
-        let owned = self
-            .websockets
-            .as_mut()
-            .and_then(|websockets| websockets.owned(id));
-        let is_ready = owned.is_some_and(|owned| owned.is_ready);
+        let owned = self.owned(id);
+        let is_ready = owned.is_some_and(|owned| owned.is_ready());
         if is_ready {
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         } else if self.connections[id].request() != NONE {
@@ -131,11 +128,8 @@ impl Engine {
             self.take_head(request, head, now);
         }
         self.transmit(id);
-        let owned = self
-            .websockets
-            .as_mut()
-            .and_then(|websockets| websockets.owned(id));
-        let is_ready = owned.is_some_and(|owned| owned.is_ready);
+        let owned = self.owned(id);
+        let is_ready = owned.is_some_and(|owned| owned.is_ready());
         if self.role_of(request).is_some_and(RequestRole::opens) {
             if is_ready {
                 self.socket_is_ready(id, now);
@@ -223,11 +217,7 @@ impl Engine {
             self.subscribe_again(id, user, now);
         }
         self.end_request(request_id, Outcome::Ok, now);
-        if self
-            .websockets
-            .as_ref()
-            .is_some_and(|websockets| websockets.is_over)
-        {
+        if self.websockets_are_over() {
             self.end_websocket(id, code::GOING_AWAY, Outcome::Dropped, now);
         }
     }
@@ -314,7 +304,7 @@ impl Engine {
             self.virtual_users()
                 .fill(user, MessageSource::Exchange(exchange), now, &mut text);
         if let (Some(opcode), Some(websockets)) = (opcode, &mut self.websockets) {
-            websockets.out.clear();
+            websockets.clear_output();
             websockets.queue_message(id, opcode, &text);
             self.count_sent(text.len() as u64);
             self.transmit(id);
@@ -324,11 +314,8 @@ impl Engine {
     /// The awaited message of a user has arrived.
     fn message_came(&mut self, id: u32, message: &[u8], done: u64) {
         let request_id = self.connections[id].take_request();
-        let owned = self
-            .websockets
-            .as_mut()
-            .and_then(|websockets| websockets.owned(id));
-        let index = owned.map(|owned| owned.socket);
+        let owned = self.owned(id);
+        let index = owned.map(|owned| owned.socket());
         let (Some(index), Some(virtual_users)) = (index, self.virtual_users.as_deref_mut()) else {
             return;
         };
@@ -349,11 +336,7 @@ impl Engine {
             self.recorder.current().websocket().answered(done - due);
         }
         self.end_request(request_id, outcome, done);
-        if self
-            .websockets
-            .as_ref()
-            .is_some_and(|websockets| websockets.is_over)
-        {
+        if self.websockets_are_over() {
             let now = self.clock.now();
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         }
@@ -373,10 +356,7 @@ impl Engine {
             }
         }
         self.end_request(request, Outcome::Timeout, now);
-        let is_over = self
-            .websockets
-            .as_ref()
-            .is_some_and(|websockets| websockets.is_over);
+        let is_over = self.websockets_are_over();
         if id != NONE && is_over {
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         }
@@ -393,10 +373,7 @@ impl Engine {
         let Some(id) = socket.map(|socket| socket.connection) else {
             return;
         };
-        let owned = self
-            .websockets
-            .as_mut()
-            .and_then(|websockets| websockets.owned(id));
+        let owned = self.owned(id);
         let of_url = owned.map(|owned| owned.channel());
         let Some(channel) = channel.or(of_url) else {
             return;
@@ -423,11 +400,8 @@ impl Engine {
     ) {
         let connection = &mut self.connections[id];
         let (is_closing, request) = (connection.is_closing(), connection.take_request());
-        let owned = self
-            .websockets
-            .as_mut()
-            .and_then(|websockets| websockets.owned(id));
-        let known = owned.map(|owned| (owned.user, owned.is_ready));
+        let owned = self.owned(id);
+        let known = owned.map(|owned| (owned.user(), owned.is_ready()));
         if let Some((user, is_ready)) = known.filter(|_| !is_closing) {
             if is_ready {
                 if let Some(code) = code {
@@ -438,7 +412,7 @@ impl Engine {
                 self.depart(id, outcome, now);
                 self.miss_socket(user, id, last.unwrap_or_default(), now);
             } else if let (Some(websockets), Some(code)) = (&mut self.websockets, code) {
-                websockets.cause = Some(format!("closed with {code} before it was ready"));
+                websockets.set_cause(format!("closed with {code} before it was ready"));
             }
         }
         if is_cut {

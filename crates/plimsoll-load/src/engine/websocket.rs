@@ -15,7 +15,7 @@ use crate::poller::ENDED;
 use crate::receive_buffer::BUFFER_LEN;
 use crate::recorder::RequestEnd;
 use crate::websocket_session::{
-    ABNORMAL, Fed, Lost, Moment, ReceiveContext, Sent, SessionEnd, WebSocketSessions,
+    ABNORMAL, Fed, Lost, Moment, Owned, ReceiveContext, Sent, SessionEnd, WebSocketSessions,
 };
 
 /// How long the target gets to answer a close and to close the connection: thousands are closed at once.
@@ -67,18 +67,17 @@ impl Engine {
         let Some(websockets) = self
             .websockets
             .as_mut()
-            .filter(|websockets| !websockets.out.is_empty())
+            .filter(|websockets| !websockets.output().is_empty())
         else {
             return;
         };
         let connection = &mut self.connections[id];
         let mut written = 0;
         if !connection.is_writing() {
-            written = connection.write_frames(&websockets.out);
+            written = connection.write_frames(websockets.output());
         }
         self.recorder.current().window.bytes_out += written as u64;
-        websockets.keep(id, written);
-        websockets.out.clear();
+        websockets.output_written(id, written);
     }
 
     /// Writes pending bytes.
@@ -153,7 +152,7 @@ impl Engine {
         let Some(feed_websocket) = &mut self.websockets else {
             return Ok(fed);
         };
-        feed_websocket.out.clear();
+        feed_websocket.clear_output();
         let connection = &mut self.connections[id];
         let current = self.recorder.current();
         if !connection.is_secure() {
@@ -191,11 +190,7 @@ impl Engine {
 
     /// Handles received events.
     fn conclude(&mut self, id: u32, fed: Fed, timestamp_ns: Option<u64>, now: u64) {
-        if self
-            .websockets
-            .as_mut()
-            .is_some_and(|websockets| websockets.owned(id).is_some())
-        {
+        if self.owned(id).is_some() {
             let done = timestamp_ns.map_or(now, |timestamp_ns| self.clock.moment_of(timestamp_ns));
             return self.conclude_owned(id, fed, done.min(now), now);
         }
@@ -241,7 +236,7 @@ impl Engine {
         let due = self.requests[request].due();
         let status = if self.is_stream(id) { 200 } else { SWITCHED };
         let websockets = self.websockets.as_ref();
-        if websockets.is_some_and(|websockets| !websockets.returning.contains_key(&request)) {
+        if websockets.is_some_and(|websockets| !websockets.is_return(request)) {
             self.recorder.answered(status, now);
             let builder = self.recorder.current().websocket();
             builder.connected(now.saturating_sub(due));
@@ -290,10 +285,7 @@ impl Engine {
             sent: sent.at,
             done,
         });
-        let is_over = self
-            .websockets
-            .as_ref()
-            .is_some_and(|websockets| websockets.is_over);
+        let is_over = self.websockets_are_over();
         if is_over && !self.connections[id].is_closing() {
             let now = self.clock.now();
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
@@ -324,7 +316,7 @@ impl Engine {
             HandshakeError::Unasked => (Outcome::Protocol, "unasked protocol".to_owned()),
         };
         if let Some(websockets) = &mut self.websockets {
-            websockets.cause = Some(cause);
+            websockets.set_cause(cause);
         }
         self.fail(id, outcome, now);
     }
@@ -334,7 +326,7 @@ impl Engine {
         let Some(websockets) = &mut self.websockets else {
             return;
         };
-        let cause = websockets.cause.take();
+        let cause = websockets.take_cause();
         let cause = cause.unwrap_or_else(|| outcome.name().to_owned());
         let failed = &mut self.recorder.current().websocket().window.failed;
         *failed.entry(cause).or_default() += 1;
@@ -354,11 +346,7 @@ impl Engine {
 
     /// Nothing more will arrive on a connection.
     fn websocket_failed(&mut self, id: u32, outcome: Outcome, now: u64) {
-        if self
-            .websockets
-            .as_mut()
-            .is_some_and(|websockets| websockets.owned(id).is_some())
-        {
+        if self.owned(id).is_some() {
             return self.socket_is_lost(id, outcome, (Some(ABNORMAL), true), now);
         }
         let connection = &self.connections[id];
@@ -420,6 +408,17 @@ impl Engine {
         self.take_leave(id, outcome, now);
     }
 
+    /// Whether open WebSockets are being closed, because the load is over.
+    pub(super) fn websockets_are_over(&self) -> bool {
+        let websockets = self.websockets.as_ref();
+        websockets.is_some_and(|websockets| websockets.are_over())
+    }
+
+    /// The WebSocket of a user on a connection, if it is one.
+    pub(super) fn owned(&mut self, id: u32) -> Option<&mut Owned> {
+        self.websockets.as_mut()?.owned(id)
+    }
+
     /// Whether a connection carries an event stream.
     pub(super) fn is_stream(&mut self, id: u32) -> bool {
         let websockets = self.websockets.as_mut();
@@ -433,7 +432,7 @@ impl Engine {
             || !self.received.reads_timestamps();
         let now = self.clock.now();
         if let Some(websockets) = &mut self.websockets {
-            websockets.rest.note(count, is_more, now);
+            websockets.note_batch(count, is_more, now);
         }
     }
 
@@ -441,7 +440,7 @@ impl Engine {
     #[inline]
     pub(super) fn may_rest(&mut self) -> bool {
         let websockets = self.websockets.as_mut();
-        websockets.is_some_and(|websockets| websockets.rest.take())
+        websockets.is_some_and(|websockets| websockets.take_rest())
     }
 
     /// When the next message is due.
@@ -450,7 +449,7 @@ impl Engine {
         let Some(websockets) = &self.websockets else {
             return NEVER;
         };
-        let due = websockets.next_due().min(websockets.next_timer());
+        let due = websockets.next_due();
         if due >= self.scheduler.end_ns() {
             NEVER
         } else {
@@ -515,7 +514,7 @@ impl Engine {
         let (Some(websockets), Some(agenda)) = (&mut self.websockets, &self.prepared.agenda) else {
             return;
         };
-        websockets.out.clear();
+        websockets.clear_output();
         let len = websockets.queue_agenda_message(agenda, id);
         websockets.await_answer(agenda, id, Sent { due, at: now });
         self.recorder.current().window.sent += 1;
@@ -531,10 +530,7 @@ impl Engine {
             if let Some(sent) = websockets.give_up_answer(id) {
                 self.message_failed(sent, Outcome::Timeout, now);
             }
-            let is_over = self
-                .websockets
-                .as_ref()
-                .is_some_and(|websockets| websockets.is_over);
+            let is_over = self.websockets_are_over();
             if is_over {
                 self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
             }
@@ -546,7 +542,7 @@ impl Engine {
         let Some(websockets) = &mut self.websockets else {
             return;
         };
-        if std::mem::replace(&mut websockets.is_over, true) {
+        if !websockets.end() {
             return;
         }
         for id in websockets.all_open() {

@@ -1,6 +1,5 @@
 //! WebSockets owned by users of journeys: awaited messages, subscriptions, and due work.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use plimsoll_model::broadcast::{Receipt, SubscriberState};
@@ -8,10 +7,10 @@ use plimsoll_model::journey::{Layout, Reconnect};
 use plimsoll_wire::websocket::Opcode;
 use rand::RngExt as _;
 
+use super::WebSocketSessions;
 use super::receive::ReceiveContext;
-use super::{WebSocketSession, WebSocketSessions};
+use super::session::WebSocketSession;
 use crate::clock::nanoseconds;
-use crate::due::NEVER;
 use crate::finder::{MarkFinder, Marks, ParsedMarks};
 use crate::scenario::program::UnsolicitedMessages;
 use crate::virtual_users::{Meant, VirtualUsers};
@@ -24,13 +23,13 @@ const QUEUED_LEN_MAX: usize = 64 * 1024;
 /// A user's WebSocket.
 #[derive(Debug)]
 pub(crate) struct Owned {
-    pub(crate) user: u32,
+    user: u32,
     /// Index in the program's sockets.
-    pub(crate) socket: u32,
+    socket: u32,
     /// The channel of its URL.
     channel: u32,
     /// It is open, and its initial messages are sent.
-    pub(crate) is_ready: bool,
+    is_ready: bool,
     /// The awaited message.
     expected: Option<Meant>,
     /// Timed-out responses that may still arrive, where any message counts as one.
@@ -43,11 +42,11 @@ pub(crate) struct Owned {
 
 /// One subscribed channel.
 #[derive(Debug)]
-pub(super) struct Listening {
+struct Listening {
     /// The marks of its broadcasts; without them all unsolicited messages count.
     subscription: Option<u32>,
-    pub(super) channel: u32,
-    pub(super) listener: SubscriberState,
+    channel: u32,
+    listener: SubscriberState,
 }
 
 impl Owned {
@@ -92,41 +91,35 @@ impl Owned {
         self.queued.push_back(message.to_vec());
     }
 
+    pub(crate) fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// Index in the program's sockets.
+    pub(crate) fn socket(&self) -> u32 {
+        self.socket
+    }
+
+    /// Whether it is open, and its initial messages are sent.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
     /// The channel of its URL.
     pub(crate) fn channel(&self) -> u32 {
         self.channel
     }
 
-    pub(super) fn listening(&self) -> &[Listening] {
-        &self.listening
+    /// The subscribed channels, with the state of each subscription.
+    pub(super) fn subscriptions(&self) -> impl Iterator<Item = (u32, &SubscriberState)> {
+        let listening = self.listening.iter();
+        listening.map(|listening| (listening.channel, &listening.listener))
     }
 
     /// Whether it waits for nothing.
     pub(super) fn is_at_rest(&self) -> bool {
         self.is_ready && self.expected.is_none()
     }
-}
-
-/// Due work on users' WebSockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum WebSocketTimer {
-    /// Sends the keep-alive text on this connection of this generation.
-    Beat(u32, u32),
-    /// Reopens the WebSocket of this user, by its number.
-    Reopen(u32, u64),
-    /// Reopens one of a load from flags.
-    Return(Lost),
-}
-
-/// A lost WebSocket of a load from flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Lost {
-    /// Index of its path.
-    pub(crate) path: u32,
-    /// When it was lost, ns of run time.
-    pub(crate) since: u64,
-    /// Number of attempts to reopen it.
-    pub(crate) tries: u32,
 }
 
 impl WebSocketSessions {
@@ -149,7 +142,7 @@ impl WebSocketSessions {
             owned.become_ready(socket.unsolicited, context.at.now);
         }
         if let Some((opcode, first)) = owned.first.take() {
-            self.message(session.is_deflated(), opcode, &first);
+            self.output.message(session.is_deflated(), opcode, &first);
             let window = &mut context.second.window;
             window.messages_out += 1;
             window.bytes_out += first.len() as u64;
@@ -174,7 +167,7 @@ impl WebSocketSessions {
         let (layout, unsolicited) = (socket.layout, socket.unsolicited);
         let mut replies = socket.replies.iter();
         if let Some(reply) = replies.find(|reply| *reply.to == *bytes) {
-            return self.message(is_deflated, Opcode::Text, &reply.with);
+            return self.output.message(is_deflated, Opcode::Text, &reply.with);
         }
         let now = context.at.now;
         if let Some((place, found)) = self.marked(owned, virtual_users, (layout, bytes), now) {
@@ -355,26 +348,7 @@ impl WebSocketSessions {
         let doubled = nanoseconds(reconnect.after).saturating_mul(1 << tries.min(30));
         let mean = doubled.min(nanoseconds(reconnect.up_to)).max(1);
         // Thousands that were lost together must not reconnect together.
-        mean / 2 + self.random.random_range(0..mean)
-    }
-
-    /// Schedules work.
-    pub(crate) fn remind(&mut self, at: u64, timer: WebSocketTimer) {
-        self.timers.push(Reverse((at, timer)));
-    }
-
-    /// When the next work is due.
-    #[inline]
-    pub(crate) fn next_timer(&self) -> u64 {
-        self.timers.peek().map_or(NEVER, |next| next.0.0)
-    }
-
-    /// The next work that is due by now.
-    pub(crate) fn pop_timer(&mut self, now: u64) -> Option<(u64, WebSocketTimer)> {
-        if self.next_timer() > now {
-            return None;
-        }
-        self.timers.pop().map(|next| next.0)
+        mean / 2 + self.output.random().random_range(0..mean)
     }
 }
 

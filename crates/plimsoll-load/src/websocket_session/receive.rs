@@ -9,9 +9,8 @@ use plimsoll_wire::websocket::handshake::{
 };
 use plimsoll_wire::websocket::{Event, Opcode, Role, WebSocketError, WebSocketReader, closing};
 
-use super::{
-    Fed, Inflates, Moment, Opening, SessionEnd, WebSocketSession, WebSocketSessions, awaited,
-};
+use super::WebSocketSessions;
+use super::session::{Inflates, Opening, Sent, WebSocketSession};
 use crate::agenda::Agenda;
 use crate::due::NEVER;
 use crate::virtual_users::VirtualUsers;
@@ -22,6 +21,43 @@ const PONGS_LEN_MAX: usize = 4096;
 
 /// The code of a close frame without one (RFC 6455, 7.4.1).
 pub(super) const NO_CODE: u16 = 1005;
+
+/// An event found in received bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Fed {
+    /// The handshake succeeded.
+    pub(crate) opened: bool,
+    /// A response to a message arrived.
+    pub(crate) answered: Option<Sent>,
+    /// The message arrived that a user waited for.
+    pub(crate) answer: Option<Vec<u8>>,
+    /// The response to a user's handshake.
+    pub(crate) head: Option<Vec<u8>>,
+    /// The connection must be closed.
+    pub(crate) end: Option<SessionEnd>,
+}
+
+/// Why a WebSocket ended, or was not opened.
+#[derive(Debug)]
+pub(crate) enum SessionEnd {
+    /// The handshake was refused.
+    Refused(HandshakeError),
+    /// The target closed it with this code, or responded to our close.
+    Closed(u16),
+    /// The target broke the protocol or a limit.
+    ProtocolError(WebSocketError),
+    /// The target broke the framing of an event stream.
+    Broken(String),
+}
+
+/// Times of received bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// When they are read, ns of run time.
+    pub(crate) now: u64,
+    /// When they arrived, µs since 1970.
+    pub(crate) unix_us: u64,
+}
 
 /// The context of received bytes.
 pub(crate) struct ReceiveContext<'a> {
@@ -113,14 +149,14 @@ impl WebSocketSessions {
             Event::Binary(bytes) => self.on_message(session, bytes, context),
             Event::Ping(payload) => {
                 if session.closing.may_send() && session.unsent.len() < PONGS_LEN_MAX {
-                    self.frame(Opcode::Pong, payload);
+                    self.output.frame(Opcode::Pong, payload);
                 }
             }
             Event::Close(close) => {
                 let code = close.code;
                 if session.closing.receive() {
                     let payload = closing::payload(code, "");
-                    self.frame(Opcode::Close, &payload);
+                    self.output.frame(Opcode::Close, &payload);
                 }
                 context.fed.end = Some(SessionEnd::Closed(code.unwrap_or(NO_CODE)));
             }
@@ -184,7 +220,7 @@ fn answer(session: &mut WebSocketSession, fed: &mut Fed) {
     if session.owed > 0 {
         session.owed -= 1;
     } else {
-        fed.answered = fed.answered.or(awaited(session));
+        fed.answered = fed.answered.or(session.take_awaited());
     }
 }
 
@@ -198,7 +234,7 @@ fn open(
         return Ok(None);
     };
     let Opening { key, head, scanned } = &mut **opening;
-    let (protocols, offer) = offered(session.owned.as_ref().map(|owned| owned.socket), context);
+    let (protocols, offer) = offered(session.owned.as_ref().map(|owned| owned.socket()), context);
     let asked = ClientHandshake {
         key,
         protocols,

@@ -7,8 +7,9 @@ use plimsoll_wire::response::{Expected, Progress, ResponseReader, Sink};
 use plimsoll_wire::websocket::WebSocketError;
 use plimsoll_wire::websocket::handshake::HandshakeError;
 
-use super::receive::{NO_CODE, ReceiveContext};
-use super::{SessionEnd, WebSocketSession, WebSocketSessions};
+use super::WebSocketSessions;
+use super::receive::{NO_CODE, ReceiveContext, SessionEnd};
+use super::session::WebSocketSession;
 
 /// An event stream may last as long as the load.
 const EXPECTED: Expected = Expected {
