@@ -48,7 +48,6 @@ mod user;
 mod user_request;
 mod virtual_users;
 mod websocket_session;
-mod window_builder;
 mod worker;
 mod worker_processes;
 

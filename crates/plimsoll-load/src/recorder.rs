@@ -3,12 +3,18 @@
 //! At most two seconds are open: the current one, and the one before while its arrivals are still handled. Only a
 //! generator that is more than a second late counts an arrival in a later second than its own.
 
+mod duration_tally;
+mod websocket_window;
+mod window_builder;
+
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use plimsoll_model::outcome::Outcome;
 
 use crate::clock::{self, SECOND_NS};
-use crate::window_builder::WindowBuilder;
+
+pub(crate) use self::websocket_window::WebSocketWindowBuilder;
+pub(crate) use self::window_builder::WindowBuilder;
 
 /// A request that ends.
 #[derive(Clone, Copy, Debug)]

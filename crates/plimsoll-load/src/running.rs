@@ -20,8 +20,8 @@ use crate::loop_share::LoopShare;
 use crate::prepared_load::PreparedLoad;
 use crate::realtime_priority;
 use crate::recorder::Recorder;
+use crate::recorder::WindowBuilder;
 use crate::session_carry_over::{LoopCarryOver, SessionCarryOver, Stay};
-use crate::window_builder::WindowBuilder;
 use crate::worker_processes::{
     self, OTHER_DESCRIPTORS, Used, WorkerProcess, WorkerProcesses, WorkerTask,
 };

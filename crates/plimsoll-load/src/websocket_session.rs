@@ -29,8 +29,8 @@ use crate::agenda::{self, Agenda};
 use crate::finder::MarkFinder;
 use crate::handshake::{AFTER_KEY, KEY};
 use crate::prepared_load::PreparedLoad;
+use crate::recorder::WebSocketWindowBuilder;
 use crate::spread::first_due;
-use crate::window_builder::WebSocketWindowBuilder;
 
 /// Label of the random numbers of handshakes and masks among the seeds derived from a trial's.
 const MASKS_LABEL: u64 = 0x6d61_736b;
@@ -280,13 +280,7 @@ impl WebSocketSessions {
     /// Hands over the received broadcasts.
     pub(crate) fn flush(&mut self, second: &mut WebSocketWindowBuilder) {
         for (&path, stats) in &mut self.channel_stats {
-            let window = stats.take_window();
-            second
-                .window
-                .channels
-                .entry(path)
-                .or_default()
-                .merge(&window);
+            second.add_channel(path, &stats.take_window());
         }
     }
 

@@ -59,7 +59,7 @@ impl Engine {
         let connection = &mut self.connections[id];
         match evaluated.verdict {
             AnswerVerdict::Follows => {
-                self.recorder.current().window.redirects += 1;
+                self.recorder.current().count_redirect();
                 if kept && connection.origin() == evaluated.origin {
                     return self.send_on(id, request_id, now);
                 }

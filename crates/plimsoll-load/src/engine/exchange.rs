@@ -1,7 +1,6 @@
 //! The exchange: a request is written, its response read, its end counted.
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_wire::head::ContentCoding;
 use plimsoll_wire::response::{AnswerEnd, Progress};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -36,7 +35,7 @@ impl Engine {
             }
             connection.set_keeps_body(call.wants_body());
         }
-        self.recorder.current().window.sent += 1;
+        self.recorder.current().count_sent();
         self.write(id, now);
     }
 
@@ -51,7 +50,7 @@ impl Engine {
             self.broken(id, now);
             return false;
         };
-        self.recorder.current().window.bytes_out += count as u64;
+        self.recorder.current().count_bytes_out(count as u64);
         true
     }
 
@@ -121,7 +120,7 @@ impl Engine {
     /// Processes `count` bytes of the buffer without TLS.
     #[inline]
     fn take(&mut self, id: u32, count: usize) -> FeedOutcome {
-        self.recorder.current().window.bytes_in += count as u64;
+        self.recorder.current().count_bytes_in(count as u64);
         let connection = &mut self.connections[id];
         let mut intake = Intake {
             prepared: &self.prepared,
@@ -134,7 +133,7 @@ impl Engine {
 
     /// Accounts for `count` body bytes that the kernel discarded.
     fn skip(&mut self, id: u32, count: usize) -> FeedOutcome {
-        self.recorder.current().window.bytes_in += count as u64;
+        self.recorder.current().count_bytes_in(count as u64);
         let connection = &mut self.connections[id];
         if let Some(request) = self.requests.get_mut(connection.request())
             && let Some(call) = request.call_mut()
@@ -175,14 +174,14 @@ impl Engine {
                 _ => FeedOutcome::Failed(Outcome::Tls),
             };
         }
-        self.recorder.current().window.bytes_in += decrypted.len;
+        self.recorder.current().count_bytes_in(decrypted.len);
         if session.flush(connection.socket()).is_err() && taken == FeedOutcome::More {
             taken = FeedOutcome::Failed(Outcome::Reset);
         }
         let is_made = connection.is_connecting() && !session.is_handshaking();
         connection.return_tls(session);
         if is_made && taken == FeedOutcome::More {
-            self.recorder.current().window.handshakes += 1;
+            self.recorder.current().count_handshake();
             let now = self.clock.now();
             self.make_ready(id, now);
         }
@@ -204,14 +203,14 @@ impl Engine {
         let (status, coding) = (reader.status(), reader.coding());
         let kept = reusable && !connection.is_writing() && reader.keeps_alive();
         let kept = kept && !is_last(&self.prepared, connection);
-        self.count_coding(coding);
+        self.recorder.current().count_coding(coding);
         if self.virtual_users.is_some() {
             return self.complete_call(id, kept, peer_closed, now);
         }
         let mut goes_on_for_ever = false;
         if let Some(location) = self.connections[id].reader_mut().take_location() {
             if self.requests[request_id].follow(&self.prepared, status, &location) {
-                self.recorder.current().window.redirects += 1;
+                self.recorder.current().count_redirect();
                 if kept {
                     self.send_on(id, request_id, now);
                 } else {
@@ -234,15 +233,6 @@ impl Engine {
             self.let_go(id, peer_closed, now);
         }
         self.arrive_ready(now);
-    }
-
-    #[inline]
-    pub(super) fn count_coding(&mut self, coding: ContentCoding) {
-        match coding {
-            ContentCoding::Other => {}
-            ContentCoding::Gzip => self.recorder.current().window.gzip += 1,
-            ContentCoding::Brotli => self.recorder.current().window.brotli += 1,
-        }
     }
 
     /// The outcome of a request by the status of its last response.
@@ -319,7 +309,7 @@ impl Engine {
             return self.fail(id, outcome, now);
         }
         self.requests[request_id].unassign();
-        self.recorder.current().window.retries += 1;
+        self.recorder.current().count_retry();
         self.close(id, true);
         self.open_for(request_id, now);
     }

@@ -138,7 +138,7 @@ impl Engine {
         let names = &self.prepared.names;
         let (id, new) = self.scripts.step_id(names, (journey, once), label);
         if let Some(info) = new {
-            self.recorder.current().window.steps_named.insert(id, info);
+            self.recorder.current().name_step(id, info);
         }
         id
     }
@@ -192,7 +192,7 @@ impl Engine {
         let process = &self.scripts[index];
         let reason = format!("{}: {error}", process.place());
         let journey = process.journey();
-        self.recorder.current().process(journey).errors += 1;
+        self.recorder.current().count_process_error(journey);
         self.count_failure(user, Outcome::Dropped, &reason, now);
         self.end_script_iteration(user);
         self.people().think(user, now + REFUSED_PAUSE_NS);

@@ -64,7 +64,7 @@ impl Engine {
                 UserAdmission::Goes(user) if self.assign(user) => user,
                 UserAdmission::Goes(user) => return self.leave(user, false, true, now),
                 UserAdmission::Lost => {
-                    self.recorder.current().window.users_lost += 1;
+                    self.recorder.current().count_lost_user();
                     return self.end_when_over(now);
                 }
                 UserAdmission::FeedExhausted(feed) => return self.end_by_plan_error(feed, now),
@@ -191,7 +191,7 @@ impl Engine {
             self.release_connection(*line, now);
         }
         if is_lost {
-            self.recorder.current().window.users_lost += 1;
+            self.recorder.current().count_lost_user();
         }
         if vacates && gone.place > 0 {
             self.people().vacate(gone.place, now);
@@ -222,7 +222,7 @@ impl Engine {
         );
         // Another loop may have reported it first.
         if self.prepared.plan_error.set(message.clone()).is_ok() {
-            self.recorder.current().window.load_errors.push(message);
+            self.recorder.current().add_load_error(message);
         }
         self.scheduler.cut(now);
     }
@@ -427,9 +427,7 @@ impl Engine {
     /// An iteration has ended, successfully or not.
     fn count_iteration(&mut self, user: u32) {
         let journey = self.virtual_users().users[user as usize].journey;
-        let window = &mut self.recorder.current().window;
-        window.iterations += 1;
-        *window.journey_iterations.entry(journey).or_default() += 1;
+        self.recorder.current().count_iteration(journey);
     }
 
     fn close_groups(&mut self, groups: Vec<OpenGroup>, outcome: Outcome) {
@@ -442,7 +440,7 @@ impl Engine {
 
     pub(super) fn record_failure(&mut self, failure: &FailureDetails<'_>) {
         if let Some(sample) = self.virtual_users().sample(failure) {
-            self.recorder.current().window.failures.push(sample);
+            self.recorder.current().add_failure(sample);
         }
     }
 

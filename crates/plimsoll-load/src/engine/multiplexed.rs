@@ -132,7 +132,7 @@ impl Engine {
             if let Some(multiplex) = connection.multiplex_mut() {
                 fits = multiplex.push(self.received.received(count), now);
             }
-            self.recorder.current().window.bytes_in += count as u64;
+            self.recorder.current().count_bytes_in(count as u64);
             return if fits { Ok(()) } else { Err(Outcome::Protocol) };
         };
         let mut early = Vec::new();
@@ -143,7 +143,7 @@ impl Engine {
                 None => early.extend_from_slice(bytes),
             }
         });
-        self.recorder.current().window.bytes_in += decrypted.len;
+        self.recorder.current().count_bytes_in(decrypted.len);
         // Handshake responses, or the alert with the reason; a broken socket shows when it is read.
         let _ = session.flush(connection.socket());
         let is_negotiating = connection.stage() == TransportStage::Negotiating;
@@ -157,7 +157,7 @@ impl Engine {
             return Err(Outcome::Protocol);
         }
         if is_made {
-            self.recorder.current().window.handshakes += 1;
+            self.recorder.current().count_handshake();
             if chose_http2 {
                 self.begin_http2(id, &early, now);
             } else if early.is_empty() {
@@ -172,7 +172,7 @@ impl Engine {
     /// Writes a connection's pending output, as far as the socket takes it.
     pub(super) fn flush(&mut self, id: u32) {
         let count = self.connections[id].flush_multiplex();
-        self.recorder.current().window.bytes_out += count;
+        self.recorder.current().count_bytes_out(count);
     }
 
     /// Collects results of a connection's streams, and continues with those that ended. `arrived` is the arrival time,

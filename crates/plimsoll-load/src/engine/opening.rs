@@ -27,14 +27,14 @@ impl Engine {
         let Err(error) = self.try_open(request, now) else {
             return;
         };
-        let own = &mut self.recorder.current().window.generator;
+        let second = self.recorder.current();
         let outcome = match error {
             DialFailure::Ports => {
-                own.ports_exhausted += 1;
+                second.count_ports_exhausted();
                 Outcome::Dropped
             }
             DialFailure::Descriptors => {
-                own.descriptors_exhausted += 1;
+                second.count_descriptors_exhausted();
                 Outcome::Dropped
             }
             DialFailure::BacklogFull if self.is_reopening(request) => Outcome::ConnectRefused,

@@ -161,7 +161,7 @@ impl Engine {
                 && let Some(reason) = self.scripts[index].give_up_first_wait()
             {
                 let journey = self.scripts[index].journey();
-                self.recorder.current().process(journey).errors += 1;
+                self.recorder.current().count_process_error(journey);
                 self.count_failure(wait.user(), Outcome::Dropped, &reason, now);
                 self.leave(wait.user(), false, true, now);
             }
@@ -196,8 +196,8 @@ impl Engine {
         }
         let name = self.journey_name(journey);
         let error = format!("a process of the journey {name} failed: {message}");
-        self.recorder.current().window.load_errors.push(error);
-        self.recorder.current().process(journey).errors += 1;
+        self.recorder.current().add_load_error(error);
+        self.recorder.current().count_process_error(journey);
         for wait in waits {
             let virtual_users = self.virtual_users.as_deref();
             if virtual_users.is_some_and(|virtual_users| virtual_users.still_waits(&wait)) {
@@ -222,9 +222,7 @@ impl Engine {
             let messages = lines.into_iter().map(|line| format!("{name}: {line}"));
             self.recorder
                 .current()
-                .process(journey)
-                .stderr
-                .extend(messages);
+                .add_process_stderr(journey, messages);
         }
         goes_on
     }
@@ -234,9 +232,8 @@ impl Engine {
         for process in self.scripts.iter_mut() {
             if !process.is_gone() {
                 let used_us = process.cpu_us();
-                let second = self.recorder.current().process(process.journey());
-                second.cpu_us += used_us;
-                second.cpu_us_max = second.cpu_us_max.max(used_us);
+                let second = self.recorder.current();
+                second.add_process_cpu(process.journey(), used_us);
             }
         }
     }

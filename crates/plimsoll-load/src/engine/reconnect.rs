@@ -79,7 +79,7 @@ impl Engine {
         if outcome.is_ok() {
             return;
         }
-        self.recorder.current().websocket().window.reconnects_failed += 1;
+        self.recorder.current().websocket().reconnect_failed();
         let is_over = self.websockets_are_over();
         if !is_over
             && !self.remind_to_reopen(user, now)
@@ -195,7 +195,7 @@ impl Engine {
         if outcome.is_ok() {
             builder.reconnected(now.saturating_sub(lost.since));
         } else {
-            builder.window.reconnects_failed += 1;
+            builder.reconnect_failed();
             self.schedule_reconnect(lost, now);
         }
         true

@@ -59,7 +59,7 @@ impl Engine {
         if is_woken {
             self.http2.wake(id, generation);
         }
-        self.recorder.current().window.sent += 1;
+        self.recorder.current().count_sent();
         self.flush(id);
         self.enlist(id);
     }
@@ -76,7 +76,7 @@ impl Engine {
 
     /// An answer is complete.
     fn stream_answered(&mut self, id: u32, answer: &AnswerHead, now: u64, done: u64) {
-        self.count_coding(answer.coding);
+        self.recorder.current().count_coding(answer.coding);
         if self.virtual_users.is_some() {
             self.call_answered(id, answer, now);
             return self.arrive_ready(now);
@@ -84,13 +84,13 @@ impl Engine {
         let (prepared, request) = (&self.prepared, &mut self.requests[id]);
         let location = answer.location.as_ref();
         if location.is_some_and(|location| request.follow(prepared, answer.status, location)) {
-            self.recorder.current().window.redirects += 1;
+            self.recorder.current().count_redirect();
             self.dispatch(id, now);
         } else {
             let goes_on_for_ever =
                 location.is_some() && request.has_used_up_redirects(prepared, answer.status);
             let outcome = self.outcome_of(answer.status, goes_on_for_ever);
-            self.recorder.current().window.http2 += 1;
+            self.recorder.current().count_http2();
             self.recorder.answered(answer.status, done);
             self.end_request(id, outcome, done);
         }
@@ -103,12 +103,12 @@ impl Engine {
         };
         match evaluated.verdict {
             crate::virtual_users::AnswerVerdict::Follows => {
-                self.recorder.current().window.redirects += 1;
+                self.recorder.current().count_redirect();
                 self.dispatch_call(id, now);
             }
             crate::virtual_users::AnswerVerdict::Ended(outcome) => {
                 if !evaluated.once {
-                    self.recorder.current().window.http2 += 1;
+                    self.recorder.current().count_http2();
                     self.recorder.answered(evaluated.status, now);
                 }
                 self.end_request(id, outcome, now);
@@ -125,7 +125,7 @@ impl Engine {
             Again::IfIdempotent | Again::Never => 0,
         };
         if request.retry(retries_max) {
-            self.recorder.current().window.retries += 1;
+            self.recorder.current().count_retry();
             return self.dispatch(id, now);
         }
         if let Some(call) = request.call_mut() {

@@ -257,14 +257,16 @@ impl Engine {
             if is_open {
                 self.send_user_message(id, user, index, now);
             } else {
-                self.recorder.current().websocket().window.unsent += 1;
+                self.recorder.current().websocket().unsent();
             }
             return true;
         };
         self.be_late(due, now);
         let request = self.await_message(user, awaited, due.at, now);
         if !is_open {
-            self.recorder.current().websocket().window.unsent += u64::from(is_asked);
+            if is_asked {
+                self.recorder.current().websocket().unsent();
+            }
             if let Some(call) = self.requests[request].call_mut() {
                 "no WebSocket of this user is open".clone_into(&mut call.reason);
             }
@@ -275,7 +277,7 @@ impl Engine {
         self.requests[request].mark_sent(now);
         self.connections[id].set_request(request);
         if is_asked {
-            self.recorder.current().window.sent += 1;
+            self.recorder.current().count_sent();
             self.send_user_message(id, user, index, now);
         }
         let (Some(websockets), Some(virtual_users)) =
@@ -348,7 +350,7 @@ impl Engine {
             return false;
         }
         let id = self.requests[request].connection();
-        self.recorder.current().websocket().window.unanswered += 1;
+        self.recorder.current().websocket().unanswered();
         if id != NONE {
             self.connections[id].take_request();
             if let Some(websockets) = &mut self.websockets {

@@ -42,7 +42,7 @@ impl Engine {
         let request = &mut self.requests[request_id];
         request.mark_sent(now);
         let (path, is_users) = (request.path(), request.call().is_some());
-        self.recorder.current().window.sent += 1;
+        self.recorder.current().count_sent();
         if is_users {
             return self.begin_user_handshake(id, request_id, now);
         }
@@ -76,7 +76,7 @@ impl Engine {
         if !connection.is_writing() {
             written = connection.write_frames(websockets.output());
         }
-        self.recorder.current().window.bytes_out += written as u64;
+        self.recorder.current().count_bytes_out(written as u64);
         websockets.output_written(id, written);
     }
 
@@ -96,7 +96,7 @@ impl Engine {
             // A connection whose target reads again holds no buffer.
             *unsent = Vec::new();
         }
-        self.recorder.current().window.bytes_out += written as u64;
+        self.recorder.current().count_bytes_out(written as u64);
     }
 
     pub(super) fn on_websocket_event(&mut self, id: u32, flags: EventFlags) {
@@ -156,7 +156,7 @@ impl Engine {
         let connection = &mut self.connections[id];
         let current = self.recorder.current();
         if !connection.is_secure() {
-            current.window.bytes_in += count as u64;
+            current.count_bytes_in(count as u64);
         }
         let mut context = ReceiveContext {
             agenda: self.prepared.agenda.as_ref(),
@@ -173,7 +173,7 @@ impl Engine {
             feed_websocket.feed(id, bytes, &mut context);
         });
         let current = self.recorder.current();
-        current.window.bytes_in += decrypted.len;
+        current.count_bytes_in(decrypted.len);
         // Handshake responses, or the alert with the reason.
         let _ = session.flush(connection.socket());
         let is_made = connection.is_connecting() && !session.is_handshaking();
@@ -182,7 +182,7 @@ impl Engine {
             return Err(Outcome::Tls);
         }
         if is_made {
-            current.window.handshakes += 1;
+            current.count_handshake();
             self.make_ready(id, at.now);
         }
         Ok(fed)
@@ -257,19 +257,15 @@ impl Engine {
     }
 
     pub(super) fn count_sent(&mut self, len: u64) {
-        let window = &mut self.recorder.current().websocket().window;
-        window.messages_out += 1;
-        window.bytes_out += len;
+        self.recorder.current().websocket().sent(len);
     }
 
     pub(super) fn count_close(&mut self, code: u16) {
-        let closed = &mut self.recorder.current().websocket().window.closed;
-        *closed.entry(code).or_default() += 1;
+        self.recorder.current().websocket().closed(code);
     }
 
     pub(super) fn count_error(&mut self, error: String) {
-        let errors = &mut self.recorder.current().websocket().window.protocol_errors;
-        *errors.entry(error).or_default() += 1;
+        self.recorder.current().websocket().protocol_error(error);
     }
 
     /// A message was answered at `done`.
@@ -294,7 +290,7 @@ impl Engine {
 
     /// A message has no response in time; it is no longer waited for.
     fn message_failed(&mut self, sent: Sent, outcome: Outcome, now: u64) {
-        self.recorder.current().websocket().window.unanswered += 1;
+        self.recorder.current().websocket().unanswered();
         self.recorder.ended(RequestEnd {
             outcome,
             due: sent.due,
@@ -328,8 +324,7 @@ impl Engine {
         };
         let cause = websockets.take_cause();
         let cause = cause.unwrap_or_else(|| outcome.name().to_owned());
-        let failed = &mut self.recorder.current().websocket().window.failed;
-        *failed.entry(cause).or_default() += 1;
+        self.recorder.current().websocket().handshake_failed(cause);
     }
 
     /// The target closed or reset the connection.
@@ -508,7 +503,7 @@ impl Engine {
         self.recorder.offered(due, now);
         if !is_read {
             // Earlier bytes are still pending: this message is never sent.
-            self.recorder.current().websocket().window.unanswered += 1;
+            self.recorder.current().websocket().unanswered();
             return self.recorder.drop_at_once(due, now);
         }
         let (Some(websockets), Some(agenda)) = (&mut self.websockets, &self.prepared.agenda) else {
@@ -517,7 +512,7 @@ impl Engine {
         websockets.clear_output();
         let len = websockets.queue_agenda_message(agenda, id);
         websockets.await_answer(agenda, id, Sent { due, at: now });
-        self.recorder.current().window.sent += 1;
+        self.recorder.current().count_sent();
         self.count_sent(len);
         self.transmit(id);
     }

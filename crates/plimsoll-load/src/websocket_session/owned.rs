@@ -12,9 +12,9 @@ use super::receive::ReceiveContext;
 use super::session::WebSocketSession;
 use crate::clock::nanoseconds;
 use crate::finder::{MarkFinder, Marks, ParsedMarks};
+use crate::recorder::WebSocketWindowBuilder;
 use crate::scenario::program::UnsolicitedMessages;
 use crate::virtual_users::{Meant, VirtualUsers};
-use crate::window_builder::WebSocketWindowBuilder;
 
 /// Limits of messages that are kept for an `await` without `send`: number, and length in bytes.
 const QUEUED_MAX: usize = 16;
@@ -143,9 +143,7 @@ impl WebSocketSessions {
         }
         if let Some((opcode, first)) = owned.first.take() {
             self.output.message(session.is_deflated(), opcode, &first);
-            let window = &mut context.second.window;
-            window.messages_out += 1;
-            window.bytes_out += first.len() as u64;
+            context.second.sent(first.len() as u64);
         }
     }
 
@@ -241,11 +239,10 @@ impl WebSocketSessions {
         found: ParsedMarks,
         context: &mut ReceiveContext<'_>,
     ) {
-        let (at, window) = (context.at, &mut context.second.window);
+        let at = context.at;
         let latency_us = found.timestamp_us.map(|timestamp_us| {
             if timestamp_us > at.unix_us {
-                window.ahead += 1;
-                window.ahead_us_max = window.ahead_us_max.max(timestamp_us - at.unix_us);
+                context.second.ahead(timestamp_us - at.unix_us);
             }
             at.unix_us.saturating_sub(timestamp_us)
         });
@@ -334,7 +331,7 @@ impl WebSocketSessions {
         if let Some(name) = name
             && self.named.insert(channel)
         {
-            second.window.channel_names.insert(channel, name);
+            second.name_channel(channel, name);
         }
     }
 

@@ -13,8 +13,8 @@ use super::WebSocketSessions;
 use super::session::{Inflates, Opening, Sent, WebSocketSession};
 use crate::agenda::Agenda;
 use crate::due::NEVER;
+use crate::recorder::WebSocketWindowBuilder;
 use crate::virtual_users::VirtualUsers;
-use crate::window_builder::WebSocketWindowBuilder;
 
 /// Pending bytes beyond which a pong is dropped: the target does not read.
 const PONGS_LEN_MAX: usize = 4096;
@@ -197,9 +197,7 @@ impl WebSocketSessions {
         bytes: &[u8],
         context: &mut ReceiveContext<'_>,
     ) {
-        let window = &mut context.second.window;
-        window.messages_in += 1;
-        window.bytes_in += bytes.len() as u64;
+        context.second.received(bytes.len() as u64);
         let Some(agenda) = context.agenda.filter(|_| session.owned.is_none()) else {
             return self.on_user_message(session, bytes, context);
         };

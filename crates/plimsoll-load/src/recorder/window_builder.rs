@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram as Dense;
 use plimsoll_model::histogram::{Histogram, SIGNIFICANT_DIGITS};
-use plimsoll_model::journey::StepId;
+use plimsoll_model::journey::{StepId, StepInfo};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
-use plimsoll_model::websocket::WebSocketWindow;
-use plimsoll_model::window::{ProcessWindow, StepWindow, Window};
+use plimsoll_model::window::{FailureSample, ProcessWindow, StepWindow, Window};
+use plimsoll_wire::head::ContentCoding;
 
+use super::duration_tally::DurationTally;
+use super::websocket_window::WebSocketWindowBuilder;
 use crate::clock::SECOND_NS;
 
 /// Statuses that are counted individually: 0 to 999.
@@ -18,58 +20,21 @@ const STATUSES: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct WindowBuilder {
     /// The plain counts; its histograms and statuses stay empty until [`WindowBuilder::close`].
-    pub(crate) window: Window,
-    pub(crate) status: Box<[u32]>,
-    pub(crate) response: Dense<u32>,
-    pub(crate) service: Dense<u32>,
-    pub(crate) failed: Dense<u32>,
-    pub(crate) lag: Dense<u32>,
+    pub(super) window: Window,
+    pub(super) status: Box<[u32]>,
+    pub(super) response: Dense<u32>,
+    pub(super) service: Dense<u32>,
+    pub(super) failed: Dense<u32>,
+    pub(super) lag: Dense<u32>,
     /// Σ end moments − Σ due moments, in ns from the start of the second: with the count at the
     /// end of the second it gives the time integral of the requests in flight, exactly.
-    pub(crate) in_flight_ns: i64,
+    pub(super) in_flight_ns: i64,
     /// Results by step, created when a step first ends.
     steps: Vec<Option<Box<StepWindowBuilder>>>,
     /// How long users waited for external scripts, by journey.
     waits: BTreeMap<u32, DurationTally>,
     /// Counts of WebSockets; `None` without any.
     websocket: Option<Box<WebSocketWindowBuilder>>,
-}
-
-/// Counts of the WebSockets of one loop in one second.
-#[derive(Debug, Default)]
-pub(crate) struct WebSocketWindowBuilder {
-    /// The plain counts; its histograms stay empty until the second is over.
-    pub(crate) window: WebSocketWindow,
-    handshake: DurationTally,
-    request: DurationTally,
-    reconnect: DurationTally,
-}
-
-impl WebSocketWindowBuilder {
-    /// A lost WebSocket is ready again after this time.
-    pub(crate) fn reconnected(&mut self, duration_ns: u64) {
-        self.window.reconnected += 1;
-        self.reconnect.add(duration_ns / 1000);
-    }
-
-    /// A handshake opened a WebSocket.
-    pub(crate) fn connected(&mut self, duration_ns: u64) {
-        self.window.connected += 1;
-        self.handshake.add(duration_ns / 1000);
-    }
-
-    /// A response to a message arrived.
-    #[inline]
-    pub(crate) fn answered(&mut self, duration_ns: u64) {
-        self.request.add(duration_ns / 1000);
-    }
-
-    fn close(mut self) -> WebSocketWindow {
-        self.window.handshake = self.handshake.take();
-        self.window.request = self.request.take();
-        self.window.reconnect = self.reconnect.take();
-        self.window
-    }
 }
 
 /// Counts of one step of one loop in one second.
@@ -79,43 +44,6 @@ struct StepWindowBuilder {
     response: DurationTally,
     failed: DurationTally,
     bytes_in: u64,
-}
-
-/// Durations of one step. There may be a thousand steps: a dense histogram for each would take gigabytes.
-#[derive(Debug, Default)]
-struct DurationTally {
-    /// Not yet counted, µs.
-    recent: Vec<u64>,
-    counted: Histogram,
-}
-
-/// Durations kept before they are counted together; sorting so many takes some microseconds.
-const RECENT_MAX: usize = 512;
-
-impl DurationTally {
-    #[inline]
-    fn add(&mut self, duration_us: u64) {
-        self.recent.push(duration_us);
-        if self.recent.len() >= RECENT_MAX {
-            self.count();
-        }
-    }
-
-    fn count(&mut self) {
-        self.recent.sort_unstable();
-        let mut sorted = Histogram::new();
-        for duration_us in self.recent.drain(..) {
-            sorted.record(duration_us, 1);
-        }
-        self.counted.merge(&sorted);
-    }
-
-    fn take(&mut self) -> Histogram {
-        if !self.recent.is_empty() {
-            self.count();
-        }
-        std::mem::take(&mut self.counted)
-    }
 }
 
 impl WindowBuilder {
@@ -152,9 +80,109 @@ impl WindowBuilder {
         self.websocket.is_some()
     }
 
+    /// A request, a handshake or a message was sent.
+    #[inline]
+    pub(crate) fn count_sent(&mut self) {
+        self.window.sent += 1;
+    }
+
+    #[inline]
+    pub(crate) fn count_bytes_out(&mut self, count: u64) {
+        self.window.bytes_out += count;
+    }
+
+    #[inline]
+    pub(crate) fn count_bytes_in(&mut self, count: u64) {
+        self.window.bytes_in += count;
+    }
+
+    /// A redirect was followed.
+    pub(crate) fn count_redirect(&mut self) {
+        self.window.redirects += 1;
+    }
+
+    /// A request is sent once more.
+    pub(crate) fn count_retry(&mut self) {
+        self.window.retries += 1;
+    }
+
+    /// A TLS handshake was completed.
+    pub(crate) fn count_handshake(&mut self) {
+        self.window.handshakes += 1;
+    }
+
+    /// A response has this content coding.
+    #[inline]
+    pub(crate) fn count_coding(&mut self, coding: ContentCoding) {
+        match coding {
+            ContentCoding::Other => {}
+            ContentCoding::Gzip => self.window.gzip += 1,
+            ContentCoding::Brotli => self.window.brotli += 1,
+        }
+    }
+
+    /// A response came over HTTP/2.
+    #[inline]
+    pub(crate) fn count_http2(&mut self) {
+        self.window.http2 += 1;
+    }
+
+    /// No local port was free for a connection.
+    pub(crate) fn count_ports_exhausted(&mut self) {
+        self.window.generator.ports_exhausted += 1;
+    }
+
+    /// No descriptor was free for a connection.
+    pub(crate) fn count_descriptors_exhausted(&mut self) {
+        self.window.generator.descriptors_exhausted += 1;
+    }
+
+    /// A user left for another reason than the plan.
+    pub(crate) fn count_lost_user(&mut self) {
+        self.window.users_lost += 1;
+    }
+
+    /// A user has ended an iteration of a journey.
+    pub(crate) fn count_iteration(&mut self, journey: u32) {
+        self.window.iterations += 1;
+        *self.window.journey_iterations.entry(journey).or_default() += 1;
+    }
+
+    /// A failure in full.
+    pub(crate) fn add_failure(&mut self, failure: FailureSample) {
+        self.window.failures.push(failure);
+    }
+
+    /// A problem of the load itself.
+    pub(crate) fn add_load_error(&mut self, error: String) {
+        self.window.load_errors.push(error);
+    }
+
+    /// A step that was not known before.
+    pub(crate) fn name_step(&mut self, id: StepId, info: StepInfo) {
+        self.window.steps_named.insert(id, info);
+    }
+
     /// The counts of external scripts of a journey in this second.
-    pub(crate) fn process(&mut self, journey: u32) -> &mut ProcessWindow {
+    fn process(&mut self, journey: u32) -> &mut ProcessWindow {
         self.window.processes.entry(journey).or_default()
+    }
+
+    /// An external script failed, or its message did.
+    pub(crate) fn count_process_error(&mut self, journey: u32) {
+        self.process(journey).errors += 1;
+    }
+
+    /// An external script has written these lines to its standard error.
+    pub(crate) fn add_process_stderr(&mut self, journey: u32, lines: impl Iterator<Item = String>) {
+        self.process(journey).stderr.extend(lines);
+    }
+
+    /// An external script has used so much CPU time, µs.
+    pub(crate) fn add_process_cpu(&mut self, journey: u32, used_us: u64) {
+        let process = self.process(journey);
+        process.cpu_us += used_us;
+        process.cpu_us_max = process.cpu_us_max.max(used_us);
     }
 
     /// An external script replied to a user after this time.
@@ -238,18 +266,6 @@ impl WindowBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tally_counts_as_a_histogram_does() {
-        let (mut tally, mut expected) = (DurationTally::default(), Histogram::new());
-        for number in 0..3000_u64 {
-            let duration_us = number * 7919 % 100_003;
-            tally.add(duration_us);
-            expected.record(duration_us, 1);
-        }
-        assert_eq!(tally.take(), expected);
-        assert!(tally.take().is_empty());
-    }
 
     #[test]
     fn steps_are_handed_over_once() {
