@@ -41,8 +41,7 @@ use crate::receive_buffer::ReceiveBuffer;
 use crate::recorder::Recorder;
 use crate::requests::Requests;
 use crate::scheduler::{People, Scheduler};
-use crate::session_carry_over::LoopCarryOver;
-use crate::virtual_users::VirtualUsers;
+use crate::virtual_users::{LoopCarryOver, VirtualUsers};
 use crate::websocket_session::{REST_NS, WebSocketSessions};
 
 /// Events taken from the kernel in one batch; bounds the delay of arrivals by a batch.
@@ -164,7 +163,7 @@ impl Engine {
         // shows it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         if let Some(virtual_users) = &mut self.virtual_users {
-            virtual_users.unix_ns = self.clock.unix_ns();
+            virtual_users.set_unix_ns(self.clock.unix_ns());
         }
         let events_max = match self.websockets {
             None => EVENTS_MAX,

@@ -44,7 +44,6 @@ mod session_carry_over;
 mod spread;
 mod tls;
 mod transport;
-mod user;
 mod user_request;
 mod virtual_users;
 mod websocket_session;

@@ -21,7 +21,8 @@ use crate::prepared_load::PreparedLoad;
 use crate::realtime_priority;
 use crate::recorder::Recorder;
 use crate::recorder::WindowBuilder;
-use crate::session_carry_over::{LoopCarryOver, SessionCarryOver, Stay};
+use crate::session_carry_over::{SessionCarryOver, Stay};
+use crate::virtual_users::LoopCarryOver;
 use crate::worker_processes::{
     self, OTHER_DESCRIPTORS, Used, WorkerProcess, WorkerProcesses, WorkerTask,
 };

@@ -1,6 +1,6 @@
 //! Scenarios prepared for a loop: steps flattened into operations, texts and searches compiled.
 //!
-//! Everything here is immutable; state per user is in [`crate::user`].
+//! Everything here is immutable; state per user is in [`crate::virtual_users`].
 
 pub(crate) mod answer;
 pub(crate) mod body;

@@ -2,7 +2,12 @@
 
 mod answers;
 mod calls;
+mod carry_over;
 mod messages;
+mod pages;
+mod scripts;
+mod sockets;
+mod user;
 mod walk;
 
 use std::collections::HashMap;
@@ -15,22 +20,26 @@ use plimsoll_model::redact;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::{FAILURES_MAX, FailureSample};
 use plimsoll_wire::head::HeadMemo;
+use rand::RngExt as _;
 use slab::Slab;
 
 use crate::jar::Jar;
 use crate::prepared_load::PreparedLoad;
-use crate::process::Wait;
 use crate::scenario::feed::{Feeds, RowDraw};
 use crate::scenario::program::Program;
 use crate::scenario::request::CompiledRequest;
 use crate::scenario::text::NO_ROW;
 use crate::scheduler::Newcomer;
-use crate::session_carry_over::{CarriedUser, LoopCarryOver};
-use crate::user::{ScriptState, User};
 use crate::user_request::{SAMPLE_LEN, UserRequest};
 
+use self::carry_over::CarriedUser;
+use self::user::User;
+
 pub(crate) use answers::{AnswerContext, AnswerVerdict};
+pub(crate) use carry_over::LoopCarryOver;
 pub(crate) use messages::{Meant, MessageSource};
+pub(crate) use sockets::OpenedSocket;
+pub(crate) use user::{OpenGroup, OriginTarget, ScriptState, UserSocket};
 pub(crate) use walk::NextAction;
 
 /// Most concurrent users, over all loops.
@@ -44,31 +53,42 @@ const USERS_LABEL: u64 = 0x7573_6572;
 
 /// All users of a loop.
 pub(crate) struct VirtualUsers {
-    pub(crate) program: Program,
-    pub(crate) inputs: Arc<Inputs>,
-    pub(crate) users: Slab<User>,
+    program: Program,
+    inputs: Arc<Inputs>,
+    users: Slab<User>,
     /// Users carried over from earlier loads who are not wanted now.
     carry_over: LoopCarryOver,
     /// Free request slots of users with external scripts.
     requests_free: Vec<u32>,
     feeds: Feeds,
     /// The last head of each request's responses.
-    pub(crate) memos: Vec<HeadMemo>,
+    memos: Vec<HeadMemo>,
     iterations_left: Option<u64>,
     /// Iterations of a user whose journey sets no limit.
     iterations_each: Option<u64>,
     users_max: usize,
     slots: usize,
-    pub(crate) seed: Seed,
+    seed: Seed,
     /// Unix time of run time 0, ns.
-    pub(crate) unix_ns: u64,
+    unix_ns: u64,
     failures_left: usize,
-    pub(crate) body_len_max: u64,
+    body_len_max: u64,
     #[expect(clippy::vec_box, reason = "calls travel in their boxes")]
     spare: Vec<Box<UserRequest>>,
     scratch: Vec<u8>,
     /// The run is ending: nothing new is started.
-    pub(crate) ending: bool,
+    ending: bool,
+}
+
+/// A user who has left.
+#[derive(Debug)]
+pub(crate) struct DepartedUser {
+    pub(crate) number: u64,
+    pub(crate) place: u64,
+    /// Its connections, with their origins.
+    pub(crate) connections: Vec<(u16, u32)>,
+    /// The external script that drove it.
+    pub(crate) process: Option<usize>,
 }
 
 /// The result of an admission.
@@ -166,6 +186,100 @@ impl VirtualUsers {
         UserAdmission::Goes(u32::try_from(id).expect("users are far below 2^32"))
     }
 
+    /// Number of active users.
+    pub(crate) fn len(&self) -> usize {
+        self.users.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.users.is_empty()
+    }
+
+    /// The number of a user among all users of all loops, from 1.
+    pub(crate) fn number_of(&self, id: u32) -> u64 {
+        self.users[id as usize].number
+    }
+
+    /// The place of a user among concurrent users, from 1; 0 for a session.
+    pub(crate) fn place_of(&self, id: u32) -> u64 {
+        self.users[id as usize].place
+    }
+
+    pub(crate) fn journey_of(&self, id: u32) -> u32 {
+        self.users[id as usize].journey
+    }
+
+    /// A user leaves.
+    pub(crate) fn remove(&mut self, id: u32) -> DepartedUser {
+        let user = self.users.remove(id as usize);
+        let session = user.script_session;
+        self.free_request(session.as_ref().and_then(|session| session.request));
+        DepartedUser {
+            number: user.number,
+            place: user.place,
+            connections: user.lines,
+            process: session.map(|session| session.process),
+        }
+    }
+
+    /// A response made it doubtful that the target still knows a user's session.
+    pub(crate) fn set_in_doubt(&mut self, id: u32, in_doubt: bool) {
+        self.users[id as usize].in_doubt = in_doubt;
+    }
+
+    /// A request or a page of a user has ended, with this duration and outcome.
+    pub(crate) fn count_in_groups(&mut self, id: u32, busy_ns: u64, outcome: Outcome) {
+        self.users[id as usize].count_in_groups(busy_ns, outcome);
+    }
+
+    /// A random time below a limit, from a user's own randomness, ns.
+    pub(crate) fn draw_pause(&mut self, id: u32, below_ns: u64) -> u64 {
+        self.users[id as usize].random.random_range(0..below_ns)
+    }
+
+    /// A connection to an origin belongs to a user.
+    pub(crate) fn add_connection(&mut self, id: u32, origin: u16, connection: u32) {
+        self.users[id as usize].lines.push((origin, connection));
+    }
+
+    /// A connection no longer belongs to a user, who may have left.
+    pub(crate) fn remove_connection(&mut self, id: u32, connection: u32) {
+        if let Some(user) = self.users.get_mut(id as usize) {
+            user.lines.retain(|(_, line)| *line != connection);
+        }
+    }
+
+    /// The connections of a user, with their origins.
+    #[inline]
+    pub(crate) fn connections_of(&self, id: u32) -> &[(u16, u32)] {
+        &self.users[id as usize].lines
+    }
+
+    /// The time-out of a request, where it differs from the plan's, ns.
+    pub(crate) fn timeout_of(&self, request: u32) -> Option<u64> {
+        self.program.requests[request as usize].timeout_ns
+    }
+
+    /// The last head of a request's responses.
+    #[inline]
+    pub(crate) fn memo(&mut self, request: u32) -> &mut HeadMemo {
+        &mut self.memos[request as usize]
+    }
+
+    /// Run time 0 is this Unix time, ns.
+    pub(crate) fn set_unix_ns(&mut self, unix_ns: u64) {
+        self.unix_ns = unix_ns;
+    }
+
+    /// The run is ending: nothing new is started.
+    pub(crate) fn end(&mut self) {
+        self.ending = true;
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending
+    }
+
     /// Admits carried-over users, and keeps the values of all: with each, the rest of its pause.
     /// `journey` returns the journey wanted at a place, if any.
     pub(crate) fn restore(
@@ -257,7 +371,7 @@ impl VirtualUsers {
     }
 
     /// Adds a script's request to the program; `place` is the slot of that user's last one.
-    pub(crate) fn put_request(&mut self, place: Option<u32>, request: CompiledRequest) -> u32 {
+    fn put_request(&mut self, place: Option<u32>, request: CompiledRequest) -> u32 {
         if let Some(place) = place.or_else(|| self.requests_free.pop()) {
             self.program.requests[place as usize] = request;
             return place;
@@ -267,19 +381,8 @@ impl VirtualUsers {
         u32::try_from(self.program.requests.len() - 1).expect("users are far below 2^32")
     }
 
-    /// Whether a user still waits for the reply to this event.
-    pub(crate) fn still_waits(&self, wait: &Wait) -> bool {
-        let (number, sequence) = wait.event();
-        let user = self.users.get(wait.user() as usize);
-        user.filter(|user| user.number == number)
-            .and_then(|user| user.script_session.as_ref())
-            .is_some_and(|session| {
-                session.sequence == sequence && session.state == ScriptState::Process
-            })
-    }
-
     /// A user of a script has left: its request slot is free.
-    pub(crate) fn free_request(&mut self, place: Option<u32>) {
+    fn free_request(&mut self, place: Option<u32>) {
         self.requests_free.extend(place);
     }
 
@@ -347,3 +450,6 @@ fn default_reason(outcome: Outcome, status: u16) -> String {
     };
     text.to_owned()
 }
+
+#[cfg(test)]
+mod tests;

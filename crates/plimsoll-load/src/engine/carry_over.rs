@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use plimsoll_model::seed::Seed;
-use rand::RngExt as _;
 
 use super::Engine;
-use crate::session_carry_over::LoopCarryOver;
+use crate::virtual_users::LoopCarryOver;
 
 /// How users resume.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +35,9 @@ impl Engine {
             virtual_users.restore(start_ns, |place| people.journey_at_start(place, start_ns));
         let mut taken = HashSet::with_capacity(back.len());
         for (id, pause_ns) in back {
-            let user = &mut virtual_users.users[id as usize];
-            taken.insert(user.place);
-            let pause_ns = pause_ns.unwrap_or_else(|| {
-                let spread_ns = within_ns.max(SPREAD_MIN_NS);
-                user.random.random_range(0..spread_ns)
-            });
+            taken.insert(virtual_users.place_of(id));
+            let pause_ns = pause_ns
+                .unwrap_or_else(|| virtual_users.draw_pause(id, within_ns.max(SPREAD_MIN_NS)));
             people.think(id, start_ns.saturating_add(pause_ns));
         }
         people.expect(
@@ -50,7 +46,7 @@ impl Engine {
             &taken,
             virtual_users.numbers().collect(),
         );
-        self.recorder.set_users(virtual_users.users.len());
+        self.recorder.set_users(virtual_users.len());
     }
 
     /// Saves the users who may resume in another load, at the end of this one.
@@ -70,7 +66,7 @@ impl Engine {
     /// a redirect to the login, a 403, a page without the expected content.
     pub(super) fn doubt(&mut self, user: u32, status: u16) {
         if (1..500).contains(&status) {
-            self.virtual_users().users[user as usize].in_doubt = true;
+            self.virtual_users().set_in_doubt(user, true);
         }
     }
 }

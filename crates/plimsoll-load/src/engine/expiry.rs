@@ -64,7 +64,7 @@ impl Engine {
         let now = self.clock.now();
         self.roll(now);
         if let Some(virtual_users) = &mut self.virtual_users {
-            virtual_users.ending = true;
+            virtual_users.end();
         }
         while let Some(id) = self.requests.first() {
             self.give_up(id, now, Outcome::Dropped);

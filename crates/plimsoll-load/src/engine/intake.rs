@@ -45,7 +45,7 @@ impl Intake<'_> {
                     return FeedOutcome::Failed(Outcome::Protocol);
                 };
                 call.bytes_in += bytes.len() as u64;
-                let memo = &mut virtual_users.memos[call.request as usize];
+                let memo = virtual_users.memo(call.request);
                 connection
                     .reader_mut()
                     .feed_into(bytes, call.expected, memo, call)

@@ -7,9 +7,10 @@ use crate::connections::TargetConnection;
 use crate::due::{NEWCOMER, ScheduledArrival};
 use crate::requests::Request;
 use crate::scheduler::{People, REFUSED_PAUSE_NS};
-use crate::user::OpenGroup;
 use crate::user_request::{RequestRole, UserRequest};
-use crate::virtual_users::{FailureDetails, NextAction, UserAdmission, VirtualUsers};
+use crate::virtual_users::{
+    FailureDetails, NextAction, OpenGroup, OriginTarget, UserAdmission, VirtualUsers,
+};
 
 /// Operations that a user may take in one turn without a request or a pause.
 const OPS_MAX: u32 = 10_000;
@@ -72,11 +73,10 @@ impl Engine {
         } else {
             due.user
         };
-        let users = self.virtual_users().users.len();
+        let users = self.virtual_users().len();
         self.recorder.set_users(users);
-        if let Some(page) = &self.virtual_users().users[user as usize].page {
-            debug_assert_eq!(page.under_way, 0, "a page is done before its user goes on");
-        }
+        let is_loading = self.virtual_users().is_loading(user);
+        debug_assert!(!is_loading, "a page is done before its user goes on");
         self.go_on(user, due, now);
     }
 
@@ -116,7 +116,7 @@ impl Engine {
                     }
                 }
                 NextAction::Ended { acted } => {
-                    self.virtual_users().users[user as usize].in_doubt = false;
+                    self.virtual_users().set_in_doubt(user, false);
                     self.count_iteration(user);
                     if !acted {
                         return self.people().think(user, now + IDLE_PAUSE_NS);
@@ -138,10 +138,8 @@ impl Engine {
 
     /// A user begins an iteration, unless the load no longer wants it or its iterations are used up.
     fn begin(&mut self, user: u32, now: u64) -> bool {
-        let (place, journey) = {
-            let user = &self.virtual_users().users[user as usize];
-            (user.place, user.journey)
-        };
+        let virtual_users = self.virtual_users();
+        let (place, journey) = (virtual_users.place_of(user), virtual_users.journey_of(user));
         let wanted = self.people().wants(place, journey, now);
         match self.virtual_users().begin(user, wanted) {
             UserAdmission::Goes(_) => return true,
@@ -156,7 +154,7 @@ impl Engine {
 
     /// A user took too many steps without a request or a pause.
     fn lose_the_way(&mut self, user: u32, now: u64) {
-        let journey = self.virtual_users().users[user as usize].journey;
+        let journey = self.virtual_users().journey_of(user);
         let name = self
             .prepared
             .plan
@@ -183,11 +181,11 @@ impl Engine {
 
     /// A user leaves, and its connections are closed. Its place is reassigned when `vacates`.
     pub(super) fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
-        let gone = self.virtual_users().users.remove(user as usize);
-        if let Some(session) = &gone.script_session {
-            self.leave_process(session, gone.number);
+        let gone = self.virtual_users().remove(user);
+        if let Some(process) = gone.process {
+            self.scripts[process].remove_user(gone.number);
         }
-        for (_, line) in &gone.lines {
+        for (_, line) in &gone.connections {
             self.release_connection(*line, now);
         }
         if is_lost {
@@ -196,9 +194,9 @@ impl Engine {
         if vacates && gone.place > 0 {
             self.people().vacate(gone.place, now);
         }
-        let users = self.virtual_users().users.len();
+        let users = self.virtual_users().len();
         self.recorder.set_users(users);
-        if !gone.lines.is_empty() {
+        if !gone.connections.is_empty() {
             self.serve_waiting(now);
         }
         self.end_when_over(now);
@@ -206,7 +204,7 @@ impl Engine {
 
     /// The load ends early when no user is left and none will arrive.
     pub(super) fn end_when_over(&mut self, now: u64) {
-        let is_empty = self.virtual_users().users.is_empty();
+        let is_empty = self.virtual_users().is_empty();
         if is_empty && (self.virtual_users().is_exhausted() || self.people().is_over()) {
             self.scheduler.cut(now);
         }
@@ -233,7 +231,7 @@ impl Engine {
         user: u32,
         request: u32,
         role: RequestRole,
-        named: Option<(u16, Vec<u8>)>,
+        named: Option<OriginTarget>,
         due: u64,
         now: u64,
     ) {
@@ -243,7 +241,7 @@ impl Engine {
         if call.is_fresh {
             return self.is_had(user, call, due, now);
         }
-        let timeout_ns = self.virtual_users().program.requests[request as usize].timeout_ns;
+        let timeout_ns = self.virtual_users().timeout_of(request);
         call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
         let expiry = call.expiry;
         let cannot_go = call.bytes.is_empty();
@@ -288,7 +286,7 @@ impl Engine {
         let Some(virtual_users) = &self.virtual_users else {
             return;
         };
-        let lines = &virtual_users.users[request.user() as usize].lines;
+        let lines = virtual_users.connections_of(request.user());
         let line = |fits: fn(&TargetConnection) -> bool| {
             let mut lines = lines.iter().filter(|(other, _)| *other == origin);
             lines.find(|(_, line)| fits(&self.connections[*line]))
@@ -355,7 +353,7 @@ impl Engine {
         }
         if call.role == RequestRole::Opening && !outcome.is_ok() {
             self.handshake_failed(outcome);
-            self.virtual_users().users[user as usize].socket = None;
+            self.virtual_users().drop_socket(user);
         }
         if !call.once {
             self.recorder.ended(request.ended(outcome, now));
@@ -405,7 +403,7 @@ impl Engine {
         is_unsent: bool,
         now: u64,
     ) {
-        self.virtual_users().users[user as usize].count_in_groups(busy_ns, outcome);
+        self.virtual_users().count_in_groups(user, busy_ns, outcome);
         if outcome.is_ok() {
             return self.people().be_ready(user, now);
         }
@@ -415,7 +413,7 @@ impl Engine {
             return self.leave(user, false, true, now);
         }
         self.count_iteration(user);
-        if is_unsent && self.misses_socket(user) {
+        if is_unsent && self.virtual_users().misses_socket(user) {
             self.people().think(user, now + LOST_PAUSE_NS);
         } else if is_unsent {
             self.people().think(user, now + REFUSED_PAUSE_NS);
@@ -426,7 +424,7 @@ impl Engine {
 
     /// An iteration has ended, successfully or not.
     fn count_iteration(&mut self, user: u32) {
-        let journey = self.virtual_users().users[user as usize].journey;
+        let journey = self.virtual_users().journey_of(user);
         self.recorder.current().count_iteration(journey);
     }
 
@@ -446,10 +444,8 @@ impl Engine {
 
     /// Removes a connection from its user.
     pub(super) fn forget_line(&mut self, user: u32, id: u32) {
-        if let Some(virtual_users) = &mut self.virtual_users
-            && let Some(user) = virtual_users.users.get_mut(user as usize)
-        {
-            user.lines.retain(|(_, line)| *line != id);
+        if let Some(virtual_users) = &mut self.virtual_users {
+            virtual_users.remove_connection(user, id);
         }
     }
 }

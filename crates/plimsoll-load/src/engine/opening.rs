@@ -62,9 +62,7 @@ impl Engine {
         let id = self.connections.open(transport, &self.poller, new)?;
         self.requests[request].assign(id);
         if has_call {
-            self.virtual_users().users[user as usize]
-                .lines
-                .push((origin, id));
+            self.virtual_users().add_connection(user, origin, id);
         }
         Ok(())
     }

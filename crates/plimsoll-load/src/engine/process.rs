@@ -8,7 +8,6 @@ use plimsoll_model::outcome::Outcome;
 use super::Engine;
 use crate::process::message::{self, Nonsense, ScriptReply};
 use crate::process::{LineOwner, ScriptOutput, ScriptPipe, Wait};
-use crate::user::ScriptState;
 
 /// Reads of the remaining output of a process that has ended.
 const LAST_READS_MAX: u32 = 16;
@@ -112,33 +111,24 @@ impl Engine {
                 return None;
             }
         };
-        let session = self.virtual_users().users[user as usize]
-            .script_session
-            .as_deref_mut();
-        let Some(session) = session.filter(|session| session.state == ScriptState::Process) else {
+        let Some(since) = self.virtual_users().waits_since(user) else {
             let why = format!("message for user {number} without a pending event");
             self.lose_process(index, &why, now);
             return None;
         };
-        let waited_ns = now.saturating_sub(session.since);
+        let waited_ns = now.saturating_sub(since);
         self.recorder.current().process_answered(journey, waited_ns);
         Some(user)
     }
 
     /// Sends an event of a user to its process, which replies with the user's next step.
     pub(super) fn send_event(&mut self, user: u32, line: &[u8], now: u64) {
-        let state = &mut self.virtual_users().users[user as usize];
-        let number = state.number;
-        let Some(session) = &mut state.script_session else {
+        let Some((index, event)) = self.virtual_users().begin_event(user, now) else {
             return;
         };
-        session.state = ScriptState::Process;
-        session.sequence = session.sequence.wrapping_add(1);
-        session.since = now;
-        let (index, sequence) = (session.process, session.sequence);
         self.first_wait(index);
         let process = &mut self.scripts[index];
-        process.begin_wait(user, (number, sequence), now);
+        process.begin_wait(user, event, now);
         if !process.queue_line(line) {
             self.lose_process(index, "more than 64 MiB of its input is unread", now);
         }

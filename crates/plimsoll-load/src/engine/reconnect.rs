@@ -4,8 +4,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::Opcode;
 
 use super::Engine;
-use crate::due::{NEVER, NOBODY};
-use crate::list::NONE;
+use crate::due::NOBODY;
 use crate::requests::Request;
 use crate::user_request::RequestRole;
 use crate::websocket_session::{Lost, WebSocketTimer};
@@ -13,15 +12,14 @@ use crate::websocket_session::{Lost, WebSocketTimer};
 impl Engine {
     /// Repeats the subscriptions that were lost with the connection.
     pub(super) fn subscribe_again(&mut self, id: u32, user: u32, now: u64) {
-        let socket = self.virtual_users().users[user as usize].socket.as_ref();
-        let made = socket.map(|socket| socket.subscriptions.clone());
+        let socket = self.virtual_users().user_socket(user);
+        let made = socket.map(|socket| socket.subscriptions().to_vec());
         for (subscription, channel) in made.unwrap_or_default() {
             if let Some(websockets) = &mut self.websockets {
                 let second = self.recorder.current().websocket();
                 websockets.listen(id, (subscription, channel), now, second, None);
             }
-            let exchange =
-                self.virtual_users().program.subscriptions[subscription as usize].exchange;
+            let exchange = self.virtual_users().subscription(subscription).exchange;
             if let Some(exchange) = exchange {
                 self.send_user_message(id, user, exchange, now);
             }
@@ -31,19 +29,10 @@ impl Engine {
     /// A user has lost its WebSocket; it is reopened where the plan requires it.
     pub(super) fn miss_socket(&mut self, user: u32, id: u32, last_event: String, now: u64) {
         let is_over = self.websockets_are_over();
-        let Some(row) = self.virtual_users().users.get_mut(user as usize) else {
-            return;
-        };
-        let Some(socket) = row.socket.as_mut().filter(|socket| socket.connection == id) else {
-            return;
-        };
-        socket.connection = NONE;
-        socket.lost_ns = now;
-        if !last_event.is_empty() {
-            socket.last_event = last_event;
-        }
-        if is_over || !self.remind_to_reopen(user, now) {
-            self.virtual_users().users[user as usize].socket = None;
+        let virtual_users = self.virtual_users();
+        let is_lost = virtual_users.socket_lost(user, id, last_event, now);
+        if is_lost && (is_over || !self.remind_to_reopen(user, now)) {
+            self.virtual_users().drop_socket(user);
         }
     }
 
@@ -54,23 +43,12 @@ impl Engine {
         else {
             return false;
         };
-        let virtual_users = &mut *virtual_users;
-        let Some(row) = virtual_users.users.get_mut(user as usize) else {
+        let Some((reconnect, tries, number)) = virtual_users.next_reconnect(user) else {
             return false;
         };
-        let Some(socket) = row.socket.as_mut().filter(|socket| socket.lost_ns != NEVER) else {
-            return false;
-        };
-        let reconnect = virtual_users.program.sockets[socket.index as usize].reconnect;
-        let Some(reconnect) = reconnect.filter(|reconnect| socket.tries < reconnect.times) else {
-            return false;
-        };
-        let pause = websockets.pause_before(&reconnect, socket.tries);
-        socket.tries += 1;
-        websockets.remind(
-            now.saturating_add(pause),
-            WebSocketTimer::Reopen(user, row.number),
-        );
+        let pause = websockets.pause_before(&reconnect, tries);
+        let timer = WebSocketTimer::Reopen(user, number);
+        websockets.remind(now.saturating_add(pause), timer);
         true
     }
 
@@ -83,11 +61,9 @@ impl Engine {
         let is_over = self.websockets_are_over();
         if !is_over
             && !self.remind_to_reopen(user, now)
-            && let Some(row) = self.virtual_users().users.get_mut(user as usize)
-            && let Some(socket) = &row.socket
-            && socket.lost_ns != NEVER
+            && self.virtual_users().has_lost_socket(user)
         {
-            row.socket = None;
+            self.virtual_users().drop_socket(user);
         }
     }
 
@@ -135,26 +111,10 @@ impl Engine {
 
     fn reopen(&mut self, user: u32, number: u64, now: u64) {
         let virtual_users = self.virtual_users();
-        let row = virtual_users.users.get(user as usize);
-        let socket = row
-            .filter(|row| row.number == number)
-            .and_then(|row| row.socket.as_ref());
-        let lost = socket.filter(|socket| socket.connection == NONE && socket.lost_ns != NEVER);
-        if let Some(index) = lost.map(|socket| socket.index) {
+        if let Some(index) = virtual_users.lost_socket(user, number) {
             let request = virtual_users.socket(index).request;
             self.start_request(user, request, RequestRole::Reopening, None, now, now);
         }
-    }
-
-    /// Whether this user's WebSocket is lost: a step on it fails at once.
-    pub(super) fn misses_socket(&self, user: u32) -> bool {
-        let Some(virtual_users) = self.virtual_users.as_ref() else {
-            return false;
-        };
-        let user = virtual_users.users.get(user as usize);
-        let socket = user.and_then(|user| user.socket.as_ref());
-        let is_there = socket.is_some_and(|socket| socket.connection != NONE);
-        !virtual_users.program.sockets.is_empty() && !is_there
     }
 
     /// A WebSocket of a load from flags was lost, and is reopened where the flags require it.

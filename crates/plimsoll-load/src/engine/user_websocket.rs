@@ -5,37 +5,26 @@ use plimsoll_wire::websocket::closing::code;
 
 use super::Engine;
 use super::websocket::{FAREWELL_NS, SWITCHED};
-use crate::due::{NEVER, ScheduledArrival};
+use crate::due::ScheduledArrival;
 use crate::handshake::KEY;
 use crate::list::NONE;
 use crate::spread::first_due;
-use crate::user::UserSocket;
 use crate::user_request::RequestRole;
-use crate::virtual_users::MessageSource;
+use crate::virtual_users::{MessageSource, OpenedSocket, UserSocket};
 use crate::websocket_session::{Fed, Owned, SessionEnd, WebSocketTimer};
 
 impl Engine {
     /// A user opens a WebSocket; an open one is closed first.
     pub(super) fn open_socket(&mut self, user: u32, index: u32, due: u64, now: u64) {
         self.close_socket(user, code::NORMAL, now);
-        let virtual_users = self.virtual_users();
-        virtual_users.users[user as usize].socket = Some(Box::new(UserSocket {
-            index,
-            connection: NONE,
-            subscriptions: Vec::new(),
-            lost_ns: NEVER,
-            tries: 0,
-            last_event: String::new(),
-        }));
-        let request = virtual_users.socket(index).request;
+        let request = self.virtual_users().begin_socket(user, index);
         self.start_request(user, request, RequestRole::Opening, None, due, now);
     }
 
     /// A user closes its WebSocket, if it has one.
     pub(super) fn close_socket(&mut self, user: u32, code: u16, now: u64) {
-        let socket = self.virtual_users().users[user as usize].socket.take();
-        if let Some(socket) = socket.filter(|socket| socket.connection != NONE) {
-            self.end_websocket(socket.connection, code, Outcome::Dropped, now);
+        if let Some(connection) = self.virtual_users().drop_socket(user) {
+            self.end_websocket(connection, code, Outcome::Dropped, now);
         }
     }
 
@@ -83,20 +72,18 @@ impl Engine {
         ) else {
             return;
         };
-        let socket = virtual_users.users.get(user as usize);
-        let socket = socket.and_then(|user| user.socket.as_ref());
-        let Some(socket) = socket else {
+        let Some(socket) = virtual_users.user_socket(user) else {
             return self.fail(id, Outcome::Dropped, now);
         };
-        let index = socket.index;
+        let index = socket.index();
         let is_stream = virtual_users.socket(index).is_stream;
         let key = memchr::memmem::find(&call.bytes, KEY.as_bytes());
         let mut bytes = Vec::new();
-        if is_stream && !socket.last_event.is_empty() {
+        if is_stream && !socket.last_event().is_empty() {
             let end = call.bytes.len().saturating_sub(2);
             bytes.extend_from_slice(&call.bytes[..end]);
             bytes.extend_from_slice(b"Last-Event-ID: ");
-            bytes.extend_from_slice(socket.last_event.as_bytes());
+            bytes.extend_from_slice(socket.last_event().as_bytes());
             bytes.extend_from_slice(b"\r\n\r\n");
         }
         let bytes = if bytes.is_empty() {
@@ -175,10 +162,9 @@ impl Engine {
         if let (Some(call), Some(virtual_users)) =
             (request.call_mut(), self.virtual_users.as_deref_mut())
         {
-            let socket = virtual_users.users.get(user as usize);
-            let socket = socket.and_then(|user| user.socket.as_ref());
+            let socket = virtual_users.user_socket(user);
             let is_stream =
-                socket.is_some_and(|socket| virtual_users.socket(socket.index).is_stream);
+                socket.is_some_and(|socket| virtual_users.socket(socket.index()).is_stream);
             call.status = if is_stream { 200 } else { SWITCHED };
             if !call.once {
                 self.recorder.answered(call.status, now);
@@ -195,7 +181,13 @@ impl Engine {
         let request = &self.requests[request_id];
         let (user, due) = (request.user(), request.due());
         let is_return = self.role_of(request_id) == Some(RequestRole::Reopening);
-        let Some((index, number, lost_ns)) = self.take_socket(user, id, is_return) else {
+        let opened = self.virtual_users().socket_opened(user, id, is_return);
+        let Some(OpenedSocket {
+            index,
+            number,
+            lost_ns,
+        }) = opened
+        else {
             // Its user has left, or has opened another.
             self.end_request(request_id, Outcome::Ok, now);
             return self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
@@ -222,20 +214,6 @@ impl Engine {
         }
     }
 
-    /// Assigns the WebSocket that a user waits for: its index, the user's number, and when it was lost.
-    fn take_socket(&mut self, user: u32, id: u32, is_return: bool) -> Option<(u32, u64, u64)> {
-        let user = self.virtual_users().users.get_mut(user as usize)?;
-        let socket = user.socket.as_mut()?;
-        let is_lost = socket.lost_ns != NEVER;
-        if socket.connection != NONE || is_lost != is_return {
-            return None;
-        }
-        socket.connection = id;
-        socket.tries = 0;
-        let lost_ns = std::mem::replace(&mut socket.lost_ns, NEVER);
-        Some((socket.index, user.number, lost_ns))
-    }
-
     /// A user sends a message, waits for one, or both. Returns whether the user continues at once.
     pub(super) fn exchange_message(
         &mut self,
@@ -245,12 +223,9 @@ impl Engine {
         now: u64,
     ) -> bool {
         let virtual_users = self.virtual_users();
-        let awaited = virtual_users.program.exchanges[index as usize].awaited;
-        let is_asked = virtual_users.program.exchanges[index as usize]
-            .message
-            .is_some();
-        let socket = virtual_users.users[user as usize].socket.as_ref();
-        let id = socket.map_or(NONE, |socket| socket.connection);
+        let (awaited, is_asked) = virtual_users.exchange(index);
+        let socket = virtual_users.user_socket(user);
+        let id = socket.map_or(NONE, UserSocket::connection);
         let websockets = self.websockets.as_mut();
         let is_open = id != NONE && websockets.is_some_and(|websockets| websockets.takes(id));
         let Some(awaited) = awaited else {
@@ -294,7 +269,7 @@ impl Engine {
     /// The request under which an awaited message is counted.
     fn await_message(&mut self, user: u32, awaited: u32, due: u64, now: u64) -> u32 {
         let mut call = self.virtual_users().awaiting(user, awaited);
-        let timeout_ns = self.virtual_users().program.requests[awaited as usize].timeout_ns;
+        let timeout_ns = self.virtual_users().timeout_of(awaited);
         call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
         self.await_response(user, call, due, now)
     }
@@ -371,8 +346,8 @@ impl Engine {
         let channel = name
             .as_ref()
             .map(|name| self.prepared.channels.number(name));
-        let socket = self.virtual_users().users[user as usize].socket.as_mut();
-        let Some(id) = socket.map(|socket| socket.connection) else {
+        let socket = self.virtual_users().user_socket(user);
+        let Some(id) = socket.map(UserSocket::connection) else {
             return;
         };
         let owned = self.owned(id);
@@ -380,11 +355,8 @@ impl Engine {
         let Some(channel) = channel.or(of_url) else {
             return;
         };
-        if let Some(socket) = &mut self.virtual_users().users[user as usize].socket
-            && !socket.subscriptions.contains(&(subscription, channel))
-        {
-            socket.subscriptions.push((subscription, channel));
-        }
+        self.virtual_users()
+            .add_subscription(user, subscription, channel);
         if let Some(websockets) = &mut self.websockets {
             let second = self.recorder.current().websocket();
             websockets.listen(id, (subscription, channel), now, second, name);

@@ -13,9 +13,9 @@ use crate::error::LoadError;
 
 mod sockets;
 
-pub(crate) use sockets::{CompiledSocket, UnsolicitedMessages};
+pub(crate) use sockets::{CompiledSocket, Subscription, UnsolicitedMessages};
 
-use sockets::{MessageExchange, Subscription};
+use sockets::MessageExchange;
 
 /// Most processes of one journey per event loop.
 const PROCESSES_MAX: u32 = 64;
@@ -449,6 +449,3 @@ fn step_error(step: &str, reason: String) -> LoadError {
 fn index(index: usize) -> u32 {
     u32::try_from(index).expect("a plan's parts are far below 2^32")
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,10 +4,10 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::head;
 
 use super::VirtualUsers;
+use super::user::OriginTarget;
 use crate::jar::CookieSite;
 use crate::scenario::answer::ParsedAnswer;
 use crate::scenario::found;
-use crate::user::OriginTarget;
 use crate::user_request::{RequestRole, UserRequest};
 
 /// The result of a response for its call.
@@ -160,7 +160,7 @@ impl VirtualUsers {
     }
 
     /// The resources of a page: requests, with targets where the page named them.
-    pub(crate) fn needed(&self, id: u32, call: &UserRequest) -> Vec<(u32, Option<OriginTarget>)> {
+    pub(super) fn needed(&self, id: u32, call: &UserRequest) -> Vec<(u32, Option<OriginTarget>)> {
         let Some(run) = &self.users[id as usize].page else {
             return Vec::new();
         };

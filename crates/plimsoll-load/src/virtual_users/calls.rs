@@ -3,8 +3,8 @@
 use plimsoll_wire::response::Expected;
 
 use super::VirtualUsers;
+use super::user::cache::UserCacheLookup;
 use crate::scenario::request::Aim;
-use crate::user::cache::UserCacheLookup;
 use crate::user_request::{RequestRole, SAMPLE_LEN, UserRequest};
 
 impl VirtualUsers {

@@ -8,7 +8,6 @@ use plimsoll_wire::websocket::Opcode;
 use super::VirtualUsers;
 use crate::jar::CookieSite;
 use crate::scenario::answer::ParsedAnswer;
-use crate::scenario::program::CompiledSocket;
 use crate::user_request::{RequestRole, UserRequest};
 
 /// Identifies a message.
@@ -32,10 +31,6 @@ pub(crate) enum MessageSource {
 }
 
 impl VirtualUsers {
-    pub(crate) fn socket(&self, index: u32) -> &CompiledSocket {
-        &self.program.sockets[index as usize]
-    }
-
     /// Whether a message matches. A user who has left matches none.
     pub(crate) fn means(
         &mut self,

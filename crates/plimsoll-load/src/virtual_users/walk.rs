@@ -5,10 +5,10 @@ use plimsoll_model::outcome::Outcome;
 use rand::RngExt as _;
 
 use super::VirtualUsers;
+use super::user::{OpenGroup, User};
 use crate::scenario::pause;
 use crate::scenario::program::Op;
 use crate::spread::golden_offset;
-use crate::user::{OpenGroup, User};
 
 impl User {
     /// Begins an interval: its first round is due at this user's even share of it.

@@ -189,9 +189,8 @@ impl WebSocketSessions {
         }
         let is_plain = |listening: &Listening| {
             let subscription = listening.subscription;
-            subscription.is_none_or(|subscription| {
-                !virtual_users.program.subscriptions[subscription as usize].is_marked()
-            })
+            subscription
+                .is_none_or(|subscription| !virtual_users.subscription(subscription).is_marked())
         };
         if let Some(place) = owned.listening.iter().position(is_plain) {
             let found = self.finder.find(&Marks::default(), layout, bytes);
@@ -214,7 +213,7 @@ impl WebSocketSessions {
             let Some(index) = listening.subscription else {
                 continue;
             };
-            let subscription = &virtual_users.program.subscriptions[index as usize];
+            let subscription = virtual_users.subscription(index);
             if !subscription.is_marked() {
                 continue;
             }

@@ -171,7 +171,7 @@ fn virtual_users(once: Vec<Step>, steps: Vec<Step>) -> Box<VirtualUsers> {
     VirtualUsers::new(
         &prepared.unwrap(),
         0,
-        crate::session_carry_over::LoopCarryOver::default(),
+        crate::virtual_users::LoopCarryOver::default(),
     )
     .unwrap()
 }
