@@ -3,23 +3,23 @@
 //! A loop shares no state with others while it runs. A usual request takes one `send` and one `recv`; a connection is
 //! registered once (edge-triggered); the loop waits with the precision of the kernel's timer.
 
-mod answered;
 mod arrival;
-mod carry_over;
 mod ending;
-mod exchange;
 mod expiry;
-mod external_script;
+mod http2_connections;
+mod http2_streams;
 mod intake;
-mod journey;
-mod multiplexed;
 mod opening;
-mod page_load;
-mod process;
-mod reconnect;
-mod streams;
-mod user_websocket;
-mod websocket;
+mod receiving;
+mod script_processes;
+mod script_users;
+mod user_answers;
+mod user_carry_over;
+mod user_pages;
+mod user_steps;
+mod websocket_io;
+mod websocket_reconnects;
+mod websocket_users;
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) mod command {
     pub(crate) const ABORT: u8 = 2;
 }
 
-pub(crate) use carry_over::Returns;
+pub(crate) use user_carry_over::Returns;
 
 /// Handle that stops a loop.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use plimsoll_wire::websocket::handshake::HandshakeError;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
-use super::exchange::READS_MAX;
+use super::receiving::READS_MAX;
 use super::{ARRIVALS_MAX, Engine, WEBSOCKET_EVENTS_MAX};
 use crate::clock;
 use crate::due::NEVER;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::Engine;
-use super::exchange::READS_MAX;
+use super::receiving::READS_MAX;
 use crate::connections::{ConnectionPhase, TransportStage};
 use crate::multiplex::{AnswerHead, Multiplex, Standing, Take};
 use crate::poller::ENDED;
