@@ -42,6 +42,7 @@ mod scenario;
 mod scheduler;
 mod session_carry_over;
 mod spread;
+mod stop_signal;
 mod tls;
 mod transport;
 mod user_request;

@@ -1,27 +1,25 @@
 //! A running job: the threads of its loops, and their seconds merged into windows.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::window::Window;
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, getrlimit};
 
 use crate::affinity;
 use crate::clock::nanoseconds;
 use crate::descriptors;
-use crate::engine::{Engine, Returns, Signal, command};
+use crate::engine::{Engine, Returns};
 use crate::error::LoadError;
 use crate::job::Job;
 use crate::loop_share::LoopShare;
 use crate::prepared_load::PreparedLoad;
 use crate::realtime_priority;
-use crate::recorder::Recorder;
-use crate::recorder::WindowBuilder;
+use crate::recorder::{Recorder, WindowBuilder};
 use crate::session_carry_over::{SessionCarryOver, Stay};
+use crate::stop_signal::{StopSignal, command};
 use crate::virtual_users::LoopCarryOver;
 use crate::worker_processes::{
     self, OTHER_DESCRIPTORS, Used, WorkerProcess, WorkerProcesses, WorkerTask,
@@ -164,26 +162,20 @@ pub struct RunningLoad {
 
 /// Stops the loops of this process, from another thread.
 #[derive(Debug)]
-pub(crate) struct Stopper(Vec<Arc<Signal>>);
+pub(crate) struct Stopper(Vec<Arc<StopSignal>>);
 
 impl Stopper {
     pub(crate) fn send_command(&self, command: u8) {
         for signal in &self.0 {
-            send_command(signal, command);
+            signal.send(command);
         }
     }
-}
-
-fn send_command(signal: &Signal, command: u8) {
-    signal.command.fetch_max(command, Ordering::Relaxed);
-    // A full counter wakes the loop as well.
-    let _ = rustix::io::write(&signal.waker, &1_u64.to_ne_bytes());
 }
 
 /// The handle of a loop.
 #[derive(Debug)]
 struct Loop {
-    signal: Arc<Signal>,
+    signal: Arc<StopSignal>,
     seconds: Receiver<Box<WindowBuilder>>,
     spares: SyncSender<Box<WindowBuilder>>,
     /// The next window, taken and not yet merged.
@@ -200,12 +192,8 @@ fn spawn(
     who: (Option<Returns>, LoopCarryOver),
 ) -> Result<Loop, LoadError> {
     let system = |action| move |source| LoadError::System { action, source };
-    let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-        .map_err(|error| system("make a waker")(error.into()))?;
-    let signal = Arc::new(Signal {
-        command: AtomicU8::new(command::RUN),
-        waker,
-    });
+    let signal = StopSignal::new().map_err(|error| system("make a waker")(error.into()))?;
+    let signal = Arc::new(signal);
     let (seconds_sender, seconds) = sync_channel(SECONDS_MAX);
     let (spares, spare) = sync_channel(SECONDS_MAX);
     let recorder = Recorder::new(
@@ -354,7 +342,7 @@ impl RunningLoad {
 
     fn send_command(&mut self, command: u8) {
         for each in &self.loops {
-            send_command(&each.signal, command);
+            each.signal.send(command);
         }
         for each in &mut self.others {
             each.send_command(command);

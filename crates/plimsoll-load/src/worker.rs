@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, Write};
 
 use crate::clock;
-use crate::engine::command;
 use crate::running::{self, Stopper};
+use crate::stop_signal::command;
 use crate::worker_processes::{ABORT, STOP, Used, WorkerMessage, WorkerTask};
 
 /// Where the highest resident memory of a process stands.

@@ -3,7 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use super::receiving::is_last;
+use super::sending::is_last;
 use crate::connections::TransportStage;
 use crate::multiplex::{Again, AnswerHead, Multiplex, StreamEnd, StreamFailure};
 

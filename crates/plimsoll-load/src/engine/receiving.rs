@@ -1,59 +1,24 @@
-//! The exchange: a request is written, its response read, its end counted.
+//! Responses are received: bytes are read, decrypted where needed, and passed to the reader of their connection and to
+//! the call that needs them.
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_wire::response::{AnswerEnd, Progress};
+use plimsoll_wire::head::HeadMemo;
+use plimsoll_wire::response::Progress;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::Engine;
-use super::intake::{FeedOutcome, Intake};
-use crate::connections::TargetConnection;
-use crate::list::NONE;
+use crate::connections::{ConnectionPhase, TargetConnection};
 use crate::poller::ENDED;
 use crate::prepared_load::PreparedLoad;
+use crate::requests::Requests;
+use crate::virtual_users::VirtualUsers;
 
 /// Full buffers read from one connection before other connections are served.
 pub(super) const READS_MAX: usize = 16;
 
 impl Engine {
-    /// Sends a request on a connection that is ready for it.
-    #[inline]
-    pub(super) fn send_on(&mut self, id: u32, request_id: u32, now: u64) {
-        let connection = self.connections.occupy(id);
-        if connection.multiplex().is_some() {
-            return self.send_stream(id, request_id, now);
-        }
-        let request = &mut self.requests[request_id];
-        connection.begin_exchange(request_id);
-        request.assign(id);
-        request.mark_sent(now);
-        if let Some(call) = request.call_mut() {
-            call.begin_answer();
-            if is_last(&self.prepared, connection) {
-                call.close_after();
-            }
-            connection.set_keeps_body(call.wants_body());
-        }
-        self.recorder.current().count_sent();
-        self.write(id, now);
-    }
-
-    /// Writes the rest of a request. Returns whether the connection is still open.
-    #[inline]
-    fn write(&mut self, id: u32, now: u64) -> bool {
-        let connection = &mut self.connections[id];
-        let request = &self.requests[connection.request()];
-        let is_last = is_last(&self.prepared, connection);
-        let (head, body) = request.payload(&self.prepared, is_last);
-        let Ok(count) = connection.write(head, body) else {
-            self.broken(id, now);
-            return false;
-        };
-        self.recorder.current().count_bytes_out(count as u64);
-        true
-    }
-
     #[inline]
     pub(super) fn on_ready(&mut self, id: u32, flags: EventFlags) {
         if flags.contains(EventFlags::OUT) {
@@ -187,135 +152,56 @@ impl Engine {
         }
         taken
     }
-
-    /// An answer is complete.
-    #[inline]
-    fn complete(&mut self, id: u32, reusable: bool, peer_closed: bool) {
-        let now = self.clock.now();
-        let done = self
-            .received
-            .take_arrival()
-            .map_or(now, |arrived| arrived.min(now));
-        // Counts from here on belong to the second in which the request ended.
-        self.recorder.roll(now);
-        let connection = &mut self.connections[id];
-        let (request_id, reader) = (connection.request(), connection.reader());
-        let (status, coding) = (reader.status(), reader.coding());
-        let kept = reusable && !connection.is_writing() && reader.keeps_alive();
-        let kept = kept && !is_last(&self.prepared, connection);
-        self.recorder.current().count_coding(coding);
-        if self.virtual_users.is_some() {
-            return self.complete_call(id, kept, peer_closed, now);
-        }
-        let mut goes_on_for_ever = false;
-        if let Some(location) = self.connections[id].reader_mut().take_location() {
-            if self.requests[request_id].follow(&self.prepared, status, &location) {
-                self.recorder.current().count_redirect();
-                if kept {
-                    self.send_on(id, request_id, now);
-                } else {
-                    self.let_go(id, peer_closed, now);
-                    self.dispatch(request_id, now);
-                }
-                return;
-            }
-            goes_on_for_ever =
-                self.requests[request_id].has_used_up_redirects(&self.prepared, status);
-        }
-        // A followed redirect is an intermediate step; only the final status counts.
-        self.recorder.answered(status, done);
-        let outcome = self.outcome_of(status, goes_on_for_ever);
-        self.connections[id].take_request();
-        self.end_request(request_id, outcome, done);
-        if kept {
-            self.keep(id, now);
-        } else {
-            self.let_go(id, peer_closed, now);
-        }
-        self.arrive_ready(now);
-    }
-
-    /// The outcome of a request by the status of its last response.
-    #[inline]
-    pub(super) fn outcome_of(&self, status: u16, goes_on_for_ever: bool) -> Outcome {
-        let good = self.prepared.good.get(usize::from(status));
-        if good.is_some_and(|good| *good) && !goes_on_for_ever {
-            Outcome::Ok
-        } else {
-            Outcome::WrongStatus
-        }
-    }
-
-    /// A connection is free: a waiting request takes it, or it becomes idle.
-    #[inline]
-    fn keep(&mut self, id: u32, now: u64) {
-        if !self.connections.is_shared(id) {
-            return self.connections.release(id);
-        }
-        match self.dequeue() {
-            Some(request) => self.send_on(id, request, now),
-            None => self.connections.release(id),
-        }
-    }
-
-    /// A connection accepts no further request.
-    pub(super) fn let_go(&mut self, id: u32, peer_closed: bool, now: u64) {
-        if peer_closed {
-            self.close(id, true);
-            self.serve_waiting(now);
-        } else {
-            self.retire(id, now);
-        }
-    }
-
-    /// The target closed the connection.
-    fn cut(&mut self, id: u32) {
-        let now = self.clock.now();
-        let connection = &self.connections[id];
-        if connection.request() == NONE {
-            self.close(id, true);
-            return self.serve_waiting(now);
-        }
-        if connection.is_handshaking() {
-            return self.fail(id, Outcome::Tls, now);
-        }
-        match connection.reader().end() {
-            // Over TLS, a closing alert ends such a body; otherwise anyone could truncate it.
-            AnswerEnd::Complete if !connection.may_end_body() => {
-                self.fail(id, Outcome::BodyCut, now);
-            }
-            AnswerEnd::Complete => self.complete(id, false, true),
-            AnswerEnd::BeforeAnswer => self.broken(id, now),
-            AnswerEnd::InHead => self.fail(id, Outcome::Protocol, now),
-            AnswerEnd::InBody => self.fail(id, Outcome::BodyCut, now),
-        }
-    }
-
-    /// The connection was reset, or closed before any byte of the response. The target may have closed a keep-alive
-    /// connection while the request was in transit: an idempotent request is then sent once more.
-    pub(super) fn broken(&mut self, id: u32, now: u64) {
-        let connection = &self.connections[id];
-        let (request_id, kept) = (connection.request(), connection.was_kept());
-        let begun = connection.reader().has_begun();
-        let Some(request) = self.requests.get_mut(request_id) else {
-            return self.fail(id, Outcome::Reset, now);
-        };
-        if !kept || begun || !request.is_idempotent(&self.prepared) || !request.retry(1) {
-            let outcome = if connection.is_handshaking() {
-                Outcome::Tls
-            } else {
-                Outcome::Reset
-            };
-            return self.fail(id, outcome, now);
-        }
-        self.requests[request_id].unassign();
-        self.recorder.current().count_retry();
-        self.close(id, true);
-        self.open_for(request_id, now);
-    }
 }
 
-/// Whether the connection has sent its last request.
-pub(super) fn is_last(prepared: &PreparedLoad, connection: &TargetConnection) -> bool {
-    connection.has_served(prepared.plan.transport.requests_per_connection)
+/// The result for received bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FeedOutcome {
+    /// The response is incomplete.
+    More,
+    /// The response is complete; `exactly` when no byte is left over.
+    Complete { exactly: bool },
+    /// The bytes are invalid, and the connection must be closed.
+    Failed(Outcome),
+}
+
+/// The call that receives the bytes.
+struct Intake<'a> {
+    prepared: &'a PreparedLoad,
+    memo: &'a mut HeadMemo,
+    requests: &'a mut Requests,
+    virtual_users: Option<&'a mut VirtualUsers>,
+}
+
+impl Intake<'_> {
+    #[inline]
+    fn feed(&mut self, connection: &mut TargetConnection, bytes: &[u8]) -> FeedOutcome {
+        if connection.phase() != ConnectionPhase::Busy {
+            // No request is pending. An idle connection that sends data must be closed.
+            return FeedOutcome::Failed(Outcome::Protocol);
+        }
+        let progress = match &mut self.virtual_users {
+            None => connection
+                .reader_mut()
+                .feed(bytes, self.prepared.expected, self.memo),
+            Some(virtual_users) => {
+                let request = self.requests.get_mut(connection.request());
+                let Some(call) = request.and_then(|request| request.call_mut()) else {
+                    return FeedOutcome::Failed(Outcome::Protocol);
+                };
+                call.bytes_in += bytes.len() as u64;
+                let memo = virtual_users.memo(call.request);
+                connection
+                    .reader_mut()
+                    .feed_into(bytes, call.expected, memo, call)
+            }
+        };
+        match progress {
+            Ok(Progress::More) => FeedOutcome::More,
+            Ok(Progress::Complete(taken)) => FeedOutcome::Complete {
+                exactly: taken == bytes.len(),
+            },
+            Err(_) => FeedOutcome::Failed(Outcome::Protocol),
+        }
+    }
 }

@@ -4,7 +4,8 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::closing::code;
 
 use super::Engine;
-use super::websocket_io::{FAREWELL_NS, SWITCHED};
+use super::websocket_ends::FAREWELL_NS;
+use super::websocket_events::SWITCHED;
 use crate::due::ScheduledArrival;
 use crate::handshake::KEY;
 use crate::list::NONE;

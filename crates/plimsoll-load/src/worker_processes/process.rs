@@ -9,9 +9,9 @@ use plimsoll_model::window::Window;
 use super::numbers::Numbers;
 use super::task::{ABORT, STOP, WorkerMessage, WorkerTask};
 use super::{Used, WorkerProcesses};
-use crate::engine::command;
 use crate::error::LoadError;
 use crate::process::ended;
+use crate::stop_signal::command;
 
 /// Longest line accepted, bytes: a second in which a million subscribers left has some tens of millions.
 const LINE_LEN_MAX: u64 = 1 << 30;
