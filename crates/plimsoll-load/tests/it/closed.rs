@@ -18,7 +18,7 @@ fn each_user_has_a_connection() {
 #[test]
 fn users_think() {
     let server = plimsoll_load::null_server().unwrap();
-    let total = run(plan(server.address()), closed(10, ms(250), ms(2000)));
+    let total = run(plan(server.address()), closed(10, ms(150), ms(1200)));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.connections_opened, 10);
     // Ten users, each once per think time plus response: at most 80, and half of that where responses take as long.

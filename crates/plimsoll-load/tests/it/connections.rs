@@ -234,10 +234,10 @@ fn two_loops_share_an_open_load() {
     let origin = KnownLaw::start(KnownLawPlan::default()).unwrap();
     let mut plan = plan(origin.address());
     plan.cores = 2;
-    let all = windows(&mut begin(plan, even(200.0, ms(1500))));
+    let all = windows(&mut begin(plan, even(200.0, ms(1100))));
     let total = total(&all);
-    assert_eq!(total.offered, 300);
+    assert_eq!(total.offered, 220);
     assert_all(&total, Outcome::Ok);
     assert_eq!(all[0].offered, 200);
-    assert_eq!(origin.counts().arrived, 300);
+    assert_eq!(origin.counts().arrived, 220);
 }

@@ -12,7 +12,7 @@ fn a_page_is_done_when_all_it_needs_is() {
     let site = site::start().unwrap();
     let mut written = ScenarioBuilder::default();
     let page = written.get("/page");
-    let slow = written.get("/slow/400");
+    let slow = written.get("/slow/250");
     let found = written.step("resources");
     let after = written.get("/items");
     let resources = Resources {
@@ -35,12 +35,12 @@ fn a_page_is_done_when_all_it_needs_is() {
     assert_eq!(site.count("GET /d.png"), 0);
     let fastest = step(&total, 0).response.quantile(0.0).unwrap();
     assert!(
-        fastest >= 400_000,
+        fastest >= 250_000,
         "the page's time is that of its last resource: {fastest} us"
     );
     let slowest = step(&total, found).response.quantile(0.5).unwrap();
     assert!(
-        slowest < 400_000,
+        slowest < 250_000,
         "resources are loaded side by side: {slowest} us"
     );
     assert!((2..=6).contains(&site.accepted()), "{}", site.accepted());

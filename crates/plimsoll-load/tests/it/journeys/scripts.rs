@@ -181,16 +181,16 @@ fn a_pause_is_kept_and_begins_before_the_process_is_asked() {
     let site = site::start().unwrap();
     let script = "
 for user, event, it in events():
-    if event == 'start': time.sleep(0.5); say(user, think_ms=900)
+    if event == 'start': time.sleep(0.25); say(user, think_ms=450)
     elif event == 'thought': say(user, think_ms=100, request={'path': '/items'})
     elif event == 'answer': say(user, end='ok')
 ";
     let total = run(&site, script, iterations(1.0, 3));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.iterations, 3);
-    // Response time counts from the end of the pause, so it excludes the script's own half second.
-    assert!(total.response.max().unwrap() < 500_000, "{total:?}");
-    assert!(total.processes[&0].wait.max().unwrap() >= 500_000);
+    // Response time counts from the end of the pause, so it excludes the script's own quarter of a second.
+    assert!(total.response.max().unwrap() < 250_000, "{total:?}");
+    assert!(total.processes[&0].wait.max().unwrap() >= 250_000);
 }
 
 #[test]

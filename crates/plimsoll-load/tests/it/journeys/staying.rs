@@ -19,17 +19,19 @@ use super::scenario_builder::{
 };
 use crate::trial::{assert_all, ms, plan};
 
-/// Consecutive loads with session carry-over.
+/// Consecutive loads with session carry-over, each two seconds of run time after the one before.
 struct Loads {
     plan: Plan,
     scenario: Scenario,
     inputs: Arc<Inputs>,
-    epoch: Instant,
+    start_second: u32,
     carry_over: SessionCarryOver,
 }
 
+/// Time from the call of `start_with` to the start of a load: its threads start within it.
+const LEAD: Duration = Duration::from_millis(50);
+
 impl Loads {
-    #[expect(clippy::disallowed_methods, reason = "the first load starts now")]
     fn new(address: SocketAddr, cores: u32, written: ScenarioBuilder) -> Self {
         let mut plan = plan(address);
         plan.cores = cores;
@@ -37,22 +39,28 @@ impl Loads {
             plan,
             scenario: written.scenario,
             inputs: Arc::new(written.inputs),
-            epoch: Instant::now(),
+            start_second: 0,
             carry_over: SessionCarryOver::default(),
         }
     }
 
-    /// A load of this many users, where new ones arrive within 100 ms.
+    /// A load of this many users, where new ones arrive within 100 ms. The time between loads passes on their clock
+    /// only: the epoch of each is set so that it starts at once.
+    #[expect(clippy::disallowed_methods, reason = "a load starts now")]
     fn run(&mut self, count: f64) -> Window {
         let plan = Plan {
             scenario: Some(self.scenario.clone()),
             ..self.plan.clone()
         };
-        let start_second = u32::try_from(self.epoch.elapsed().as_secs()).unwrap() + 1;
+        self.start_second += 2;
+        let start_second = self.start_second;
+        let start = Instant::now() + LEAD;
         let job = Job {
             plan: Arc::new(plan),
             load: users(count, ms(1000)),
-            epoch: self.epoch,
+            epoch: start
+                .checked_sub(Duration::from_secs(start_second.into()))
+                .unwrap(),
             start_second,
             seed: Seed(u64::from(start_second)),
             inputs: Arc::clone(&self.inputs),

@@ -21,7 +21,7 @@ fn browsing(pause: Duration) -> ScenarioBuilder {
 #[test]
 fn users_ask_when_they_have_thought() {
     let site = site::start().unwrap();
-    let total = browsing(ms(250)).run(site.address(), users(10.0, ms(2000)));
+    let total = browsing(ms(150)).run(site.address(), users(10.0, ms(1200)));
     assert_all(&total, Outcome::Ok);
     // Ten users, each once per think time plus response: at most 80, and half of that where responses take as long.
     assert!((40..=80).contains(&total.offered), "{}", total.offered);
