@@ -107,7 +107,7 @@ impl Http2State {
         is_tls: bool,
     ) -> Option<(Message<()>, Bytes)> {
         if let Some(call) = request.call() {
-            let (head, body) = call.bytes.split_at(call.head_len);
+            let (head, body) = call.head_and_body();
             return Some((
                 multiplex::request(head, is_tls)?,
                 Bytes::copy_from_slice(body),

@@ -45,7 +45,6 @@ mod spread;
 mod stop_signal;
 mod tls;
 mod transport;
-mod user_request;
 mod virtual_users;
 mod websocket_session;
 mod worker;

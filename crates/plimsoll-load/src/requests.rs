@@ -163,11 +163,11 @@ impl IndexMut<u32> for Requests {
 mod tests {
     use super::*;
     use crate::due::NOBODY;
-    use crate::user_request::UserRequest;
+    use crate::virtual_users::UserRequest;
 
     fn with_expiry(due: u64, expiry: u64) -> Request {
         let mut call = UserRequest::empty();
-        call.expiry = Some(expiry);
+        call.set_expiry(Some(expiry));
         Request::of_user(due, 0, call)
     }
 

@@ -8,6 +8,7 @@ mod pages;
 mod scripts;
 mod sockets;
 mod user;
+mod user_request;
 mod walk;
 
 use std::collections::HashMap;
@@ -30,16 +31,17 @@ use crate::scenario::program::Program;
 use crate::scenario::request::CompiledRequest;
 use crate::scenario::text::NO_ROW;
 use crate::scheduler::Newcomer;
-use crate::user_request::{SAMPLE_LEN, UserRequest};
 
 use self::carry_over::CarriedUser;
 use self::user::User;
+use self::user_request::SAMPLE_LEN;
 
 pub(crate) use answers::{AnswerContext, AnswerVerdict};
 pub(crate) use carry_over::LoopCarryOver;
 pub(crate) use messages::{Meant, MessageSource};
 pub(crate) use sockets::OpenedSocket;
 pub(crate) use user::{OpenGroup, OriginTarget, ScriptState, UserSocket};
+pub(crate) use user_request::{RequestRole, UserRequest};
 pub(crate) use walk::NextAction;
 
 /// Most concurrent users, over all loops.

@@ -319,16 +319,14 @@ impl Take for AnswerSink<'_> {
         let Some(call) = request.and_then(|request| request.call_mut()) else {
             return;
         };
-        call.bytes_in += len;
-        if call.keeps_head || (call.keeps_cookies && answer.sets_cookie) {
-            write(&mut call.head);
-        }
+        call.count_bytes(len);
+        call.take_head(answer.sets_cookie, write);
     }
 
     fn content(&mut self, request: u32, bytes: &[u8]) {
         let request = self.0.get_mut(request);
         if let Some(call) = request.and_then(|request| request.call_mut()) {
-            call.bytes_in += bytes.len() as u64;
+            call.count_bytes(bytes.len() as u64);
             plimsoll_wire::response::Sink::content(call, bytes);
         }
     }

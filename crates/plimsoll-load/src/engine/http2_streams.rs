@@ -24,7 +24,7 @@ impl Engine {
         let message = self.http2.message(&self.prepared, request, is_tls);
         let Some((message, body)) = message else {
             if let Some(call) = request.call_mut() {
-                UNSAYABLE.clone_into(&mut call.reason);
+                call.set_reason(UNSAYABLE.to_owned());
             }
             self.end_request(request_id, Outcome::Dropped, now);
             return self.enlist(id);
@@ -129,7 +129,7 @@ impl Engine {
             return self.dispatch(id, now);
         }
         if let Some(call) = request.call_mut() {
-            call.reason = failure.reason;
+            call.set_reason(failure.reason);
         }
         self.end_request(id, failure.outcome, now);
     }

@@ -8,6 +8,7 @@ use super::Engine;
 use crate::connections::{NewConnection, TransportStage};
 use crate::poller::ENDED;
 use crate::transport::{DialFailure, connect_outcome};
+use crate::virtual_users::UserRequest;
 
 /// Pause before connecting again to a unix socket whose backlog was full: unlike TCP, the kernel does not try again
 /// by itself.
@@ -45,7 +46,7 @@ impl Engine {
     fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFailure> {
         let user = self.requests[request].user();
         let call = self.requests[request].call();
-        let (origin, has_call) = (call.map_or(0, |call| call.origin), call.is_some());
+        let (origin, has_call) = (call.map_or(0, UserRequest::origin), call.is_some());
         let new = NewConnection {
             origin,
             request,

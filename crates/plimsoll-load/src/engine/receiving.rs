@@ -103,7 +103,7 @@ impl Engine {
         if let Some(request) = self.requests.get_mut(connection.request())
             && let Some(call) = request.call_mut()
         {
-            call.bytes_in += count as u64;
+            call.count_bytes(count as u64);
         }
         match connection.reader_mut().skip(count as u64) {
             Progress::More => FeedOutcome::More,
@@ -189,11 +189,11 @@ impl Intake<'_> {
                 let Some(call) = request.and_then(|request| request.call_mut()) else {
                     return FeedOutcome::Failed(Outcome::Protocol);
                 };
-                call.bytes_in += bytes.len() as u64;
-                let memo = virtual_users.memo(call.request);
+                call.count_bytes(bytes.len() as u64);
+                let memo = virtual_users.memo(call.request());
                 connection
                     .reader_mut()
-                    .feed_into(bytes, call.expected, memo, call)
+                    .feed_into(bytes, call.expected(), memo, call)
             }
         };
         match progress {

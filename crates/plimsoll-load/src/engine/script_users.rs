@@ -10,8 +10,8 @@ use crate::process::message::{ScriptAction, ScriptRequest};
 use crate::recorder::RequestEnd;
 use crate::requests::Request;
 use crate::scheduler::REFUSED_PAUSE_NS;
-use crate::user_request::{RequestRole, UserRequest};
 use crate::virtual_users::{FailureDetails, ScriptState};
+use crate::virtual_users::{RequestRole, UserRequest};
 
 /// What is counted of a script apart from its requests.
 const LABEL: &str = "process";

@@ -26,8 +26,7 @@ impl Engine {
         let request = &mut self.requests[id];
         let (user, due) = (request.user(), request.due());
         let (call, virtual_users) = (request.call_mut()?, self.virtual_users.as_deref_mut()?);
-        call.status = answer.status;
-        call.coding = answer.coding;
+        call.set_answer(answer.status, answer.coding);
         let context = AnswerContext {
             now,
             due,
@@ -37,9 +36,9 @@ impl Engine {
         let verdict = virtual_users.evaluate(user, call, &context);
         Some(EvaluatedAnswer {
             verdict,
-            status: call.status,
-            once: call.once,
-            origin: call.origin,
+            status: call.status(),
+            once: call.is_once(),
+            origin: call.origin(),
         })
     }
 

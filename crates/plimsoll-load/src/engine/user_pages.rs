@@ -3,7 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::user_request::{RequestRole, UserRequest};
+use crate::virtual_users::{RequestRole, UserRequest};
 
 impl Engine {
     /// A user loads a page.

@@ -7,10 +7,10 @@ use crate::connections::TargetConnection;
 use crate::due::{NEWCOMER, ScheduledArrival};
 use crate::requests::Request;
 use crate::scheduler::{People, REFUSED_PAUSE_NS};
-use crate::user_request::{RequestRole, UserRequest};
 use crate::virtual_users::{
     FailureDetails, NextAction, OpenGroup, OriginTarget, UserAdmission, VirtualUsers,
 };
+use crate::virtual_users::{RequestRole, UserRequest};
 
 /// Operations that a user may take in one turn without a request or a pause.
 const OPS_MAX: u32 = 10_000;
@@ -236,15 +236,13 @@ impl Engine {
         now: u64,
     ) {
         let mut call = self.virtual_users().call(user, request, role, named, now);
-        // A reconnect is counted separately.
-        call.once |= role == RequestRole::Reopening;
-        if call.is_fresh {
+        if call.is_fresh() {
             return self.is_had(user, call, due, now);
         }
         let timeout_ns = self.virtual_users().timeout_of(request);
-        call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
-        let expiry = call.expiry;
-        let cannot_go = call.bytes.is_empty();
+        let expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
+        call.set_expiry(expiry);
+        let cannot_go = call.is_empty();
         let id = self.await_response(user, call, due, now);
         let expiry = expiry.unwrap_or(due.saturating_add(self.prepared.timeout_ns));
         if cannot_go || expiry <= now {
@@ -261,7 +259,7 @@ impl Engine {
         due: u64,
         now: u64,
     ) -> u32 {
-        if !call.once {
+        if !call.is_once() {
             self.recorder.offered(due, now);
         }
         self.requests.insert(Request::of_user(due, user, call))
@@ -269,7 +267,7 @@ impl Engine {
 
     /// The response is in the user's cache: nothing is sent, and nothing counted.
     fn is_had(&mut self, user: u32, call: Box<UserRequest>, due: u64, now: u64) {
-        if call.role == RequestRole::Resource {
+        if call.role() == RequestRole::Resource {
             return self.resource_ended(user, call, Outcome::Ok, now);
         }
         self.virtual_users().take_back(call);
@@ -279,7 +277,7 @@ impl Engine {
     /// Sends a call on a connection of its user or on a new one; or queues it.
     pub(super) fn dispatch_call(&mut self, id: u32, now: u64) {
         let request = &self.requests[id];
-        let origin = request.call().map_or(0, |call| call.origin);
+        let origin = request.call().map_or(0, UserRequest::origin);
         if self.is_socket_request(id) {
             return self.dial_for_socket(id, now);
         }
@@ -347,36 +345,36 @@ impl Engine {
         now: u64,
     ) {
         let (user, is_unsent) = (request.user(), request.is_unsent());
-        if call.role == RequestRole::Reopening {
+        if call.role() == RequestRole::Reopening {
             self.virtual_users().take_back(call);
             return self.reopening_ended(user, outcome, now);
         }
-        if call.role == RequestRole::Opening && !outcome.is_ok() {
+        if call.role() == RequestRole::Opening && !outcome.is_ok() {
             self.handshake_failed(outcome);
             self.virtual_users().drop_socket(user);
         }
-        if !call.once {
+        if !call.is_once() {
             self.recorder.ended(request.ended(outcome, now));
         }
         if !outcome.is_ok() {
-            if call.role != RequestRole::Resource {
-                self.doubt(user, call.status);
+            if call.role() != RequestRole::Resource {
+                self.doubt(user, call.status());
             }
             self.record_failure(&FailureDetails {
                 now,
-                step: Some(call.id),
+                step: Some(call.id()),
                 outcome,
-                reason: &call.reason,
-                status: call.status,
-                body: &call.body,
+                reason: call.reason(),
+                status: call.status(),
+                body: call.body(),
             });
         }
         let response_ns = now.saturating_sub(request.due());
-        if call.role != RequestRole::Page {
+        if call.role() != RequestRole::Page {
             let second = self.recorder.current();
-            second.step_ended(call.id, outcome, response_ns, call.bytes_in);
+            second.step_ended(call.id(), outcome, response_ns, call.bytes_in());
         }
-        let (role, once) = (call.role, call.once);
+        let (role, once) = (call.role(), call.is_once());
         match role {
             RequestRole::Step
             | RequestRole::Opening

@@ -6,7 +6,7 @@ use plimsoll_wire::websocket::Opcode;
 use super::Engine;
 use crate::due::NOBODY;
 use crate::requests::Request;
-use crate::user_request::RequestRole;
+use crate::virtual_users::RequestRole;
 use crate::websocket_session::{Lost, WebSocketTimer};
 
 impl Engine {

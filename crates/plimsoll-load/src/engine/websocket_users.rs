@@ -1,6 +1,7 @@
 //! WebSockets of users: opened and closed by their steps, used by messages, lost and reopened.
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::head::ContentCoding;
 use plimsoll_wire::websocket::closing::code;
 
 use super::Engine;
@@ -10,7 +11,7 @@ use crate::due::ScheduledArrival;
 use crate::handshake::KEY;
 use crate::list::NONE;
 use crate::spread::first_due;
-use crate::user_request::RequestRole;
+use crate::virtual_users::RequestRole;
 use crate::virtual_users::{MessageSource, OpenedSocket, UserSocket};
 use crate::websocket_session::{Fed, Owned, SessionEnd, WebSocketTimer};
 
@@ -78,22 +79,21 @@ impl Engine {
         };
         let index = socket.index();
         let is_stream = virtual_users.socket(index).is_stream;
-        let key = memchr::memmem::find(&call.bytes, KEY.as_bytes());
+        let key = memchr::memmem::find(call.bytes(), KEY.as_bytes());
         let mut bytes = Vec::new();
         if is_stream && !socket.last_event().is_empty() {
-            let end = call.bytes.len().saturating_sub(2);
-            bytes.extend_from_slice(&call.bytes[..end]);
+            let end = call.bytes().len().saturating_sub(2);
+            bytes.extend_from_slice(&call.bytes()[..end]);
             bytes.extend_from_slice(b"Last-Event-ID: ");
             bytes.extend_from_slice(socket.last_event().as_bytes());
             bytes.extend_from_slice(b"\r\n\r\n");
         }
         let bytes = if bytes.is_empty() {
-            &call.bytes
+            call.bytes()
         } else {
             &bytes
         };
-        let path = call.target.split(|&byte| byte == b'?').next();
-        let path = String::from_utf8_lossy(path.unwrap_or_default()).into_owned();
+        let path = String::from_utf8_lossy(call.path()).into_owned();
         let channel = self.prepared.channels.number(&path);
         websockets.name_channel(channel, Some(path), self.recorder.current().websocket());
         let mut owned = Box::new(Owned::new(user, index, channel));
@@ -166,11 +166,12 @@ impl Engine {
             let socket = virtual_users.user_socket(user);
             let is_stream =
                 socket.is_some_and(|socket| virtual_users.socket(socket.index()).is_stream);
-            call.status = if is_stream { 200 } else { SWITCHED };
-            if !call.once {
-                self.recorder.answered(call.status, now);
+            let status = if is_stream { 200 } else { SWITCHED };
+            call.set_answer(status, ContentCoding::Other);
+            if !call.is_once() {
+                self.recorder.answered(status, now);
             }
-            call.bytes_in += head.len() as u64;
+            call.count_bytes(head.len() as u64);
             virtual_users.keep_cookies_of(user, call, head, now);
         }
     }
@@ -244,7 +245,7 @@ impl Engine {
                 self.recorder.current().websocket().unsent();
             }
             if let Some(call) = self.requests[request].call_mut() {
-                "no WebSocket of this user is open".clone_into(&mut call.reason);
+                call.set_reason("no WebSocket of this user is open".to_owned());
             }
             self.end_request(request, Outcome::Reset, now);
             return false;
@@ -271,7 +272,7 @@ impl Engine {
     fn await_message(&mut self, user: u32, awaited: u32, due: u64, now: u64) -> u32 {
         let mut call = self.virtual_users().awaiting(user, awaited);
         let timeout_ns = self.virtual_users().timeout_of(awaited);
-        call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
+        call.set_expiry(timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns)));
         self.await_response(user, call, due, now)
     }
 
@@ -305,10 +306,8 @@ impl Engine {
             return;
         };
         let done = done.max(due);
-        call.json_at = virtual_users.socket(index).layout.offset(message);
-        call.bytes_in = message.len() as u64;
-        call.body.clear();
-        call.body.extend_from_slice(message);
+        let json_at = virtual_users.socket(index).layout.offset(message);
+        call.set_message(message, json_at);
         let outcome = virtual_users.evaluate_message(user, call, due, done);
         if outcome.is_ok() {
             self.recorder.current().websocket().answered(done - due);

@@ -8,7 +8,7 @@ use crate::due::NOBODY;
 use crate::list::{Linked, Links, NONE};
 use crate::prepared_load::PreparedLoad;
 use crate::recorder::RequestEnd;
-use crate::user_request::{RequestRole, UserRequest};
+use crate::virtual_users::{RequestRole, UserRequest};
 
 /// List of requests by when they are due.
 pub(super) const BY_DUE: usize = 0;
@@ -154,13 +154,13 @@ impl Request {
 
     /// Its purpose, where a journey's user sends it.
     pub(crate) fn role(&self) -> Option<RequestRole> {
-        self.call.as_ref().map(|call| call.role)
+        self.call.as_ref().map(|call| call.role())
     }
 
     /// Deadline, where it differs from the plan's time-out.
     #[inline]
     pub(super) fn own_expiry(&self) -> Option<u64> {
-        self.call.as_ref().and_then(|call| call.expiry)
+        self.call.as_ref().and_then(|call| call.expiry())
     }
 
     #[inline]
@@ -176,7 +176,7 @@ impl Request {
     /// Whether it is idempotent.
     pub(crate) fn is_idempotent(&self, prepared: &PreparedLoad) -> bool {
         match (&self.call, &self.detour) {
-            (Some(call), _) => call.idempotent,
+            (Some(call), _) => call.is_idempotent(),
             (None, Some(detour)) => is_idempotent(&detour.method),
             (None, None) => prepared.idempotent,
         }
@@ -190,7 +190,7 @@ impl Request {
         is_last: bool,
     ) -> (&'a [u8], &'a [u8]) {
         if let Some(call) = &self.call {
-            return (&call.bytes, &[]);
+            return (call.bytes(), &[]);
         }
         let body = &prepared.plan.request.body[..];
         match &self.detour {

@@ -5,10 +5,10 @@ use plimsoll_wire::head;
 
 use super::VirtualUsers;
 use super::user::OriginTarget;
+use super::user_request::{RequestRole, UserRequest};
 use crate::jar::CookieSite;
 use crate::scenario::answer::ParsedAnswer;
 use crate::scenario::found;
-use crate::user_request::{RequestRole, UserRequest};
 
 /// The result of a response for its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

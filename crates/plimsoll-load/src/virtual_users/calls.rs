@@ -4,8 +4,8 @@ use plimsoll_wire::response::Expected;
 
 use super::VirtualUsers;
 use super::user::cache::UserCacheLookup;
+use super::user_request::{RequestRole, SAMPLE_LEN, UserRequest};
 use crate::scenario::request::Aim;
-use crate::user_request::{RequestRole, SAMPLE_LEN, UserRequest};
 
 impl VirtualUsers {
     /// A call with reused buffers.
@@ -99,7 +99,8 @@ impl VirtualUsers {
         call.id = request.id;
         call.request = index;
         call.role = role;
-        call.once = request.once;
+        // A reconnect is counted separately.
+        call.once = request.once || role == RequestRole::Reopening;
         call.idempotent = request.idempotent;
         call.keeps_head = request.wants_head;
         call.keeps_cookies = request.keeps_cookies;

@@ -6,9 +6,9 @@ use plimsoll_wire::head::{self, ContentCoding};
 use plimsoll_wire::websocket::Opcode;
 
 use super::VirtualUsers;
+use super::user_request::{RequestRole, UserRequest};
 use crate::jar::CookieSite;
 use crate::scenario::answer::ParsedAnswer;
-use crate::user_request::{RequestRole, UserRequest};
 
 /// Identifies a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use plimsoll_model::plan::STREAMS_MAX;
 
 use super::VirtualUsers;
 use super::user::{OriginTarget, PageLoad};
-use crate::user_request::UserRequest;
+use super::user_request::UserRequest;
 
 /// A page that was loaded with its resources, or failed.
 #[derive(Clone, Copy, Debug)]

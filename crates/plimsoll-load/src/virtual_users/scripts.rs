@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use super::VirtualUsers;
 use super::user::{ScriptSession, ScriptState};
+use super::user_request::UserRequest;
 use crate::prepared_load::PreparedLoad;
 use crate::process::Wait;
 use crate::process::message::{self, AnswerObject, Answered, Plain, ScriptRequest, StartEvent};
 use crate::scenario::answer::ParsedAnswer;
 use crate::scenario::request::CompiledRequest;
-use crate::user_request::UserRequest;
 
 impl VirtualUsers {
     /// A user is driven by the process of this index.

@@ -5,7 +5,7 @@ use plimsoll_wire::head::{ContentCoding, Head};
 use plimsoll_wire::response::{Expected, Sink};
 
 /// Bytes of a failed response's body shown in a message.
-pub(crate) const SAMPLE_LEN: usize = 200;
+pub(super) const SAMPLE_LEN: usize = 200;
 
 /// Capacity above which a buffer is released instead of being reused, bytes.
 const RETAINED_LEN_MAX: usize = 16 * 1024;
@@ -45,47 +45,47 @@ impl RequestRole {
 )]
 pub(crate) struct UserRequest {
     /// Id under which it is counted.
-    pub(crate) id: StepId,
+    pub(super) id: StepId,
     /// Index in the program's requests.
-    pub(crate) request: u32,
-    pub(crate) role: RequestRole,
-    pub(crate) once: bool,
-    pub(crate) idempotent: bool,
-    pub(crate) origin: u16,
+    pub(super) request: u32,
+    pub(super) role: RequestRole,
+    pub(super) once: bool,
+    pub(super) idempotent: bool,
+    pub(super) origin: u16,
     /// A redirect has changed it to a GET.
-    pub(crate) is_get: bool,
-    pub(crate) redirects: u32,
+    pub(super) is_get: bool,
+    pub(super) redirects: u32,
     /// Deadline, where it differs from the plan's time-out.
-    pub(crate) expiry: Option<u64>,
+    pub(super) expiry: Option<u64>,
     /// Current path and query.
-    pub(crate) target: Vec<u8>,
+    pub(super) target: Vec<u8>,
     /// Head and body as sent.
-    pub(crate) bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Offset of the body.
-    pub(crate) head_len: usize,
+    pub(super) head_len: usize,
     /// The head requests the end of the connection.
     closes: bool,
-    pub(crate) expected: Expected,
-    pub(crate) keeps_head: bool,
-    pub(crate) keeps_cookies: bool,
+    pub(super) expected: Expected,
+    pub(super) keeps_head: bool,
+    pub(super) keeps_cookies: bool,
     /// Its response is stored in the user's cache.
-    pub(crate) is_cached: bool,
+    pub(super) is_cached: bool,
     /// Served by the user's cache.
-    pub(crate) is_fresh: bool,
+    pub(super) is_fresh: bool,
     /// Most bytes of the response body that are stored.
-    pub(crate) retained_len_max: usize,
-    pub(crate) head: Vec<u8>,
-    pub(crate) body: Vec<u8>,
+    pub(super) retained_len_max: usize,
+    pub(super) head: Vec<u8>,
+    pub(super) body: Vec<u8>,
     /// Bytes of all answers, heads included.
-    pub(crate) bytes_in: u64,
+    pub(super) bytes_in: u64,
     /// Why it failed, if known.
-    pub(crate) reason: String,
+    pub(super) reason: String,
     /// Status of the last answer.
-    pub(crate) status: u16,
+    pub(super) status: u16,
     /// Content coding of its body.
-    pub(crate) coding: ContentCoding,
+    pub(super) coding: ContentCoding,
     /// Offset of the JSON in its body.
-    pub(crate) json_at: usize,
+    pub(super) json_at: usize,
 }
 
 impl UserRequest {
@@ -125,7 +125,7 @@ impl UserRequest {
     }
 
     /// Resets it for another request; its buffers are reused.
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         for buffer in [
             &mut self.target,
             &mut self.bytes,
@@ -149,6 +149,128 @@ impl UserRequest {
         self.status = 0;
     }
 
+    /// Id under which it is counted.
+    pub(crate) fn id(&self) -> StepId {
+        self.id
+    }
+
+    /// Index in the program's requests.
+    #[inline]
+    pub(crate) fn request(&self) -> u32 {
+        self.request
+    }
+
+    pub(crate) fn role(&self) -> RequestRole {
+        self.role
+    }
+
+    /// Whether it is counted outside of the measured loop.
+    pub(crate) fn is_once(&self) -> bool {
+        self.once
+    }
+
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
+    /// Whether it is served by the user's cache.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// Whether it could not be built, and there is nothing to send.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn origin(&self) -> u16 {
+        self.origin
+    }
+
+    /// Current path, without a query.
+    pub(crate) fn path(&self) -> &[u8] {
+        let path = self.target.split(|&byte| byte == b'?').next();
+        path.unwrap_or_default()
+    }
+
+    /// Head and body as sent.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The same, apart.
+    pub(crate) fn head_and_body(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at(self.head_len)
+    }
+
+    /// Deadline, where it differs from the plan's time-out.
+    #[inline]
+    pub(crate) fn expiry(&self) -> Option<u64> {
+        self.expiry
+    }
+
+    pub(crate) fn set_expiry(&mut self, expiry: Option<u64>) {
+        self.expiry = expiry;
+    }
+
+    /// How its response is read.
+    #[inline]
+    pub(crate) fn expected(&self) -> Expected {
+        self.expected
+    }
+
+    /// Bytes of a response have arrived.
+    #[inline]
+    pub(crate) fn count_bytes(&mut self, count: u64) {
+        self.bytes_in += count;
+    }
+
+    /// Bytes of all responses, heads included.
+    pub(crate) fn bytes_in(&self) -> u64 {
+        self.bytes_in
+    }
+
+    /// The head of a response, written by `write` where it is needed.
+    pub(crate) fn take_head(&mut self, sets_cookie: bool, write: &dyn Fn(&mut Vec<u8>)) {
+        if self.keeps_head || (self.keeps_cookies && sets_cookie) {
+            write(&mut self.head);
+        }
+    }
+
+    /// A message of a WebSocket is its response; JSON begins at an offset.
+    pub(crate) fn set_message(&mut self, message: &[u8], json_at: usize) {
+        self.json_at = json_at;
+        self.bytes_in = message.len() as u64;
+        self.body.clear();
+        self.body.extend_from_slice(message);
+    }
+
+    /// Status and content coding of its last response.
+    pub(crate) fn set_answer(&mut self, status: u16, coding: ContentCoding) {
+        self.status = status;
+        self.coding = coding;
+    }
+
+    /// Status of the last response; 0 without one.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// What is stored of the body of its response.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Why it failed; empty where that is not known.
+    pub(crate) fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    pub(crate) fn set_reason(&mut self, reason: String) {
+        self.reason = reason;
+    }
+
     /// Clears the previous response.
     pub(crate) fn begin_answer(&mut self) {
         self.head.clear();
@@ -167,7 +289,7 @@ impl UserRequest {
     }
 
     /// The bytes belong to another request now.
-    pub(crate) fn is_rewritten(&mut self) {
+    pub(super) fn is_rewritten(&mut self) {
         self.closes = false;
     }
 
