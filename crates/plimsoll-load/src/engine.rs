@@ -16,6 +16,7 @@
 //! 7. `ending` takes the request out of `requests`, and counts it.
 //! 8. `recorder` adds it to the window of the second in which it ended, and hands over windows that are over.
 //!
+//! Each stage reports to `recorder` what it did, by a method per fact; `event_loop` is where a stage waits for the next.
 //! What fails leaves this order for `closing` (a connection) or `expiry` (a deadline), and meets it again in `ending`.
 //! Other technologies replace stages, in files of their own: `http2_*` replaces 4 to 6, `websocket_*` all after 3.
 //! Users of journeys (`user_*`, and `script_*` where a process drives them) are what is due in 2, and continue after 7.
