@@ -3,37 +3,41 @@
 //! The suite has its own origin and client; they are started around a cache, and the results are
 //! judged as the suite judges them. The suite is not part of the product.
 
-mod caches;
 mod edition;
 mod exceptions;
 mod report;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use plimsoll_harness::packages::{Tool, see_to};
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::release;
+use plimsoll_harness::page::write;
+use plimsoll_harness::port::free_port;
+use plimsoll_harness::programs::Programs;
+use plimsoll_harness::running::{Place, ServerDefinition};
 use plimsoll_harness::workspace::Workspace;
+use plimsoll_harness::{data, release};
+use serde::Deserialize;
 
-use self::caches::{StartContext, SuiteCache};
 use self::edition::Edition;
 use self::exceptions::{Exceptions, PAGE as EXCEPTIONS};
 use self::report::SuiteRun;
 use self::verdict::{TestKind, TestVerdict};
-use crate::context;
 
 /// The committed page.
 const PAGE: &str = "docs/benchmarks/cache-suite.md";
+/// Our own cache in the data file.
+const OURS: &str = "edge";
 
 #[derive(Args)]
 pub(crate) struct CacheSuiteArguments {
     /// Test only this cache; repeatable. The page is then written to --out only
-    #[arg(long, value_enum)]
-    subject: Vec<SuiteCache>,
+    #[arg(long, value_parser = [OURS, "nginx", "varnish", "haproxy"])]
+    subject: Vec<String>,
     /// Run a single test and show all its heads; repeatable
     #[arg(long, value_name = "ID")]
     only: Vec<String>,
@@ -51,10 +55,21 @@ pub(crate) struct CacheSuiteArguments {
     words: Vec<String>,
 }
 
+/// The tested caches: `bench/cache-suite.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteDefinition {
+    names: BTreeMap<String, String>,
+    programs: BTreeMap<String, String>,
+    servers: BTreeMap<String, ServerDefinition>,
+}
+
 impl CacheSuiteArguments {
-    fn caches(&self) -> Vec<SuiteCache> {
+    fn caches(&self) -> Vec<String> {
         if self.subject.is_empty() {
-            return SuiteCache::ALL.to_vec();
+            return [OURS, "nginx", "varnish", "haproxy"]
+                .map(ToOwned::to_owned)
+                .into();
         }
         self.subject.clone()
     }
@@ -69,10 +84,8 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
     see_to(&[Tool::new("node", "nodejs"), Tool::new("npm", "npm")])?;
     let caches = arguments.caches();
-    for cache in &caches {
-        cache.install()?;
-    }
-    if caches.contains(&SuiteCache::Edge) && !arguments.no_build {
+    let definition: SuiteDefinition = data::read(workspace.root(), "bench/cache-suite.toml")?;
+    if caches.iter().any(|cache| cache == OURS) && !arguments.no_build {
         release::build(&workspace)?;
     }
     let edition = Edition::find(&workspace, arguments.edition.as_deref())?;
@@ -81,30 +94,31 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     let runner = SuiteRunner {
         arguments,
         edition,
-        plimsoll: workspace.release("plimsoll"),
+        definition,
+        workspace: &workspace,
     };
     if !arguments.only.is_empty() {
         return runner.show(&caches);
     }
     let mut runs = Vec::new();
     for cache in caches {
-        println!("testing {}", cache.name());
-        runs.push(runner.all(cache)?);
+        println!("testing {cache}");
+        runs.push(runner.all(&cache)?);
     }
     println!(
         "\n{}\n\n{}",
         runner.edition.title,
         report::counts(&runner.edition, &runs)
     );
-    let page = report::page(&runner.edition, &runs, &exceptions);
+    let page = report::page(&runner.edition, &runs, &exceptions)?;
     let out = match &arguments.out {
         Some(out) => Some(out.as_path()),
         None => arguments.is_whole().then_some(Path::new(PAGE)),
     };
     if let Some(out) = out {
-        context::write(&workspace.root().join(out), &page)?;
+        write(&workspace, out, &page)?;
     }
-    let ours = runs.iter().find(|run| run.cache == SuiteCache::Edge);
+    let ours = runs.iter().find(|run| run.is_ours);
     Ok(ours.map_or(ExitCode::SUCCESS, |ours| {
         verdict_of_ours(&runner.edition, ours, &exceptions)
     }))
@@ -143,30 +157,41 @@ fn verdict_of_ours(edition: &Edition, ours: &SuiteRun, exceptions: &Exceptions) 
 struct SuiteRunner<'a> {
     arguments: &'a CacheSuiteArguments,
     edition: Edition,
-    plimsoll: PathBuf,
+    definition: SuiteDefinition,
+    workspace: &'a Workspace,
 }
 
 impl SuiteRunner<'_> {
     /// All tests of one cache.
-    fn all(&self, cache: SuiteCache) -> Result<SuiteRun> {
+    fn all(&self, cache: &str) -> Result<SuiteRun> {
         let results = self.within(cache, |port, _| self.edition.run_all(port))?;
+        let versions = self.programs(cache)?.versions();
         Ok(SuiteRun {
-            cache,
-            version: cache.version(&self.plimsoll),
+            name: self.definition.names[cache].clone(),
+            is_ours: cache == OURS,
+            version: versions.into_iter().next().unwrap_or_default(),
             results,
         })
     }
 
+    /// The program of a cache, installed if it was missing.
+    fn programs(&self, cache: &str) -> Result<Programs> {
+        let name = self.definition.programs.get(cache);
+        let name =
+            name.with_context(|| format!("bench/cache-suite.toml has no program of {cache}"))?;
+        Programs::find(self.workspace, std::slice::from_ref(name), true)
+    }
+
     /// Single tests, with the messages of both sides; fails if one is not passed.
-    fn show(&self, caches: &[SuiteCache]) -> Result<ExitCode> {
+    fn show(&self, caches: &[String]) -> Result<ExitCode> {
         let mut all_passed = true;
         for id in &self.arguments.only {
             ensure!(
                 self.edition.tests.iter().any(|test| test.id == *id),
                 "this edition has no test `{id}`; valid ids are in the page of results"
             );
-            for &cache in caches {
-                println!("==== {id}: {}", cache.name());
+            for cache in caches {
+                println!("==== {id}: {cache}");
                 let output = self.within(cache, |port, folder| {
                     let client = self.edition.run_test(port, id)?;
                     let origin = std::fs::read_to_string(folder.join("origin.log"))?;
@@ -184,24 +209,23 @@ impl SuiteRunner<'_> {
     }
 
     /// Starts a new origin and a new cache in front of it, without stored responses of an earlier run.
-    fn within<T>(
-        &self,
-        cache: SuiteCache,
-        work: impl FnOnce(u16, &Path) -> Result<T>,
-    ) -> Result<T> {
+    fn within<T>(&self, cache: &str, work: impl FnOnce(u16, &Path) -> Result<T>) -> Result<T> {
         let folder = tempfile::Builder::new().prefix("cache-suite-").tempdir()?;
-        let ports = free_ports(2)?;
-        let (port, origin_port) = (ports[0], ports[1]);
+        let origin_port = free_port()?;
         let _origin = self.edition.origin(origin_port, folder.path())?;
-        let place = StartContext {
-            folder: folder.path(),
-            port,
-            origin: origin_port,
-            plimsoll: &self.plimsoll,
-            words: &self.arguments.words,
+        let programs = self.programs(cache)?;
+        let values = programs.values().with("origin", origin_port);
+        let values = values.with("words", self.arguments.words.join(" "));
+        let place = Place {
+            root: self.workspace.root(),
+            core: None,
+            folder: Some(folder.path()),
         };
-        let _cache = cache.start(&place)?;
-        work(port, folder.path()).with_context(|| format!("cannot test {}", cache.name()))
+        let server = self.definition.servers.get(cache);
+        let server =
+            server.with_context(|| format!("bench/cache-suite.toml has no server of {cache}"))?;
+        let server = server.start("subject", &place, &values)?;
+        work(server.port(), folder.path()).with_context(|| format!("cannot test {cache}"))
     }
 }
 

@@ -1,130 +1,41 @@
 //! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and with slow clients, reloads and a killed edge.
+//! `bench/hub.toml` has the hubs and the loads.
 
 mod accepts;
 mod fan;
-pub(crate) mod hubs;
 mod kill;
 mod million;
 pub(crate) mod order;
 mod reload;
-mod report;
 mod slow;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
-use clap::{Args, ValueEnum};
-use plimsoll_harness::release::build;
-use plimsoll_harness::workspace::Workspace;
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::request;
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::sample::{Outcome, Sample};
+use plimsoll_harness::template::Values;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use self::fan::Fan;
-use self::hubs::{HubKind, HubPrograms};
-use self::report::HubReport;
-use self::slow::SlowPolicy;
-use crate::context::{BenchContext, deliver_page};
+use crate::bench::{Bench, once, unknown};
 
-/// The committed page.
-const PAGE: &str = "docs/benchmarks/hub.md";
-/// Publications a second with conflation and without.
-const OFTEN: u32 = 20;
-
-#[derive(Args)]
-pub(crate) struct HubArguments {
-    /// Alternating rounds
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
-    rounds: u32,
-    /// Seconds of publishing in each run
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=600))]
-    seconds: u32,
-    /// Use the existing release binaries
-    #[arg(long)]
-    no_build: bool,
-    /// Measure on a busy machine too; the page notes it
-    #[arg(long)]
-    anyway: bool,
-    /// Measure only this; repeatable. The page is then written to --out only
-    #[arg(long, value_enum)]
-    only: Vec<HubChapter>,
-    /// Path of the page [default, if complete: docs/benchmarks/hub.md]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
-/// Chapters that can be measured separately.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum HubChapter {
-    /// A message per second to 10,000 subscribers
-    Fan,
-    /// The same to 19,500
-    FanFull,
-    /// Accepts, and memory of clients
-    Doors,
-    /// Twenty messages a second, with conflation and without
-    Conflation,
-    /// A tenth of the readers stop reading
-    Slow,
-    /// Reloads under 10,000 clients
-    Reload,
-    /// One of two edges that share a Redis is killed
-    Kill,
-    /// 10,000 clients with 100 channels each
-    Million,
-}
-
-/// All turns of one hub, or why there are none.
-struct HubOutcome<T> {
-    hub: HubKind,
-    runs: Vec<T>,
-    failure: Option<String>,
-}
-
-pub(crate) fn run(arguments: &HubArguments) -> Result<()> {
-    let workspace = Workspace::find()?;
-    if !arguments.no_build {
-        build(&workspace)?;
-    }
-    let programs = HubPrograms::find(&workspace)?;
-    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
-    let mut paper = HubReport::new(&ground, &programs)?;
-    stay_on(ground.client_core)?;
-    let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
-    for (chapter, subscribers, p99_ms_max) in [
-        (HubChapter::Fan, 10_000, 90.0),
-        (HubChapter::FanFull, 19_500, 170.0),
-    ] {
-        if is_wanted(chapter) {
-            let fan = Fan {
-                subscribers,
-                per_second: 1,
-                rest: Duration::ZERO,
-            };
-            let measure = |hub| fan::measure(&ground, &programs, hub, fan);
-            paper.fan(&fan, p99_ms_max, &alternate(&ground, "fan-out", measure));
-        }
-    }
-    if is_wanted(HubChapter::Doors) {
-        let measure = |hub| accepts::measure(&ground, &programs, hub);
-        paper.accepts(&alternate(&ground, "accepts and memory", measure));
-    }
-    if is_wanted(HubChapter::Conflation) {
-        conflation(&ground, &programs, &mut paper);
-    }
-    if is_wanted(HubChapter::Slow) {
-        slow(&ground, &programs, &mut paper);
-    }
-    if is_wanted(HubChapter::Reload) {
-        paper.reload(reload::run(&ground, &programs));
-    }
-    if is_wanted(HubChapter::Kill) {
-        paper.kill(kill::run(&ground, &programs));
-    }
-    if is_wanted(HubChapter::Million) {
-        paper.million(million::run(&ground, &programs));
-    }
-    let whole = arguments.only.is_empty().then_some(PAGE);
-    deliver_page(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+pub(crate) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Vec<Outcome>> {
+    stay_on(bench.client_core)?;
+    let in_turn = |measure: &dyn Fn(&str) -> Result<Sample>| {
+        let rounds = bench.rounds();
+        rounds.alternate(chapter.what(), chapter.subjects(), |subject, _| {
+            measure(subject)
+        })
+    };
+    Ok(match chapter.kind() {
+        "fan" | "conflation" => in_turn(&|hub| fan::measure(bench, chapter, hub)),
+        "doors" => in_turn(&|hub| accepts::measure(bench, chapter, hub)),
+        "slow" => in_turn(&|policy| slow::measure(bench, chapter, policy)),
+        "reload" => once(chapter, |_| reload::measure(bench, chapter)),
+        "kill" => once(chapter, |_| kill::measure(bench, chapter)),
+        "million" => once(chapter, |_| million::measure(bench, chapter)),
+        _ => return unknown(chapter),
+    })
 }
 
 /// Keeps this process, which publishes and opens clients, away from the server's core.
@@ -134,79 +45,64 @@ pub(crate) fn stay_on(core: usize) -> Result<()> {
     sched_setaffinity(None, &cores).context("cannot stay on one core")
 }
 
-/// All hubs in turn, round after round. One that fails is left out from then on.
-fn alternate<T: std::fmt::Debug>(
-    ground: &BenchContext,
-    what: &str,
-    measure: impl Fn(HubKind) -> Result<T>,
-) -> Vec<HubOutcome<T>> {
-    let mut outcomes = HubKind::ALL.map(|hub| HubOutcome {
-        hub,
-        runs: Vec::new(),
-        failure: None,
-    });
-    for round in 1..=ground.rounds {
-        for outcome in outcomes
-            .iter_mut()
-            .filter(|outcome| outcome.failure.is_none())
-        {
-            println!("{what}, round {round}: {}", outcome.hub.name());
-            match measure(outcome.hub) {
-                Ok(run) => {
-                    println!("  {run:?}");
-                    outcome.runs.push(run);
-                }
-                Err(error) => {
-                    println!("  failed: {error:#}");
-                    outcome.failure = Some(format!("{what}: {error:#}"));
-                }
-            }
-        }
-    }
-    outcomes.into()
+/// A hub that runs. Ends when dropped.
+struct RunningHub {
+    server: RunningServer,
+    is_ours: bool,
 }
 
-/// Our hub with conflation and without, in turn.
-fn conflation(ground: &BenchContext, programs: &HubPrograms, paper: &mut HubReport) {
-    let fan = Fan {
-        subscribers: 10_000,
-        per_second: OFTEN,
-        // More is published than a core hands out.
-        rest: Duration::from_secs(ground.seconds.into()),
-    };
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    for round in 1..=ground.rounds {
-        for interval in [None, Some(fan::INTERVAL_MS)] {
-            println!("conflation, round {round}: {interval:?}");
-            match fan::conflated(ground, programs, interval, fan) {
-                Ok(run) => {
-                    println!("  {run:?}");
-                    if interval.is_some() {
-                        with.push(run);
-                    } else {
-                        without.push(run);
-                    }
-                }
-                Err(error) => return paper.failure(&format!("conflation: {error:#}")),
-            }
-        }
+impl RunningHub {
+    /// Starts a hub, or our edge with this `hub:` under the name of a case.
+    fn start(bench: &Bench, chapter: &Chapter, subject: &str) -> Result<Self> {
+        let of_case = chapter.text(subject).or_else(|_| chapter.text("hub"));
+        let is_ours = subject == "plimsoll" || chapter.text(subject).is_ok();
+        let name = if is_ours { "plimsoll" } else { subject };
+        Self::with(bench, name, &of_case?)
     }
-    paper.conflation(OFTEN, &with, &without);
-}
 
-fn slow(ground: &BenchContext, programs: &HubPrograms, paper: &mut HubReport) {
-    let mut runs_by_policy = SlowPolicy::ALL.map(|policy| (policy, Vec::new()));
-    for round in 1..=ground.rounds {
-        for (policy, runs) in &mut runs_by_policy {
-            println!("slow readers, round {round}: {}", policy.title());
-            match slow::measure(ground, programs, *policy) {
-                Ok(run) => {
-                    println!("  {run:?}");
-                    runs.push(run);
-                }
-                Err(error) => return paper.failure(&format!("slow readers: {error:#}")),
-            }
+    /// Starts our edge with this `hub:`.
+    fn edge(bench: &Bench, hub: &str) -> Result<Self> {
+        Self::with(bench, "plimsoll", hub)
+    }
+
+    fn with(bench: &Bench, name: &str, hub: &str) -> Result<Self> {
+        let values = Values::default().with("hub", hub);
+        Ok(Self {
+            server: bench.start(name, bench.server_core, &values)?,
+            is_ours: name == "plimsoll",
+        })
+    }
+
+    /// Where is published: ours at the admin address.
+    fn publish_port(&self) -> u16 {
+        if self.is_ours {
+            self.server.admin_port()
+        } else {
+            self.server.port()
         }
     }
-    paper.slow(&runs_by_policy);
+
+    /// Publishes to everybody; the status of the answer.
+    fn publish(&self, data: &str) -> Result<u16> {
+        if self.is_ours {
+            return self.publish_to("all", data);
+        }
+        Ok(request::post(self.publish_port(), "/publish", data)?.status)
+    }
+
+    /// Publishes to a channel of ours.
+    fn publish_to(&self, channel: &str, data: &str) -> Result<u16> {
+        let body = format!(r#"{{"channel":"{channel}","data":{data}}}"#);
+        Ok(request::post(self.publish_port(), "/publish", &body)?.status)
+    }
+
+    fn url(&self) -> String {
+        format!("ws://127.0.0.1:{}/live", self.server.port())
+    }
+
+    /// One of our edge's metrics.
+    fn metric(&self, name: &str) -> Result<f64> {
+        let answer = request::get(self.server.admin_port(), "/metrics")?;
+        order::sum_of(&answer.body, name).with_context(|| format!("the edge tells no {name}"))
+    }
 }

@@ -8,14 +8,15 @@ use anyhow::{Result, bail};
 use crate::step::execute;
 
 /// A program and its Debian package.
-pub struct Tool {
-    program: &'static str,
-    package: &'static str,
+#[derive(Clone, Copy)]
+pub struct Tool<'a> {
+    program: &'a str,
+    package: &'a str,
 }
 
-impl Tool {
+impl<'a> Tool<'a> {
     /// A program by its name in the path, or by the absolute path of a file.
-    pub const fn new(program: &'static str, package: &'static str) -> Self {
+    pub const fn new(program: &'a str, package: &'a str) -> Self {
         Self { program, package }
     }
 }
@@ -25,7 +26,7 @@ impl Tool {
 /// # Errors
 ///
 /// If programs are missing, and this process may not install them or the installation fails.
-pub fn see_to(tools: &[Tool]) -> Result<()> {
+pub fn see_to(tools: &[Tool<'_>]) -> Result<()> {
     let missing = missing(tools);
     if missing.is_empty() {
         return Ok(());
@@ -42,14 +43,14 @@ pub fn see_to(tools: &[Tool]) -> Result<()> {
     Ok(())
 }
 
-fn missing(tools: &[Tool]) -> Vec<&Tool> {
+fn missing<'a>(tools: &'a [Tool<'a>]) -> Vec<&'a Tool<'a>> {
     tools
         .iter()
         .filter(|tool| !is_installed(tool.program))
         .collect()
 }
 
-fn remedy(missing: &[&Tool], packages: &[&str]) -> String {
+fn remedy(missing: &[&Tool<'_>], packages: &[&str]) -> String {
     let programs: Vec<_> = missing.iter().map(|tool| tool.program).collect();
     format!(
         "missing: {}; install them, on Debian by `apt-get install {}` as root",
@@ -58,7 +59,7 @@ fn remedy(missing: &[&Tool], packages: &[&str]) -> String {
     )
 }
 
-fn packages(missing: &[&Tool]) -> Vec<&'static str> {
+fn packages<'a>(missing: &[&Tool<'a>]) -> Vec<&'a str> {
     let mut packages: Vec<_> = missing.iter().map(|tool| tool.package).collect();
     packages.sort_unstable();
     packages.dedup();
@@ -105,7 +106,7 @@ mod tests {
     fn the_remedy_is_one_line_with_each_package_once() {
         let tools =
             ["setpriv", "taskset", "prlimit"].map(|program| Tool::new(program, "util-linux"));
-        let missing: Vec<&Tool> = tools.iter().collect();
+        let missing: Vec<&Tool<'_>> = tools.iter().collect();
         let line = remedy(&missing, &packages(&missing));
         assert_eq!(
             line,

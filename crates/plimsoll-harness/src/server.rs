@@ -30,7 +30,7 @@ pub struct Recipe<'a> {
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Variables added to our environment.
-    pub environment: Vec<(&'static str, String)>,
+    pub environment: Vec<(&'a str, String)>,
 }
 
 /// A running server.
@@ -89,9 +89,7 @@ impl ChildServer {
             if is_ready() {
                 return Ok(());
             }
-            if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended with {status}: {}", self.name, self.tail());
-            }
+            self.check()?;
             if stopwatch.elapsed() > deadline {
                 bail!(
                     "{} was not ready within {} s: {}",
@@ -102,6 +100,18 @@ impl ChildServer {
             }
             pause(POLL);
         }
+    }
+
+    /// Fails if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// With the end of its output.
+    pub fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("{} ended with {status}: {}", self.name, self.tail());
+        }
+        Ok(())
     }
 
     /// Its process, which others may have come from.

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::packages::{Tool, see_to};
 
-const TOOLS: [Tool; 44] = [
+const TOOLS: [Tool<'_>; 44] = [
     Tool::new("curl", "curl"),
     Tool::new("openssl", "openssl"),
     Tool::new("nginx", "nginx-light"),

@@ -1,88 +1,67 @@
-//! The servers behind the caches: nginx, which logs each request, and for slow pages an application of the test kit behind
-//! it with a fixed time per request, regardless of concurrency.
+//! The servers behind the caches: nginx, which logs each request, and for slow pages an application of the test kit behind it.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use plimsoll_harness::origin::OriginProcess as Application;
-use plimsoll_harness::port::free_port;
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::origin::OriginProcess;
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
-use super::caches::CachePrograms;
-use crate::context::BenchContext;
-use crate::server::BenchServer;
-
-/// Requests that the application may serve at once.
-const AT_ONCE: &str = "512";
+use crate::bench::Bench;
+use crate::edge::open_to_readers;
 
 pub(super) struct CacheOrigin {
     /// `None` once it is killed.
-    nginx: Option<BenchServer>,
+    nginx: Option<RunningServer>,
     port: u16,
     log: PathBuf,
-    _folder: tempfile::TempDir,
-    _application: Option<Application>,
+    _pages: tempfile::TempDir,
+    _application: Option<OriginProcess>,
 }
 
 impl CacheOrigin {
-    /// Responds to every path immediately with this many bytes and a lifetime: an hour below `/hour/`, and
-    /// as in `cache_control` elsewhere.
-    pub(super) fn quick(ground: &BenchContext, bytes: usize, cache_control: &str) -> Result<Self> {
+    /// Responds to every path immediately, with so many bytes as the chapter says.
+    pub(super) fn quick(bench: &Bench, chapter: &Chapter) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        std::fs::write(folder.path().join("page"), "x".repeat(bytes))?;
-        // nginx reads it as another user when it is started by root.
-        let public = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), public)?;
-        let locations = format!(
-            "root {};\n    open_file_cache max=10;\n    \
-             location / {{ add_header Cache-Control \"{cache_control}\"; try_files /page =404; }}\n    \
-             location /hour/ {{ add_header Cache-Control \"max-age=3600\"; try_files /page =404; }}\n",
-            folder.path().display()
-        );
-        Self::start(ground, folder, &locations, None)
+        std::fs::write(
+            folder.path().join("page"),
+            "x".repeat(chapter.number("bytes")?),
+        )?;
+        open_to_readers(folder.path())?;
+        let values = chapter.values().with("pages", folder.path().display());
+        Self::start(bench, "quick", folder, &values, None)
     }
 
-    /// Takes so many milliseconds for each page.
-    pub(super) fn slow(
-        ground: &BenchContext,
-        programs: &CachePrograms,
-        millis: u32,
-        cache_control: &str,
-    ) -> Result<Self> {
-        let words = [
-            "--law",
-            "deterministic",
-            "--servers",
-            AT_ONCE,
-            "--mean-us",
-            &(millis * 1_000).to_string(),
-        ];
-        let application = Application::start(&programs.origin, Some(ground.client_core), &words)?;
+    /// Takes so many milliseconds for each page as the chapter says.
+    pub(super) fn slow(bench: &Bench, chapter: &Chapter) -> Result<Self> {
+        let micros = chapter.number::<u32>("page_ms")? * 1_000;
+        let words = format!("--law deterministic --servers 512 --mean-us {micros}");
+        let application = bench.origin(bench.client_core, &words)?;
         let url = application.url().trim_end_matches('/').to_owned();
-        let locations = format!(
-            "location / {{\n      proxy_pass {url};\n      add_header Cache-Control \"{cache_control}\";\n    }}\n"
-        );
-        Self::start(ground, tempfile::tempdir()?, &locations, Some(application))
+        let values = chapter.values().with("application", url);
+        Self::start(
+            bench,
+            "slow",
+            tempfile::tempdir()?,
+            &values,
+            Some(application),
+        )
     }
 
     fn start(
-        ground: &BenchContext,
-        folder: tempfile::TempDir,
-        locations: &str,
-        application: Option<Application>,
+        bench: &Bench,
+        name: &str,
+        pages: tempfile::TempDir,
+        values: &Values,
+        application: Option<OriginProcess>,
     ) -> Result<Self> {
-        let log = folder.path().join("fetches");
-        let port = free_port()?;
-        let http = format!(
-            "  log_format moments '$msec';\n  default_type text/html;\n  server {{\n    \
-             listen 127.0.0.1:{port} backlog=4096;\n    access_log {} moments;\n    {locations}  }}\n",
-            log.display()
-        );
-        let nginx = BenchServer::nginx_with(ground.client_core, tempfile::tempdir()?, port, &http)?;
+        let nginx = bench.start(name, bench.client_core, values)?;
         Ok(Self {
+            port: nginx.port(),
+            log: nginx.folder().join("fetches"),
             nginx: Some(nginx),
-            port,
-            log,
-            _folder: folder,
+            _pages: pages,
             _application: application,
         })
     }

@@ -2,46 +2,47 @@
 
 use std::fmt::Write as _;
 
-use jiff::Zoned;
+use anyhow::Result;
+use plimsoll_harness::page::{Page, Table};
 
-use super::caches::SuiteCache;
 use super::edition::Edition;
 use super::exceptions::{Exceptions, PAGE};
 use super::verdict::{Results, Test, TestKind, TestVerdict};
 
 /// What one cache answered.
 pub(super) struct SuiteRun {
-    pub(super) cache: SuiteCache,
+    pub(super) name: String,
+    pub(super) is_ours: bool,
     pub(super) version: String,
     pub(super) results: Results,
 }
 
 /// Counts of all, side by side.
-pub(super) fn counts(edition: &Edition, runs: &[SuiteRun]) -> String {
-    let listed = |kind| {
-        let tests = edition.tests.iter().filter(|test| test.kind == kind);
-        tests.count()
+pub(super) fn counts(edition: &Edition, runs: &[SuiteRun]) -> Table {
+    let of = |what: &str, kind| {
+        let listed = edition.tests.iter().filter(|test| test.kind == kind);
+        format!("{what}, of {}", listed.count())
     };
-    let mut table = format!(
-        "| cache | required, of {} | with all they depend on | optimal, of {} | with all they depend on | \
-         looked at, of {} |\n|---|---|---|---|---|---|\n",
-        listed(TestKind::Required),
-        listed(TestKind::Optimal),
-        listed(TestKind::Check)
-    );
+    let mut table = Table::new([
+        "cache",
+        &of("required", TestKind::Required),
+        "with all they depend on",
+        &of("optimal", TestKind::Optimal),
+        "with all they depend on",
+        &of("looked at", TestKind::Check),
+    ]);
     for run in runs {
         let count = |kind| run.results.count(&edition.tests, kind);
         let (required, optimal) = (count(TestKind::Required), count(TestKind::Optimal));
-        let _ = writeln!(
-            table,
-            "| {} | {} | {} | {} | {} | {} |",
-            run.cache.name(),
+        let counts = [
             required.passed_alone,
             required.passed,
             optimal.passed_alone,
             optimal.passed,
             count(TestKind::Check).passed_alone,
-        );
+        ];
+        let counts = counts.map(|count| count.to_string());
+        table.row(std::iter::once(&run.name).chain(&counts));
     }
     table
 }
@@ -66,13 +67,9 @@ pub(super) fn missed(
 }
 
 /// Each test that some cache does not pass, with what each cache does.
-fn matrix(edition: &Edition, runs: &[SuiteRun], kind: TestKind) -> String {
-    let names = runs.iter().map(|run| run.cache.name());
-    let mut table = format!(
-        "| test | {} |\n|---|{}\n",
-        names.collect::<Vec<_>>().join(" | "),
-        "---|".repeat(runs.len())
-    );
+fn matrix(edition: &Edition, runs: &[SuiteRun], kind: TestKind) -> Table {
+    let names = runs.iter().map(|run| run.name.as_str());
+    let mut table = Table::new(std::iter::once("test").chain(names));
     let asked = |test: &&Test| test.kind == kind && !test.is_browser_only;
     for test in edition.tests.iter().filter(asked) {
         let verdicts = runs
@@ -81,73 +78,65 @@ fn matrix(edition: &Edition, runs: &[SuiteRun], kind: TestKind) -> String {
         let verdicts: Vec<TestVerdict> = verdicts.collect();
         if verdicts
             .iter()
-            .all(|verdict| *verdict == TestVerdict::Passed)
+            .any(|verdict| *verdict != TestVerdict::Passed)
         {
-            continue;
+            let mut row = vec![test.id.as_str()];
+            for verdict in &verdicts {
+                row.push(verdict.mark());
+            }
+            table.row(row);
         }
-        let marks: Vec<_> = verdicts.iter().map(TestVerdict::mark).collect();
-        let _ = writeln!(table, "| {} | {} |", test.id, marks.join(" | "));
     }
     table
 }
 
 /// The whole page.
-pub(super) fn page(edition: &Edition, runs: &[SuiteRun], exceptions: &Exceptions) -> String {
-    let versions: Vec<_> = runs.iter().map(|run| run.version.as_str()).collect();
+pub(super) fn page(
+    edition: &Edition,
+    runs: &[SuiteRun],
+    exceptions: &Exceptions,
+) -> Result<String> {
     let browser_only = |kind| {
         let tests = edition.tests.iter();
         tests
             .filter(|test| test.kind == kind && test.is_browser_only)
             .count()
     };
-    let mut text = format!(
-        "# The public suite for HTTP caches\n\nWritten by `cargo xtask cache-suite` on {}: {}, asked of each cache in turn \
-         through its own client, before its own origin. Our edge runs with its defaults, the others as the suite's \
-         containers set them up.\n\nVersions: {}.\n\n{}\n",
-        Zoned::now().date(),
-        edition.title,
-        versions.join(" · "),
-        counts(edition, runs)
+    let terms = format!(
+        "{}, asked of each cache in turn through its own client, before its own origin. Our edge runs with its defaults, \
+         the others as the suite's containers set them up.",
+        edition.title
     );
-    let _ = write!(
-        text,
+    let mut page = Page::new("The public suite for HTTP caches", "cache-suite", &terms)?;
+    let versions: Vec<_> = runs.iter().map(|run| run.version.clone()).collect();
+    page.versions(&versions);
+    page.table(&counts(edition, runs));
+    page.paragraph(&format!(
         "The first figure of a pair looks at each test alone, as the published counts do. Many tests show something only \
          where another is passed: what stores nothing reuses nothing wrongly. The second figure leaves those out, as the \
          suite judges. {} of the required and {} of the optimal tests are asked of browsers alone, so no proxy passes \
          them. What is looked at is neither good nor bad. \"setup\" means that the cache changed what the test stands \
-         on, \"retried\" that it asked the origin twice, \"depends\" that only what the test depends on is missing.\n\n",
+         on, \"retried\" that it asked the origin twice, \"depends\" that only what the test depends on is missing.",
         browser_only(TestKind::Required),
         browser_only(TestKind::Optimal),
-    );
-    if let Some(ours) = runs.iter().find(|run| run.cache == SuiteCache::Edge) {
-        for (kind, title) in [
-            (TestKind::Required, "Required"),
-            (TestKind::Optimal, "Optimal"),
-        ] {
-            let missed = missed(edition, ours, kind, exceptions);
-            let missed = if missed.is_empty() {
-                "None.\n".to_owned()
-            } else {
-                missed
-            };
-            let _ = write!(text, "## {title}, and not passed by our edge\n\n{missed}\n");
-        }
-        let _ = write!(
-            text,
-            "Required tests that need not be passed stand with their reasons in `{PAGE}`.\n\n"
-        );
-    }
-    for (kind, title) in [
+    ));
+    let kinds = [
         (TestKind::Required, "Required"),
         (TestKind::Optimal, "Optimal"),
-    ] {
-        let _ = write!(
-            text,
-            "## {title} tests that not all pass\n\n{}\n",
-            matrix(edition, runs, kind)
-        );
+    ];
+    if let Some(ours) = runs.iter().find(|run| run.is_ours) {
+        for (kind, title) in kinds {
+            let missed = missed(edition, ours, kind, exceptions);
+            page.chapter(&format!("{title}, and not passed by our edge"));
+            page.paragraph(if missed.is_empty() { "None." } else { &missed });
+        }
+        page.paragraph(&format!(
+            "Required tests that need not be passed stand with their reasons in `{PAGE}`."
+        ));
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    for (kind, title) in kinds {
+        page.chapter(&format!("{title} tests that not all pass"));
+        page.table(&matrix(edition, runs, kind));
+    }
+    Ok(page.finish())
 }

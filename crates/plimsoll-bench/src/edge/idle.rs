@@ -5,48 +5,25 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::sample::Sample;
+use plimsoll_harness::template::Values;
 
-use super::edges::{ClientTransport, EdgeKind, EdgeOptions, EdgePrograms};
-use crate::context::BenchContext;
-use crate::server::{BenchServer, kilobyte};
+use crate::bench::Bench;
 
-pub(super) const CLIENTS: usize = 10_000;
 /// Clients that come before, so that what the program keeps once is not charged to the others.
 const FIRST: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of the edge's memory per idle client.
-pub(super) struct IdleMemory {
-    pub(super) edge: EdgeKind,
-    pub(super) bytes_per_client: Result<f64>,
-}
-
-pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Vec<IdleMemory> {
-    [EdgeKind::Plimsoll, EdgeKind::Nginx]
-        .map(|edge| {
-            println!("idle clients: {}", edge.name());
-            let bytes_per_client = measure(ground, programs, edge);
-            println!("  {bytes_per_client:?} bytes a client");
-            IdleMemory {
-                edge,
-                bytes_per_client,
-            }
-        })
-        .into()
-}
-
-fn measure(ground: &BenchContext, programs: &EdgePrograms, edge: EdgeKind) -> Result<f64> {
-    let origin = BenchServer::nginx(ground.client_core, &kilobyte())?;
-    let manner = EdgeOptions {
-        transport: ClientTransport::Plain,
-        logs: false,
-    };
-    let server = edge.start(programs, ground.server_core, origin.port(), manner)?;
+pub(super) fn measure(bench: &Bench, chapter: &Chapter, edge: &str) -> Result<Sample> {
+    let origin = bench.start("kilobyte", bench.client_core, &Values::default())?;
+    let server = super::start(bench, chapter, edge, origin.port(), &Values::default())?;
+    let count: usize = chapter.number("clients")?;
     let mut clients = (0..FIRST)
         .map(|_| client(server.port()))
         .collect::<Result<Vec<_>>>()?;
     let before = server.resident()?;
-    for _ in 0..CLIENTS {
+    for _ in 0..count {
         clients.push(client(server.port())?);
     }
     let grown = server.resident()?.saturating_sub(before);
@@ -56,7 +33,7 @@ fn measure(ground: &BenchContext, programs: &EdgePrograms, edge: EdgeKind) -> Re
         "only {open} of {} clients are still connected",
         clients.len()
     );
-    Ok(grown as f64 / CLIENTS as f64)
+    Ok(Sample::default().with("kib", grown as f64 / count as f64 / 1_024.0))
 }
 
 /// A client that has been served once.

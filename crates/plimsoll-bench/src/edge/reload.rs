@@ -6,19 +6,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use plimsoll_harness::child::{POLL, pinned, weigh};
-use plimsoll_harness::port::free_port;
+use plimsoll_harness::child::POLL;
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::port::free_ports;
+use plimsoll_harness::sample::Sample;
 use plimsoll_harness::step::execute;
-use serde_json::Value;
+use plimsoll_harness::template::{Values, fill};
 use tungstenite::{Message, WebSocket};
 
-use super::edges::EdgePrograms;
-use crate::context::BenchContext;
-use crate::server::{BenchServer, kilobyte};
+use crate::bench::Bench;
 
-pub(super) const RELOADS: u32 = 20;
-pub(super) const SOCKETS: usize = 1_000;
-pub(super) const PER_SECOND: u32 = 5_000;
 /// Time from one reload to the next, in which each WebSocket is asked once.
 const EVERY: Duration = Duration::from_secs(1);
 /// The load lasts so much longer than the reloads.
@@ -26,86 +23,58 @@ const MORE_S: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A thread of the echo server keeps next to nothing.
 const STACK_LEN: usize = 128 << 10;
+const CONFIGURATION: &str = "bench/edge/reload.yaml";
 
-/// Results of both.
-pub(super) struct Reloaded {
-    pub(super) requests: u64,
-    /// Without a good answer, whatever the reason.
-    pub(super) lost: u64,
-    pub(super) reloads: u32,
-    /// WebSockets that did not echo, or were closed.
-    pub(super) cut: usize,
-    /// What the generator called void.
-    pub(super) void: Option<String>,
-}
-
-pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Result<Reloaded> {
-    println!("reload: {RELOADS} times at {PER_SECOND} requests/s with {SOCKETS} WebSockets");
-    let pages = BenchServer::nginx(ground.client_core, &kilobyte())?;
-    let echo = echo_server()?;
-    let (folder, port, admin) = (tempfile::tempdir()?, free_port()?, free_port()?);
+pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
+    let (count, reloads): (usize, u32) = (chapter.number("sockets")?, chapter.number("reloads")?);
+    let pages = bench.start("kilobyte", bench.client_core, &Values::default())?;
+    let ports = free_ports(2)?;
+    let (port, admin) = (ports[0], ports[1]);
+    let folder = tempfile::tempdir()?;
     let file = folder.path().join("edge.yaml");
-    let written = |edition: u32| edition_of(port, admin, pages.port(), echo.port(), edition);
-    std::fs::write(&file, written(0))?;
-    let line = format!(
-        "{} edge --config {}",
-        programs.plimsoll.display(),
-        file.display()
-    );
-    let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
-    let edge = BenchServer::start(ground.server_core, &words, folder, port)?;
-    let mut sockets = (0..SOCKETS)
+    let template =
+        std::fs::read_to_string(bench.root.join(CONFIGURATION)).context(CONFIGURATION)?;
+    let values = Values::default()
+        .with("port", port)
+        .with("admin_port", admin)
+        .with("pages", pages.port())
+        .with("echo", echo_server()?.port())
+        .with("echo_max", 2 * count)
+        .with("file", file.display());
+    let edition = |number: u32| {
+        let values = values.clone().with("edition", number);
+        fill(
+            CONFIGURATION,
+            &template,
+            &values.with("queue", 1_000 + number),
+        )
+    };
+    std::fs::write(&file, edition(0)?)?;
+    let edge = bench.start("reloaded", bench.server_core, &values)?;
+    let mut sockets = (0..count)
         .map(|_| socket(port))
         .collect::<Result<Vec<_>>>()?;
-    let line = format!(
-        "{} run {} --rate {PER_SECOND}/s --for {}s --cores 1 --json",
-        programs.plimsoll.display(),
-        edge.url(),
-        RELOADS + MORE_S
-    );
-    let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
-    let mut command = pinned(ground.client_core, &words);
-    command.current_dir(ground.folder.path());
-    let (mut reloads, mut error) = (0, None);
-    let weighed = weigh(command, &[6], POLL, |_, elapsed| {
-        if error.is_none() && reloads < RELOADS && elapsed >= EVERY * (reloads + 1) {
-            reloads += 1;
-            error = reload(&programs.plimsoll, &file, admin, &written(reloads)).err();
-            sockets.retain_mut(|socket| is_alive(socket, reloads));
-        }
-    })?;
-    if let Some(error) = error {
-        return Err(error);
-    }
-    read_result(&serde_json::from_str(&weighed.stdout)?, reloads, &sockets)
-}
-
-fn read_result(json: &Value, reloads: u32, sockets: &[WebSocket<TcpStream>]) -> Result<Reloaded> {
-    let outcomes = json["outcomes"]
-        .as_object()
-        .context("no outcomes are reported")?;
-    let count = |name: &str| outcomes.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let requests = outcomes.values().filter_map(Value::as_u64).sum();
-    Ok(Reloaded {
-        requests,
-        lost: requests - count("ok"),
-        reloads,
-        cut: SOCKETS - sockets.len(),
-        void: (!json["void"].is_null()).then(|| json["void"].to_string()),
-    })
-}
-
-/// Each edition differs from the one before in what answers say and in how many may wait.
-fn edition_of(port: u16, admin: u16, pages: u16, echo: u16, edition: u32) -> String {
-    format!(
-        "listen: 127.0.0.1:{port}\nadmin: 127.0.0.1:{admin}\naccess_log: off\ncores: 1\npools:\n  \
-         pages: {{ servers: [\"http://127.0.0.1:{pages}\"], max_in_flight: 256, queue: {} }}\n  \
-         echo: {{ servers: [\"http://127.0.0.1:{echo}\"], max_in_flight: {} }}\nroutes:\n  \
-         - match: {{ path: /echo }}\n    pool: echo\n  \
-         - pool: pages\n    answer_headers: {{ X-Edition: \"{edition}\" }}\n",
-        1_000 + edition,
-        2 * SOCKETS
-    )
+    let plimsoll = bench.programs.path("plimsoll")?;
+    let (url, rate) = (edge.url(), chapter.text("rate")?);
+    let words = format!("{url}/ --rate {rate}/s --for {}s", reloads + MORE_S);
+    let (mut done, mut outcome) = (0, Ok(()));
+    let (report, command) =
+        bench.generate_meanwhile(&words, &[(&url, "URL")], POLL, |elapsed| {
+            if outcome.is_ok() && done < reloads && elapsed >= EVERY * (done + 1) {
+                done += 1;
+                let text = edition(done);
+                outcome = text.and_then(|text| reload(&plimsoll, &file, admin, &text));
+                sockets.retain_mut(|socket| is_alive(socket, done));
+            }
+        })?;
+    outcome?;
+    let (good, all) = report.outcomes()?;
+    Ok(Sample::of(command)
+        .with("done", done.into())
+        .with("requests", all as f64)
+        .with("lost", (all - good) as f64)
+        .with("cut", (count - sockets.len()) as f64)
+        .void(report.void()))
 }
 
 /// Lets the edge read its new configuration and wait until it has.

@@ -8,47 +8,40 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::clock::Stopwatch;
 
-use super::hubs::{HubKind, HubPrograms, RunningHub};
-use crate::context::BenchContext;
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::sample::Sample;
 
-pub(super) const CLIENTS: usize = 10_000;
+use super::RunningHub;
+use crate::bench::{Bench, us_each};
+
 /// Clients that come before, so that what the program keeps once is not charged to the others.
 const FIRST: usize = 200;
 /// Handshakes under way at once: fewer than any of the hubs lets wait.
 const AT_ONCE: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One measurement of one hub.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AcceptRun {
-    pub(super) accepts_per_second: f64,
-    pub(super) cpu_us_per_accept: f64,
-    pub(super) bytes_per_client: f64,
-}
-
 /// Opens and subscribes all clients, and measures.
-pub(super) fn measure(
-    ground: &BenchContext,
-    programs: &HubPrograms,
-    hub: HubKind,
-) -> Result<AcceptRun> {
-    let running = hub.start(programs, ground.server_core)?;
-    let mut sockets = Vec::with_capacity(FIRST + CLIENTS);
-    open(running.port, FIRST, &mut sockets)?;
-    subscribe(hub, &mut sockets)?;
-    let (memory, cpu) = (running.memory()?, running.cpu()?);
+pub(super) fn measure(bench: &Bench, chapter: &Chapter, subject: &str) -> Result<Sample> {
+    let hub = RunningHub::start(bench, chapter, subject)?;
+    let clients: usize = chapter.number("clients")?;
+    let mut sockets = Vec::with_capacity(FIRST + clients);
+    let port = hub.server.port();
+    open(port, FIRST, &mut sockets)?;
+    subscribe(&hub, &mut sockets)?;
+    let (memory, cpu) = (hub.server.memory()?, hub.server.run_time()?);
     let stopwatch = Stopwatch::start();
-    open(running.port, CLIENTS, &mut sockets)?;
+    open(port, clients, &mut sockets)?;
     let wall = stopwatch.elapsed();
-    let cpu = running.cpu()?.saturating_sub(cpu);
-    subscribe(hub, &mut sockets[FIRST..])?;
-    let grown = running.memory()?.saturating_sub(memory);
-    reaches(&running, &mut sockets)?;
-    Ok(AcceptRun {
-        accepts_per_second: CLIENTS as f64 / wall.as_secs_f64(),
-        cpu_us_per_accept: cpu.as_secs_f64() * 1e6 / CLIENTS as f64,
-        bytes_per_client: grown as f64 / CLIENTS as f64,
-    })
+    let cpu = hub.server.run_time()?.saturating_sub(cpu);
+    subscribe(&hub, &mut sockets[FIRST..])?;
+    let grown = hub.server.memory()?.saturating_sub(memory);
+    reaches(&hub, &mut sockets)?;
+    let cpu_us = us_each(cpu, clients as f64);
+    Ok(Sample::default()
+        .with("rate", clients as f64 / wall.as_secs_f64())
+        .with("cpu_us", cpu_us)
+        .with("full", 1e6 / cpu_us)
+        .with("kib", grown as f64 / clients as f64 / 1_024.0))
 }
 
 /// Opens more WebSockets.
@@ -133,16 +126,16 @@ pub(super) fn send_to_all(sockets: &mut [TcpStream], text: impl Fn(usize) -> Str
     Ok(())
 }
 
-fn subscribe(hub: HubKind, sockets: &mut [TcpStream]) -> Result<()> {
-    match hub.subscription() {
-        Some(text) => send_to_all(sockets, |_| text.to_owned()),
-        None => Ok(()),
+fn subscribe(hub: &RunningHub, sockets: &mut [TcpStream]) -> Result<()> {
+    if hub.is_ours {
+        send_to_all(sockets, |_| r#"{"subscribe":["all"]}"#.to_owned())?;
     }
+    Ok(())
 }
 
 /// They are subscribers: a message comes to the first and to the last.
-fn reaches(running: &RunningHub, sockets: &mut [TcpStream]) -> Result<()> {
-    running.publish(r#"{"n":"for everybody"}"#)?;
+fn reaches(hub: &RunningHub, sockets: &mut [TcpStream]) -> Result<()> {
+    hub.publish(r#"{"n":"for everybody"}"#)?;
     let ends = [0, sockets.len() - 1];
     for place in ends {
         read_until(&mut sockets[place], b"for everybody").context("a message did not come")?;

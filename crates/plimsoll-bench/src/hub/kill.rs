@@ -3,78 +3,43 @@
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::clock::{Stopwatch, pause};
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::request::post;
-use rustix::process::{Pid, Signal, kill_process};
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::sample::Sample;
+use plimsoll_harness::template::Values;
+use rustix::process::Signal;
 
-use super::hubs::{HubPrograms, RunningHub, edge, serve};
-use crate::context::BenchContext;
+use super::RunningHub;
+use crate::bench::Bench;
 
-/// Readers, half of them at each edge.
-pub(super) const READERS: usize = 1_000;
 const CHANNELS: u32 = 10;
 /// Messages a second, channel after channel.
-pub(super) const PER_SECOND: u32 = 100;
+const PER_SECOND: u32 = 100;
 /// How long is published before the kill, and after it.
 const BEFORE: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(6);
 const SETTLE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) struct KillResult {
-    /// Readers of the edge that was killed.
-    pub(super) moved: usize,
-    /// From the kill until the other edge had answered the last of them.
-    pub(super) back: Duration,
-    /// Messages that each reader is to have read.
-    pub(super) messages: u32,
-    /// Lost messages, and those of them without a notice of loss.
-    pub(super) lost: u32,
-    pub(super) unreported: u32,
-    pub(super) doubled: u32,
-}
-
-pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<KillResult> {
-    println!("one of two edges is killed under {READERS} readers");
-    let (folder, port) = (tempfile::tempdir()?, free_ports(1)?[0]);
-    let port_word = port.to_string();
-    let words = [
-        "--bind",
-        "127.0.0.1",
-        "--port",
-        &port_word,
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-    ];
-    let _redis = serve(
-        Path::new("redis-server"),
-        words.map(ToOwned::to_owned).into(),
-        ground.server_core,
-        &folder,
-        port,
-    )?;
+pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
+    let redis = bench.start("redis", bench.server_core, &Values::default())?;
     let hub = format!(
-        "{{ path: /live, shared: '127.0.0.1:{port}', waiting: 10000, waiting_size: 16MiB, \
-         channels: [{{ match: '*', history: 10000, history_size: 16MiB }}] }}"
+        "{{ path: /live, shared: '127.0.0.1:{}', waiting: 10000, waiting_size: 16MiB, \
+         channels: [{{ match: '*', history: 10000, history_size: 16MiB }}] }}",
+        redis.port()
     );
-    let (doomed, left) = (
-        start(ground, programs, &hub)?,
-        start(ground, programs, &hub)?,
-    );
-    let mut readers = (0..READERS)
-        .map(|number| {
-            let edge = if number % 2 == 0 { &doomed } else { &left };
-            KillReader::open(
-                edge.port,
-                u32::try_from(number).unwrap_or_default() / 2 % CHANNELS,
-            )
+    let (doomed, left) = (start(bench, &hub)?, start(bench, &hub)?);
+    let mut readers = (0..chapter.number("readers")?)
+        .map(|number: u32| {
+            let edge = if number.is_multiple_of(2) {
+                &doomed
+            } else {
+                &left
+            };
+            KillReader::open(edge.server.port(), number / 2 % CHANNELS)
         })
         .collect::<Result<Vec<_>>>()?;
     let stopwatch = Stopwatch::start();
@@ -93,8 +58,8 @@ pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<KillR
 }
 
 /// An edge that has found Redis.
-fn start(ground: &BenchContext, programs: &HubPrograms, hub: &str) -> Result<RunningHub> {
-    let running = edge(programs, ground.server_core, hub)?;
+fn start(bench: &Bench, hub: &str) -> Result<RunningHub> {
+    let running = RunningHub::edge(bench, hub)?;
     let stopwatch = Stopwatch::start();
     while running.metric("plimsoll_edge_hub_shared_joined")? < 1.0 {
         ensure!(
@@ -124,28 +89,24 @@ fn publish_and_kill(
     loop {
         let now = stopwatch.elapsed();
         if number < messages() * CHANNELS && now >= Duration::from_secs(1) / PER_SECOND * number {
-            let body = format!(
-                r#"{{"channel":"c-{}","data":{{"n":{}}}}}"#,
-                number % CHANNELS,
-                number / CHANNELS + 1
-            );
-            let status = post(left.publish_port, "/publish", &body)?.status;
+            let data = format!(r#"{{"n":{}}}"#, number / CHANNELS + 1);
+            let status = left.publish_to(&format!("c-{}", number % CHANNELS), &data)?;
             ensure!(status == 200, "a publication was answered {status}");
             number += 1;
         }
         if killed.is_none() && now >= BEFORE {
-            kill(doomed)?;
+            doomed.server.signal(Signal::KILL)?;
             killed = Some(stopwatch.elapsed());
         }
         for reader in &mut *readers {
             if !reader.step()? {
-                reader.reopen(left.port)?;
+                reader.reopen(left.server.port())?;
             }
         }
         if let (Some(killed), None) = (killed, back)
             && readers
                 .iter()
-                .all(|reader| reader.is_answered && reader.port == left.port)
+                .all(|reader| reader.is_answered && reader.port == left.server.port())
         {
             back = Some(stopwatch.elapsed().saturating_sub(killed));
         }
@@ -158,32 +119,24 @@ fn publish_and_kill(
     }
 }
 
-fn kill(running: &RunningHub) -> Result<()> {
-    for pid in running.family()? {
-        let pid = Pid::from_raw(i32::try_from(pid)?).context("it has a process id")?;
-        kill_process(pid, Signal::KILL)?;
-    }
-    Ok(())
-}
-
-fn evaluate(readers: &[KillReader], back: Duration) -> KillResult {
-    let mut result = KillResult {
-        moved: readers.iter().filter(|reader| reader.has_moved).count(),
-        back,
-        messages: messages(),
-        lost: 0,
-        unreported: 0,
-        doubled: 0,
-    };
+/// Readers that moved, and messages that are lost, lost without a notice, and doubled.
+fn evaluate(readers: &[KillReader], back: Duration) -> Sample {
+    let (mut lost_all, mut unreported, mut doubled) = (0.0, 0.0, 0.0);
     for reader in readers {
         let received: BTreeSet<u32> = reader.numbers.iter().copied().collect();
-        let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        let lost = messages().saturating_sub(count(received.len()));
-        result.lost += lost;
-        result.unreported += if reader.is_loss_reported { 0 } else { lost };
-        result.doubled += count(reader.numbers.len() - received.len());
+        let lost = f64::from(messages()) - received.len() as f64;
+        lost_all += lost;
+        unreported += if reader.is_loss_reported { 0.0 } else { lost };
+        doubled += (reader.numbers.len() - received.len()) as f64;
     }
-    result
+    let moved = readers.iter().filter(|reader| reader.has_moved).count();
+    Sample::default()
+        .with("moved", moved as f64)
+        .with("back_s", back.as_secs_f64())
+        .with("messages", messages().into())
+        .with("lost", lost_all)
+        .with("unreported", unreported)
+        .with("doubled", doubled)
 }
 
 /// A reader of Server-Sent Events, which never waits.
@@ -315,13 +268,13 @@ mod tests {
         // What is not there yet comes: the server has closed.
         while reader.step().unwrap() {}
         assert_eq!(reader.id.as_deref(), Some("7:3"));
-        let result = evaluate(std::slice::from_ref(&reader), Duration::ZERO);
-        assert_eq!(
-            (result.lost, result.unreported, result.doubled, result.moved),
-            (1, 1, 1, 0)
-        );
+        let counts = |reader: &KillReader| {
+            let result = evaluate(std::slice::from_ref(reader), Duration::ZERO);
+            ["lost", "unreported", "doubled", "moved"]
+                .map(|name| result.number(name).unwrap().to_string())
+        };
+        assert_eq!(counts(&reader), ["1", "1", "1", "0"]);
         reader.take("data: {\"subscribed\":\"c-3\",\"recovered\":false}");
-        let result = evaluate(&[reader], Duration::ZERO);
-        assert_eq!((result.lost, result.unreported), (1, 0));
+        assert_eq!(counts(&reader), ["1", "0", "1", "0"]);
     }
 }

@@ -2,13 +2,6 @@
 
 use jiff::Timestamp;
 
-/// Where stamp and number stand in a message, as JSON paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Marks {
-    pub(super) timestamp: &'static str,
-    pub(super) sequence: &'static str,
-}
-
 /// A JSON object of an exact length in bytes, with the time in µs and a number.
 pub(crate) fn message(number: u32, len: usize) -> String {
     let timestamp = Timestamp::now().as_microsecond();

@@ -4,81 +4,63 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use plimsoll_harness::child::{pinned, weigh};
+use plimsoll_harness::definition::Chapter;
+use plimsoll_harness::page::shown;
+use plimsoll_harness::run_report::RunReport;
+use plimsoll_harness::sample::Sample;
+use plimsoll_harness::template::{Values, fill};
 
+use super::RunningHub;
 use super::fan::{Publisher, connecting, words};
-use super::hubs::{HubKind, HubPrograms, RunningHub, configuration, edge};
-use crate::context::BenchContext;
+use crate::bench::Bench;
 
-pub(super) const CLIENTS: u32 = 10_000;
-pub(super) const RELOADS: u32 = 10;
 const EVERY: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(10);
+const CONFIGURATION: &str = "bench/hub/edge.yaml";
 
-pub(super) struct HubReloadResult {
-    pub(super) reloads: u32,
-    pub(super) connected: u64,
-    pub(super) closed: u64,
-    pub(super) reach: f64,
-}
-
-pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<HubReloadResult> {
-    println!("reload under {CLIENTS} connections");
-    let running = edge(programs, ground.server_core, &hub(0))?;
-    let first = connecting(CLIENTS) + SETTLE;
-    let lasting = EVERY * (RELOADS + 1);
+pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
+    let hub = RunningHub::edge(bench, &rule(0))?;
+    let reloads: u32 = chapter.number("reloads")?;
+    let first = connecting(chapter.number("subscribers")?) + SETTLE;
+    let lasting = EVERY * (reloads + 1);
     let hold = SETTLE + lasting + Duration::from_secs(3);
-    let words = words(
-        programs,
-        &running.url(),
-        HubKind::Plimsoll,
-        CLIENTS,
-        hold,
-        Duration::ZERO,
-    );
-    let mut command = pinned(ground.client_core, &words);
-    command.current_dir(ground.folder.path());
-    let mut publisher = Publisher::new(&running, 2, first, first, lasting);
-    let (mut reloads, mut error) = (0, None);
-    let weighed = weigh(command, &[6], POLL, |_, elapsed| {
+    let words = words(bench, chapter, &hub, (hold, Duration::ZERO))?;
+    let mut publisher = Publisher::new(&hub, 2, first, first, lasting);
+    let (mut done, mut outcome) = (0, Ok(()));
+    let weighed = bench.weigh(&words, POLL, |_, elapsed| {
         publisher.publish_what_is_due(elapsed);
-        if error.is_none() && reloads < RELOADS && elapsed >= first + EVERY * (reloads + 1) {
-            reloads += 1;
-            error = reload(programs, &running, reloads).err();
+        if outcome.is_ok() && done < reloads && elapsed >= first + EVERY * (done + 1) {
+            done += 1;
+            outcome = reload(bench, &hub, done);
         }
     })?;
-    if let Some(error) = error {
-        return Err(error);
-    }
+    outcome?;
     publisher.finish()?;
-    let report: serde_json::Value = serde_json::from_str(&weighed.stdout)?;
-    let websocket = &report["websocket"];
-    Ok(HubReloadResult {
-        reloads,
-        connected: websocket["connected"]
-            .as_u64()
-            .context("no count is reported")?,
-        closed: websocket["closed"]
-            .as_u64()
-            .context("no count is reported")?,
-        reach: websocket["reach"]
-            .as_f64()
-            .context("nothing was expected")?,
-    })
+    let report = RunReport::parse(&weighed.stdout)?;
+    Ok(Sample::of(shown(&words, &[(&hub.url(), "URL")]))
+        .with("done", done.into())
+        .with("connected", report.number("websocket.connected")?)
+        .with("closed", report.number("websocket.closed")?)
+        .with("reach", report.number("websocket.reach")? * 100.0))
 }
 
-/// Each edition has another rule for the channel that all read.
-fn hub(edition: u32) -> String {
+fn rule(edition: u32) -> String {
     let history = 100 + edition;
     format!("{{ path: /live, channels: [{{ match: all, history: {history} }}] }}")
 }
 
-fn reload(programs: &HubPrograms, running: &RunningHub, edition: u32) -> Result<()> {
-    let text = configuration(running.port, running.publish_port, &hub(edition));
-    std::fs::write(running.configuration(), text)?;
-    let admin = format!("127.0.0.1:{}", running.publish_port);
-    let output = Command::new(&programs.plimsoll)
+fn reload(bench: &Bench, hub: &RunningHub, edition: u32) -> Result<()> {
+    let values = Values::default()
+        .with("hub", rule(edition))
+        .with("port", hub.server.port())
+        .with("admin", hub.server.admin_port());
+    let template =
+        std::fs::read_to_string(bench.root.join(CONFIGURATION)).context(CONFIGURATION)?;
+    let text = fill(CONFIGURATION, &template, &values)?;
+    std::fs::write(hub.server.folder().join("edge.yaml"), text)?;
+    let admin = format!("127.0.0.1:{}", hub.server.admin_port());
+    let output = Command::new(bench.programs.path("plimsoll")?)
         .args(["edge", "reload", "--admin", &admin])
         .output()
         .context("cannot run plimsoll edge reload")?;

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail, ensure};
-use plimsoll_harness::child::{POLL, Weighed, cpu, pinned, weigh};
+use anyhow::{Context as _, Result, bail, ensure};
+use plimsoll_harness::child::{POLL, Weighed, cpu};
+use plimsoll_harness::definition::Chapter;
 use plimsoll_harness::machine::{BUSY_MAX, Ticks};
+use plimsoll_harness::request::get;
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::sample::Sample;
+use plimsoll_harness::template::{Values, fill};
 use rustix::param::clock_ticks_per_second;
 
-use super::client::{ClientSummary, JourneyClient};
-use super::install::Installed;
-use super::plan::plan;
-use super::site::JourneySite;
-use crate::context::BenchContext;
-use crate::page::shown;
+use crate::bench::{Bench, mib, us_each};
+use crate::certificate;
+use crate::client::ClientSummary;
 
 /// Requests after which the load has begun.
 const BEGUN_COUNT: u64 = 500;
@@ -23,137 +25,134 @@ const TAIL: Duration = Duration::from_secs(1);
 /// By how much a client's own count may differ from the server's: what is under way when it ends.
 const MISCOUNT_MAX: f64 = 0.02;
 
-/// Cost of a valid run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct JourneyRun {
-    /// Second half of the load: what is compiled and cached on the way has been by then.
-    pub(super) warm_us: f64,
-    /// Whole run, start and end of the program included.
-    pub(super) whole_us: f64,
-    /// In the second half of the load.
-    pub(super) requests_per_second: f64,
-    /// Largest resident set, in bytes.
-    pub(super) rss: u64,
-    /// Share of its core that the server used.
-    pub(super) server_busy: f64,
+const PLAN: &str = "bench/journeys/journey.yaml";
+
+/// The site, and our own requests to it, which no client made.
+struct JourneySite {
+    nginx: RunningServer,
+    own_request_count: u64,
 }
 
-/// The command as the paper shows it, and what came of it.
-pub(super) struct Tried {
-    pub(super) command: String,
-    /// Share of all cores that other work took, where that is too much and was waived.
-    pub(super) disturbed: Option<f64>,
-    pub(super) run: Result<JourneyRun>,
+impl JourneySite {
+    /// Requests of clients so far, by the server's own count.
+    fn request_count(&mut self) -> Result<u64> {
+        let text = get(self.nginx.port(), "/counts")?.body;
+        self.own_request_count += 1;
+        let count = requests(&text).context("the server reports no count of requests")?;
+        Ok(count.saturating_sub(self.own_request_count))
+    }
+
+    /// The URL of the entry point whose command line a client has.
+    fn url(&self, bench: &Bench, client: &str) -> Result<(&'static str, String)> {
+        let port = self.nginx.port();
+        // As in bench/journeys/site.conf.
+        let doors = [
+            ("plain", "http", port),
+            ("http2", "http", self.nginx.admin_port()),
+            ("tls", "https", self.nginx.second_port()),
+        ];
+        let mut doors = doors.into_iter();
+        let door = doors.find(|(kind, ..)| bench.definition.setting(client, kind).is_some());
+        let (kind, scheme, port) =
+            door.with_context(|| format!("[clients.{client}] has no command line"))?;
+        Ok((kind, format!("{scheme}://127.0.0.1:{port}")))
+    }
+}
+
+/// The third number below `server accepts handled requests`.
+fn requests(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("accepts handled requests")?;
+    rest.split_whitespace().nth(2)?.parse().ok()
 }
 
 /// Runs one client against a server of its own.
-pub(super) fn run(
-    ground: &BenchContext,
-    installed: &Installed,
-    written: &str,
-    client: JourneyClient,
-) -> Tried {
-    let mut tried = Tried {
-        command: String::new(),
-        disturbed: None,
-        run: Err(anyhow!("not tried")),
+pub(super) fn run(bench: &Bench, chapter: &Chapter, client: &str) -> Result<Sample> {
+    let keys = tempfile::tempdir()?;
+    certificate::make(keys.path())?;
+    let values = Values::default().with("certificate", keys.path().display());
+    let mut site = JourneySite {
+        nginx: bench.start("site", bench.server_core, &values)?,
+        own_request_count: 0,
     };
-    tried.run = weighed(ground, installed, written, client, &mut tried);
-    tried
-}
-
-fn weighed(
-    ground: &BenchContext,
-    installed: &Installed,
-    written: &str,
-    client: JourneyClient,
-    tried: &mut Tried,
-) -> Result<JourneyRun> {
-    let mut site = JourneySite::start(ground.server_core)?;
-    let url = site.url(client.entry_point());
-    let file = ground.folder.path().join("journey.yaml");
-    if let Some(variant) = client.variant() {
-        std::fs::write(&file, plan(written, variant)?)?;
-    }
-    let file = file.display().to_string();
-    let words = client.words(installed, &url, &file, ground.seconds)?;
-    let folder = installed.folder.display().to_string();
-    let script = installed.k6_script.display().to_string();
-    tried.command = shown(
-        &words,
-        &[
-            (&url, "URL"),
-            (&file, "journey.yaml"),
-            (&script, "bench/k6/journey.js"),
-            (&folder, "PEERS"),
-        ],
-    );
-    let mut program = pinned(ground.client_core, &words);
-    program.current_dir(ground.folder.path());
-    let mut half = Half::new(Duration::from_secs(ground.seconds.into()));
+    let (kind, url) = site.url(bench, client)?;
+    let values = bench.values(chapter).with("plan", plan(bench, client)?);
+    let mut half = Half::new(Duration::from_secs(bench.seconds.into()));
     let mut polled = Ok(());
     let ticks = Ticks::now()?;
-    let weighed = weigh(program, client.accepted(), POLL, |pid, elapsed| {
+    let poll = |pid, elapsed| {
         if polled.is_ok() {
             polled = half.poll(&mut site, pid, elapsed);
         }
-    })?;
+    };
+    let run = bench.client((client, kind), &url, &values, (POLL, poll))?;
     let passed = Ticks::now()?.since(ticks);
     polled?;
     let counted = site.request_count()?;
-    check(client.parse_output(&weighed.stdout)?, counted)?;
-    let server_cpu = site.cpu()?;
-    let foreign = foreign_share(passed, weighed.cpu + server_cpu);
-    tried.disturbed = (foreign > BUSY_MAX).then_some(foreign);
-    ensure!(
-        ground.anyway || foreign <= BUSY_MAX,
-        "other work kept {:.0} % of all cores busy meanwhile, at most {:.0} % is valid",
-        foreign * 100.0,
-        BUSY_MAX * 100.0
-    );
-    summarize(&weighed, counted, server_cpu, &half)
+    check(&run.summary, counted)?;
+    let server_cpu = site.nginx.cpu()?;
+    let foreign = foreign_share(passed, run.weighed.cpu + server_cpu);
+    let disturbed = (foreign > BUSY_MAX)
+        .then(|| format!("other work kept {:.0} % of all cores busy", foreign * 100.0));
+    if let (Some(why), false) = (&disturbed, bench.anyway) {
+        bail!("{why}, at most {:.0} % is valid", BUSY_MAX * 100.0);
+    }
+    let sample = Sample::of(run.command).void(disturbed);
+    summarize(sample, &run.weighed, counted, server_cpu, &half)
+}
+
+/// Writes the plan of a client that needs one, with its users and their pause.
+fn plan(bench: &Bench, client: &str) -> Result<String> {
+    let setting = |name: &str| bench.definition.setting(client, name);
+    let Some(users) = setting("users") else {
+        return Ok(String::new());
+    };
+    let values = Values::default().with("users", users);
+    let values = values.with("think", setting("think").unwrap_or_default());
+    let text = std::fs::read_to_string(bench.root.join(PLAN)).context(PLAN)?;
+    let file = bench.folder().join("journey.yaml");
+    std::fs::write(&file, fill(PLAN, &text, &values)?)?;
+    Ok(file.display().to_string())
 }
 
 fn summarize(
+    sample: Sample,
     weighed: &Weighed,
     counted: u64,
     server_cpu: Duration,
     half: &Half,
-) -> Result<JourneyRun> {
-    let Some(warm) = half.passed() else {
-        bail!("the load ended before its second half was seen");
-    };
+) -> Result<Sample> {
+    let warm = half.passed();
+    let warm = warm.context("the load ended before its second half was seen")?;
     ensure!(
         warm.requests > 0,
         "no request came in the second half of the load"
     );
-    Ok(JourneyRun {
-        warm_us: per_request_us(warm.cpu, warm.requests),
-        whole_us: per_request_us(weighed.cpu, counted),
-        requests_per_second: warm.requests as f64 / warm.at.as_secs_f64(),
-        rss: weighed.rss,
-        server_busy: server_cpu.as_secs_f64() / weighed.wall.as_secs_f64(),
-    })
-}
-
-fn per_request_us(cpu: Duration, requests: u64) -> f64 {
-    cpu.as_secs_f64() * 1e6 / requests as f64
+    let server_busy = server_cpu.as_secs_f64() / weighed.wall.as_secs_f64();
+    Ok(sample
+        .with("warm_us", us_each(warm.cpu, warm.requests as f64))
+        .with("whole_us", us_each(weighed.cpu, counted as f64))
+        .with("rate", warm.requests as f64 / warm.at.as_secs_f64())
+        .with("rss_mib", mib(weighed.rss))
+        .with("server_busy", server_busy * 100.0))
 }
 
 /// A run counts only if every check passed and the server's counts match the client's.
-fn check(summary: ClientSummary, counted: u64) -> Result<()> {
-    ensure!(!summary.is_void, "void by its own word");
+fn check(summary: &ClientSummary, counted: u64) -> Result<()> {
+    ensure!(
+        summary.void.is_none(),
+        "void by its own word: {:?}",
+        summary.void
+    );
+    let all = summary.all();
     ensure!(
         summary.failed == 0,
-        "{} of {} requests or checks failed, none may",
-        summary.failed,
-        summary.requests
+        "{} of {all} requests or checks failed, none may",
+        summary.failed
     );
-    let miscount = (counted as f64 - summary.requests as f64).abs() / (counted as f64).max(1.0);
+    let miscount = (counted as f64 - all as f64).abs() / (counted as f64).max(1.0);
     ensure!(
         miscount <= MISCOUNT_MAX,
-        "it counts {} requests, the server {counted}",
-        summary.requests
+        "it counts {all} requests, the server {counted}"
     );
     Ok(())
 }
@@ -240,22 +239,31 @@ mod tests {
 
     fn summary(requests: u64, failed: u64, is_void: bool) -> ClientSummary {
         ClientSummary {
-            requests,
+            requests: requests - failed,
             failed,
-            is_void,
+            void: is_void.then(|| "late".to_owned()),
+            ..ClientSummary::default()
         }
     }
 
     #[test]
+    fn reads_the_count_of_requests() {
+        let text = "Active connections: 291 \nserver accepts handled requests\n 16630948 16630940 31070465 \nReading: 6 \
+                    Writing: 179 Waiting: 106 \n";
+        assert_eq!(requests(text), Some(31_070_465));
+        assert_eq!(requests("not found"), None);
+    }
+
+    #[test]
     fn only_a_run_without_a_failed_check_counts() {
-        check(summary(1_000, 0, false), 1_010).unwrap();
+        check(&summary(1_000, 0, false), 1_010).unwrap();
         for (summary, counted, why) in [
             (summary(1_000, 1, false), 1_000, "1 of 1000"),
             (summary(1_000, 0, true), 1_000, "void"),
             (summary(1_000, 0, false), 1_100, "counts 1000"),
             (summary(1_000, 0, false), 0, "counts 1000"),
         ] {
-            let error = check(summary, counted).unwrap_err().to_string();
+            let error = check(&summary, counted).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
     }
@@ -293,10 +301,16 @@ mod tests {
             rss: 5,
             wall: Duration::from_secs(20),
         };
-        let run = summarize(&weighed, 11_000, Duration::from_secs(2), &half).unwrap();
-        assert!((run.warm_us - 40.0).abs() < 1e-9, "{run:?}");
-        assert!((run.whole_us - 1_000.0).abs() < 1e-9, "{run:?}");
-        assert!((run.requests_per_second - 2_500.0).abs() < 1e-9, "{run:?}");
-        assert!((run.server_busy - 0.1).abs() < 1e-9, "{run:?}");
+        let sample = Sample::default();
+        let run = summarize(sample, &weighed, 11_000, Duration::from_secs(2), &half).unwrap();
+        for (name, value) in [
+            ("warm_us", 40.0),
+            ("whole_us", 1_000.0),
+            ("rate", 2_500.0),
+            ("server_busy", 10.0),
+        ] {
+            let measured = run.number(name).unwrap();
+            assert!((measured - value).abs() < 1e-9, "{name}: {measured}");
+        }
     }
 }

@@ -1,0 +1,3 @@
+# Tsung with a name server of its own.
+epmd &
+exec tsung "$@"
