@@ -6,14 +6,13 @@
 )]
 
 mod articles;
+mod case;
 mod consult;
-mod edge;
+mod database;
 mod exchange;
-mod ground;
 mod market;
 mod newspaper;
 mod plimsoll_run;
-mod postgres;
 mod tutor;
 
 use std::process::ExitCode;

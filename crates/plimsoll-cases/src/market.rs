@@ -6,133 +6,95 @@ mod region;
 mod report;
 mod smoke;
 mod stack;
-mod stores;
 
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
-use jiff::Zoned;
-use plimsoll_harness::machine::{facts, two_cores};
-use plimsoll_harness::packages::{self, Tool};
+use plimsoll_harness::arguments::{CaseArguments, MeasurementArguments};
+use plimsoll_harness::machine::two_cores;
 use plimsoll_harness::python;
-use plimsoll_harness::release::build;
 use plimsoll_harness::step::execute;
 use plimsoll_harness::workspace::cargo;
 
 use self::measure::{HoldTime, MarketRow};
 use self::stack::{MarketSettings, MarketStack};
-use crate::ground::{CaseContext, busy_remark, stop_flag};
+use crate::case::{Case, Served};
 
 #[derive(Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 pub(crate) struct MarketArguments {
-    /// Use shorter runs
-    #[arg(long, conflicts_with = "smoke")]
-    quick: bool,
-    /// Only start everything, use each component once, and stop
-    #[arg(long)]
-    smoke: bool,
-    /// Use the existing release binaries
-    #[arg(long)]
-    no_build: bool,
-    /// Measure on a busy machine too; the page notes it
-    #[arg(long)]
-    anyway: bool,
-    /// Path of the table
-    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/market.md")]
-    out: PathBuf,
+    #[command(flatten)]
+    case: CaseArguments,
+    #[command(flatten)]
+    measurement: MeasurementArguments,
 }
-
-const TOOLS: [Tool; 5] = [
-    Tool::new("mariadbd", "mariadb-server"),
-    Tool::new("redis-server", "redis-server"),
-    Tool::new("python3", "python3"),
-    Tool::new("setpriv", "util-linux"),
-    Tool::new("taskset", "util-linux"),
-];
 
 pub(crate) fn run(arguments: &MarketArguments) -> Result<()> {
-    if arguments.smoke {
+    if arguments.case.smoke {
         return smoke();
     }
-    let ground = ground()?;
-    measure(arguments, &ground)
+    let case = case()?;
+    if arguments.case.serve {
+        return Case::serve(|| serve(&case));
+    }
+    measure(arguments, &case)
 }
 
-/// Where the market is, with all that it needs installed.
-fn ground() -> Result<CaseContext> {
-    packages::see_to(&TOOLS)?;
-    let ground = CaseContext::new("market")?;
-    install(&ground)?;
-    Ok(ground)
+/// The market, with all that it needs installed: its packages as the lock file has them, in an environment of their own.
+fn case() -> Result<Case> {
+    let case = Case::new("market")?;
+    let lock = case.folder.join("site/requirements.txt");
+    python::install(&lock, &case.store.join("python"))?;
+    Ok(case)
 }
 
 /// Installs the packages of the market.
 pub(crate) fn prepare() -> Result<()> {
-    ground().map(drop)
+    case().map(drop)
 }
 
 /// Starts the smallest whole market, uses each part once, and stops it.
 pub(crate) fn smoke() -> Result<()> {
-    let ground = ground()?;
+    let mut case = case()?;
+    case.programs = case.workspace.target().join("debug");
     // As the tests build them, with the features that only tests ask for: otherwise all dependencies are built again.
     execute(
         cargo()
-            .args([
-                "build",
-                "--workspace",
-                "--bins",
-                "--tests",
-                "--locked",
-                "--quiet",
-            ])
-            .current_dir(ground.workspace.root()),
+            .args(["build", "--workspace", "--bins", "--tests"])
+            .args(["--locked", "--quiet"])
+            .current_dir(case.workspace.root()),
     )?;
-    smoke::check(&ground, &ground.workspace.target().join("debug"))?;
+    smoke::check(&case)?;
     println!("the market works");
     Ok(())
 }
 
-/// Installs the packages as the lock file has them into an environment of their own, unless that has been done.
-fn install(ground: &CaseContext) -> Result<()> {
-    python::install(
-        &ground.case.join("site/requirements.txt"),
-        &ground.store.join("python"),
-    )
+/// The first way: one place, told by a feed.
+fn serve(case: &Case) -> Result<Served<MarketStack<'_>>> {
+    let stack = MarketStack::start(case, MarketSettings::all()[1], two_cores()?)?;
+    let region = |(port, region): (&u16, region::Region)| {
+        format!("{}: ws://127.0.0.1:{port}/live", region.name)
+    };
+    let lines = stack.client_ports.iter().zip(region::REGIONS).map(region);
+    let lines = lines.collect();
+    Ok((stack, lines))
 }
 
 /// Each way in each topology; the table goes to the terminal and to the page.
-fn measure(arguments: &MarketArguments, ground: &CaseContext) -> Result<()> {
-    if !arguments.no_build {
-        build(&ground.workspace)?;
-    }
-    let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
-    if arguments.quick {
-        remarks.push("Quick runs.".to_owned());
-    }
-    let length = HoldTime::of(arguments.quick);
-    let (client_core, server_core) = two_cores()?;
-    let is_stopped = stop_flag()?;
-    let programs = ground.workspace.target().join("release");
+fn measure(arguments: &MarketArguments, case: &Case) -> Result<()> {
+    case.build(&arguments.measurement)?;
+    let length = HoldTime::of(arguments.case.quick);
+    let flags = (&arguments.measurement, &arguments.case);
+    let page = case.page("market", flags, &length.values())?;
+    case.note_signals()?;
+    let cores = two_cores()?;
     let mut rows: Vec<MarketRow> = Vec::new();
     for settings in MarketSettings::all() {
-        ensure!(
-            !is_stopped.load(Ordering::Relaxed),
-            "stopped before the table was whole"
-        );
+        case.go_on()?;
         println!("== {}", settings.title());
-        let stack = MarketStack::start(ground, &programs, settings, (client_core, server_core))?;
-        let results = measure::run(&stack, &programs, client_core, length)?;
+        let stack = MarketStack::start(case, settings, cores)?;
+        let results = measure::run(&stack, length)?;
         let row = MarketRow { settings, results };
-        println!("{}", report::line(&row));
+        println!("{}", report::line(&row).join(" | "));
         rows.push(row);
     }
-    let date = Zoned::now().date().to_string();
-    let page = report::page(&rows, length, &date, &facts()?, &remarks);
-    ground.write(&arguments.out, &page)
+    case.write(&arguments.measurement, report::page(page, &rows))
 }

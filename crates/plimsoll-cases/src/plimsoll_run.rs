@@ -1,6 +1,5 @@
 //! Runs one `plimsoll` command to its end and parses its JSON object.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use plimsoll_harness::clock::pause;
+use plimsoll_harness::run_report::RunReport;
 use plimsoll_harness::step::line;
-use serde_json::Value;
+use plimsoll_harness::template::{Values, words};
+
+use crate::case::Case;
 
 /// How often the command is looked at, and the wish to stop.
 const POLL: Duration = Duration::from_millis(100);
@@ -18,12 +20,36 @@ const POLL: Duration = Duration::from_millis(100);
 /// these.
 const RESULT_CODES: [i32; 4] = [0, 3, 4, 6];
 
+impl Case {
+    /// Runs `plimsoll` with the words of a template and some that hold spaces, pinned if a core is given; its files go into the
+    /// case's folder of runs.
+    pub(crate) fn run(
+        &self,
+        core: Option<usize>,
+        template: &str,
+        values: &Values,
+        more: &[&str],
+    ) -> Result<RunReport> {
+        let mut arguments = words("plimsoll", template, values)?;
+        arguments.extend(more.iter().map(ToString::to_string));
+        let out = self.store.join("runs").display().to_string();
+        arguments.extend(["--out".to_owned(), out]);
+        let plimsoll = self.plimsoll();
+        let Some(core) = core else {
+            return run_plimsoll(&plimsoll, arguments, self.is_stopped());
+        };
+        let plimsoll = plimsoll.display().to_string();
+        arguments.splice(0..0, ["-c".to_owned(), core.to_string(), plimsoll]);
+        run_plimsoll(Path::new("taskset"), arguments, self.is_stopped())
+    }
+}
+
 /// Runs `plimsoll ARGUMENTS --json` to its end; a wish to stop ends it early, with an error.
-pub(crate) fn run_plimsoll(
+fn run_plimsoll(
     plimsoll: &Path,
-    arguments: Vec<OsString>,
+    arguments: Vec<String>,
     is_stopped: &AtomicBool,
-) -> Result<Value> {
+) -> Result<RunReport> {
     // It ends with us, as the servers do.
     let mut command = Command::new("setpriv");
     command
@@ -53,7 +79,7 @@ pub(crate) fn run_plimsoll(
             .is_some_and(|code| RESULT_CODES.contains(&code)),
         "`{text}` ended with {status}"
     );
-    serde_json::from_str(&stdout).with_context(|| format!("`{text}` printed no JSON"))
+    RunReport::parse(&stdout).with_context(|| format!("`{text}` printed no JSON"))
 }
 
 fn end(child: &mut Child, is_stopped: &AtomicBool) -> Result<ExitStatus> {
@@ -79,27 +105,41 @@ pub(crate) enum LoadLineResult {
 
 impl LoadLineResult {
     /// Reads the object of `plimsoll limit`, whose line must be in this unit.
-    pub(crate) fn of(report: &Value, unit: &str) -> Result<Self> {
-        let line = &report["load_line"];
-        if line.is_null() {
-            let reason = report["reason"].as_str().unwrap_or("it gave no reason");
-            return Ok(Self::Nothing(reason.to_owned()));
+    pub(crate) fn of(report: &RunReport, unit: &str) -> Result<Self> {
+        if report.value("load_line").is_null() {
+            let reason = report.value("reason").as_str();
+            return Ok(Self::Nothing(
+                reason.unwrap_or("it gave no reason").to_owned(),
+            ));
         }
-        let its_unit = line["unit"].as_str().unwrap_or_default();
+        let its_unit = report.value("load_line.unit").as_str().unwrap_or_default();
         ensure!(
             its_unit == unit,
             "the search reported its line in `{its_unit}` instead of {unit}"
         );
-        let number = |key: &str| {
-            line[key]
-                .as_f64()
-                .with_context(|| format!("the load line lacks {key}"))
-        };
         Ok(Self::Line {
-            low: number("low")?,
-            median: number("median")?,
-            high: number("high")?,
+            low: report.number("load_line.low")?,
+            median: report.number("load_line.median")?,
+            high: report.number("load_line.high")?,
         })
+    }
+
+    /// The line itself.
+    pub(crate) fn median(&self) -> Option<f64> {
+        match self {
+            Self::Line { median, .. } => Some(*median),
+            Self::Nothing(_) => None,
+        }
+    }
+
+    /// Its cells in a table: the line and its interval, or why there is none.
+    pub(crate) fn cells(&self) -> [String; 2] {
+        match self {
+            Self::Line { low, median, high } => {
+                [format!("{median:.0}"), format!("{low:.0}-{high:.0}")]
+            }
+            Self::Nothing(reason) => [format!("not known: {reason}"), "–".to_owned()],
+        }
     }
 }
 
@@ -108,7 +148,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Result<LoadLineResult> {
-        LoadLineResult::of(&serde_json::from_str(text)?, "users")
+        LoadLineResult::of(&RunReport::parse(text)?, "users")
     }
 
     #[test]
@@ -133,17 +173,17 @@ mod tests {
     #[test]
     fn a_program_that_fails_or_talks_is_named() {
         let never = AtomicBool::new(false);
-        let error = run_plimsoll(Path::new("false"), vec!["limit".into()], &never).unwrap_err();
+        let error = run_plimsoll(Path::new("false"), vec!["limit".to_owned()], &never).unwrap_err();
         assert!(
             error
                 .to_string()
                 .ends_with("false limit --json` ended with exit status: 1"),
             "{error}"
         );
-        let error = run_plimsoll(Path::new("echo"), vec!["hello".into()], &never).unwrap_err();
+        let error = run_plimsoll(Path::new("echo"), vec!["hello".to_owned()], &never).unwrap_err();
         assert!(error.to_string().ends_with("printed no JSON"), "{error}");
         let stopped = AtomicBool::new(true);
-        let sleeps = vec!["-c".into(), "exec sleep 60".into()];
+        let sleeps = vec!["-c".to_owned(), "exec sleep 60".to_owned()];
         let error = run_plimsoll(Path::new("sh"), sleeps, &stopped).unwrap_err();
         assert_eq!(error.to_string(), "stopped before it was over");
     }

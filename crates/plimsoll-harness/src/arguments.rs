@@ -13,7 +13,7 @@ pub struct MeasurementArguments {
     /// Measure on a busy machine too; the page notes it
     #[arg(long)]
     pub anyway: bool,
-    /// Path of the page
+    /// Path of the page [default: the one in docs/benchmarks, if everything was measured]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

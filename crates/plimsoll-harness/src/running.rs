@@ -93,7 +93,8 @@ impl ServerDefinition {
             .with("bench", place.root.join("bench").display())
             .with("root", if is_root() { "yes" } else { "" });
         for (file, templates) in &self.files {
-            write(&folder.join(file), templates, place.root, &values)
+            let file = template::fill(name, file, &values)?;
+            write(&folder.join(&file), templates, place.root, &values)
                 .with_context(|| format!("{name}: {file}"))?;
         }
         let mut servers =
@@ -106,18 +107,11 @@ impl ServerDefinition {
             None => self.is_silent || is_listening(port),
         };
         servers[0].wait(START, is_ready)?;
-        if let Some(beside) = &self.beside {
-            let line = template::fill(name, beside, &values)?;
-            if !line.trim().is_empty() {
-                servers.push(self.run(
-                    &format!("{name}-beside"),
-                    &line,
-                    &[],
-                    place,
-                    folder,
-                    &values,
-                )?);
-            }
+        if let Some(beside) = &self.beside
+            && !template::words(name, beside, &values)?.is_empty()
+        {
+            let name = format!("{name}-beside");
+            servers.push(self.run(&name, beside, &[], place, folder, &values)?);
         }
         Ok(RunningServer {
             servers,
@@ -264,6 +258,26 @@ impl RunningServer {
             kill_process(pid, signal)?;
         }
         Ok(())
+    }
+
+    /// Requests a graceful shutdown, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If it does not end before the deadline.
+    pub fn finish(&mut self, deadline: Duration) -> Result<()> {
+        self.servers
+            .iter_mut()
+            .try_for_each(|server| server.finish(deadline))
+    }
+
+    /// Waits until `is_ready` returns true, beyond what its definition waits for.
+    ///
+    /// # Errors
+    ///
+    /// If it ends before, or takes too long.
+    pub fn wait(&mut self, is_ready: impl Fn() -> bool) -> Result<()> {
+        self.servers[0].wait(START, is_ready)
     }
 
     /// Fails, with the end of its output, if it has ended.

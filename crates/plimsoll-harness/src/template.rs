@@ -61,13 +61,26 @@ pub fn fill(place: &str, text: &str, values: &Values) -> Result<String> {
     Ok(filled)
 }
 
-/// A filled command line, split at its spaces.
+/// A command line, split at its spaces and then filled: values may hold spaces. A word that ends with `...` is split once
+/// more when it is filled; one that is empty then is left out.
 ///
 /// # Errors
 ///
 /// As [`fill`].
 pub fn words(place: &str, line: &str, values: &Values) -> Result<Vec<String>> {
-    Ok(split(&fill(place, line, values)?))
+    let mut words = Vec::new();
+    for word in line
+        .lines()
+        .filter_map(|line| kept(line, values))
+        .flat_map(str::split_whitespace)
+    {
+        match word.strip_suffix("...") {
+            Some(list) => words.extend(split(&fill(place, list, values)?)),
+            None => words.push(fill(place, word, values)?),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    Ok(words)
 }
 
 /// A command line without quotes, split at its spaces.
@@ -132,10 +145,13 @@ mod tests {
             words("a", "b  @port@ c", &values).unwrap(),
             ["b", "80", "c"]
         );
+        let values = values.with("list", "x y").with("path", "/a b");
+        let split = words("a", "@list@... @path@/c\n@tls? z", &values).unwrap();
+        assert_eq!(split, ["x", "y", "/a b/c"]);
         let error = format!("{:#}", fill("a.conf", "\n@nothing@", &values).unwrap_err());
         assert_eq!(
             error,
-            "a.conf:2: unknown value `@nothing@`; valid: log, port, tls"
+            "a.conf:2: unknown value `@nothing@`; valid: list, log, path, port, tls"
         );
     }
 }

@@ -1,15 +1,14 @@
 //! Results of one offered rate: one run of `plimsoll run`.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use serde_json::Value;
+use anyhow::Result;
+use plimsoll_harness::run_report::RunReport;
+use plimsoll_harness::template::Values;
 
 use super::study::{ArticleBody, ArticlesSetup};
-use crate::plimsoll_run::run_plimsoll;
+use crate::case::Case;
 
 /// Nobody waits longer, as in the study.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,12 +18,10 @@ const OBJECTIVE: &str = "p95 < 500ms, errors < 1%";
 
 /// The generator under use, and the folder of its runs.
 pub(super) struct ArticlesMeter<'a> {
-    pub(super) plimsoll: PathBuf,
+    pub(super) case: &'a Case,
     /// The core of the load.
     pub(super) core: usize,
-    pub(super) out: PathBuf,
     pub(super) is_quick: bool,
-    pub(super) is_stopped: &'a AtomicBool,
 }
 
 /// What became of one offered rate.
@@ -54,47 +51,31 @@ impl ArticlesMeter<'_> {
     }
 
     /// A few users, until the application has compiled what it runs often, has all its connections, and a cache is full.
-    pub(super) fn warm(&self, url: &str, feed: PathBuf) -> Result<()> {
-        let time = if self.is_quick { "5s" } else { "10s" };
-        let mut arguments = self.words(url, feed, "articles-warm");
-        arguments.extend(["--connections", "4", "--for", time].map(OsString::from));
-        self.run(arguments).map(|_| ())
+    pub(super) fn warm(&self, url: &str, feed: &Path) -> Result<()> {
+        let time = if self.is_quick { 5 } else { 10 };
+        let line = format!("--name articles-warm --connections 4 --for {time}s");
+        self.run(url, feed, &line, &[]).map(|_| ())
     }
 
     /// Offers so many requests a second.
     pub(super) fn sample(
         &self,
         url: &str,
-        feed: PathBuf,
+        feed: &Path,
         rate: u32,
         way: ArticlesSetup,
     ) -> Result<RateSample> {
-        let warmup = self.warmup(way);
-        let measured = Duration::from_secs(if self.is_quick { 5 } else { 20 });
-        let mut arguments = self.words(url, feed, &format!("articles-{rate}"));
-        let words = [
-            "--rate".to_owned(),
-            format!("{rate}/s"),
-            "--for".to_owned(),
-            format!("{}s", (warmup + measured).as_secs()),
-            "--warmup".to_owned(),
-            format!("{}s", warmup.as_secs()),
-            "--timeout".to_owned(),
-            format!("{}s", TIMEOUT.as_secs()),
-            "--requests-per-connection".to_owned(),
-            "5".to_owned(),
-            "--objective".to_owned(),
-            OBJECTIVE.to_owned(),
-            // A step of 50 is to be one.
-            "--spacing".to_owned(),
-            "even".to_owned(),
-        ];
-        arguments.extend(words.map(OsString::from));
-        // Each has 28,000 ports of its own: connections of those who gave up keep theirs for a minute.
-        for address in 2..=5 {
-            arguments.extend(["--source".into(), format!("127.0.0.{address}").into()]);
-        }
-        RateSample::of(&self.run(arguments)?)
+        let warmup = self.warmup(way).as_secs();
+        let measured = if self.is_quick { 5 } else { 20 };
+        // Steps of 50 are to be some, so the spacing is even. Each source has 28,000 ports of its own: connections of those
+        // who gave up keep theirs for a minute.
+        let line = format!(
+            "--name articles-{rate} --rate {rate}/s --for {}s --warmup {warmup}s --timeout {}s --requests-per-connection 5 \
+             --spacing even --source 127.0.0.2 --source 127.0.0.3 --source 127.0.0.4 --source 127.0.0.5",
+            warmup + measured,
+            TIMEOUT.as_secs(),
+        );
+        RateSample::of(&self.run(url, feed, &line, &["--objective", OBJECTIVE])?)
     }
 
     /// Until those who wait have waited as long as they ever will; the edge makes nobody wait long.
@@ -107,51 +88,27 @@ impl ArticlesMeter<'_> {
         }
     }
 
-    fn words(&self, url: &str, feed: PathBuf, name: &str) -> Vec<OsString> {
-        let mut words: Vec<OsString> = ["-c", &self.core.to_string()].map(OsString::from).into();
-        words.extend([
-            self.plimsoll.clone().into(),
-            "run".into(),
-            url.into(),
-            "--urls".into(),
-            feed.into(),
-            "--name".into(),
-            name.into(),
-            "--out".into(),
-            self.out.clone().into(),
-            "--quiet".into(),
-        ]);
-        words
-    }
-
-    fn run(&self, arguments: Vec<OsString>) -> Result<Value> {
-        run_plimsoll(Path::new("taskset"), arguments, self.is_stopped)
+    fn run(&self, url: &str, feed: &Path, line: &str, more: &[&str]) -> Result<RunReport> {
+        let values = Values::default().with("url", url);
+        let values = values.with("feed", feed.display());
+        let line = format!("run @url@ --urls @feed@ {line} --quiet");
+        self.case.run(Some(self.core), &line, &values, more)
     }
 }
 
 impl RateSample {
     /// From the object of `plimsoll run`.
-    fn of(report: &Value) -> Result<Self> {
-        let number = |value: &Value, what: &str| {
-            value
-                .as_f64()
-                .with_context(|| format!("plimsoll run reported no {what}"))
-        };
-        let requests = number(&report["requests"], "requests")?;
-        let good = number(&report["outcomes"]["ok"], "good outcomes")?;
-        let bad = number(&report["outcomes"]["wrong_status"], "wrong statuses")?;
-        let completed = number(&report["completed"], "completed requests")?;
-        let void = report["void"].as_array().map(|reasons| {
-            let reasons: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
-            reasons.join("; ")
-        });
+    fn of(report: &RunReport) -> Result<Self> {
+        let good = report.number("outcomes.ok")?;
+        let bad = report.number("outcomes.wrong_status")?;
+        let completed = report.number("completed")?;
         Ok(Self {
-            offered: number(&report["offered"], "offered rate")?,
+            offered: report.number("offered")?,
             answered: completed * good / (good + bad).max(1.0),
-            failed: 1.0 - good / requests.max(1.0),
-            p50_ms: report["response_time_ms"]["p50"].as_f64(),
-            p95_ms: report["response_time_ms"]["p95"].as_f64(),
-            void,
+            failed: 1.0 - good / report.number("requests")?.max(1.0),
+            p50_ms: report.known("response_time_ms.p50"),
+            p95_ms: report.known("response_time_ms.p95"),
+            void: report.void(),
         })
     }
 }
@@ -167,7 +124,7 @@ mod tests {
             "outcomes": { "ok": 300, "wrong_status": 200, "timeout": 500 },
             "response_time_ms": { "p50": 12.5, "p95": null },
         });
-        let sample = RateSample::of(&report).unwrap();
+        let sample = RateSample::of(&RunReport::parse(&report.to_string()).unwrap()).unwrap();
         assert!((sample.answered - 60.0).abs() < 1e-9, "{sample:?}");
         assert!((sample.failed - 0.7).abs() < 1e-9, "{sample:?}");
         assert_eq!(sample.p50_ms, Some(12.5));
@@ -176,8 +133,8 @@ mod tests {
             "requests": 0, "offered": 200.0, "completed": 0.0, "void": ["it lagged", "it was busy"],
             "outcomes": { "ok": 0, "wrong_status": 0 }, "response_time_ms": { "p50": null, "p95": null },
         });
-        let void = RateSample::of(&report).unwrap();
+        let void = RateSample::of(&RunReport::parse(&report.to_string()).unwrap()).unwrap();
         assert_eq!(void.void.as_deref(), Some("it lagged; it was busy"));
-        assert!(RateSample::of(&serde_json::json!({})).is_err());
+        assert!(RateSample::of(&RunReport::parse("{}").unwrap()).is_err());
     }
 }

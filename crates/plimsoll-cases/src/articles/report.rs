@@ -1,7 +1,6 @@
 //! The tables of the articles, for the terminal and for the page.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+use plimsoll_harness::page::{Table, cell, percent};
 
 use super::measure::RateSample;
 use super::study::{ArticleBody, ArticlesSetup};
@@ -28,144 +27,88 @@ impl Sweep {
 }
 
 /// Most that each way answered, beside the study's.
-pub(super) fn summary(sweeps: &[Sweep]) -> String {
-    let mut text = "| | through | most good answers a second | at the highest rate | against alone | the study's most | \
-                    the study's ratio |\n|---|---|---|---|---|---|---|\n"
-        .to_owned();
+pub(super) fn summary(sweeps: &[Sweep]) -> Table {
+    let mut table = Table::new([
+        "",
+        "through",
+        "most good answers a second",
+        "at the highest rate",
+        "against alone",
+        "the study's most",
+        "the study's ratio",
+    ]);
     for sweep in sweeps {
         let alone = sweeps
             .iter()
             .find(|other| other.body == sweep.body && other.way == ArticlesSetup::Alone)
             .and_then(Sweep::most);
+        let none = || "–".to_owned();
         let ratio = match (sweep.way, sweep.most().zip(alone)) {
             (ArticlesSetup::Edge | ArticlesSetup::Cached, Some((most, alone))) => {
                 format!("{:.1}x", most / alone)
             }
-            _ => "–".to_owned(),
+            _ => none(),
         };
         let (uncached, cached) = sweep.body.study();
-        let (study, study_ratio) = match sweep.way {
-            ArticlesSetup::Alone => (format!("{uncached}"), "–".to_owned()),
-            ArticlesSetup::Edge => ("–".to_owned(), "–".to_owned()),
-            ArticlesSetup::Cached => (format!("{cached}"), format!("{:.1}x", cached / uncached)),
+        let [study, study_ratio] = match sweep.way {
+            ArticlesSetup::Alone => [uncached.to_string(), none()],
+            ArticlesSetup::Edge => [none(), none()],
+            ArticlesSetup::Cached => [cached.to_string(), format!("{:.1}x", cached / uncached)],
         };
-        writeln!(
-            text,
-            "| {} | {} | {} | {} | {ratio} | {study} | {study_ratio} |",
+        table.row([
             sweep.body.title(),
             sweep.way.title(),
-            whole(sweep.most()),
-            whole(sweep.last()),
-        )
-        .expect("a string takes every character");
+            &cell(sweep.most(), 0),
+            &cell(sweep.last(), 0),
+            &ratio,
+            &study,
+            &study_ratio,
+        ]);
     }
-    text
+    table
 }
 
 /// Every rate of one body, a line each.
-fn table(body: ArticleBody, sweeps: &[Sweep]) -> String {
+pub(super) fn table(body: ArticleBody, sweeps: &[Sweep]) -> Table {
     let sweeps: Vec<&Sweep> = sweeps.iter().filter(|sweep| sweep.body == body).collect();
-    let mut text = "| offered req/s |".to_owned();
+    let mut head = vec!["offered req/s".to_owned()];
     for sweep in &sweeps {
-        write!(
-            text,
-            " {}: good/s | p50 ms | p95 ms | failed |",
-            sweep.way.title()
-        )
-        .expect("a string takes every character");
+        head.push(format!("{}: good/s", sweep.way.title()));
+        head.extend(["p50 ms", "p95 ms", "failed"].map(ToOwned::to_owned));
     }
-    text.push_str("\n|---|");
-    text.push_str(&"---|---|---|---|".repeat(sweeps.len()));
-    text.push('\n');
+    let mut table = Table::new(head);
     let rates = sweeps.iter().map(|sweep| sweep.samples.len()).max();
     for place in 0..rates.unwrap_or_default() {
         let samples: Vec<Option<&RateSample>> = sweeps
             .iter()
             .map(|sweep| sweep.samples.get(place))
             .collect();
-        let offered = samples.iter().flatten().next();
-        write!(text, "| {} |", whole(offered.map(|sample| sample.offered)))
-            .expect("a string takes every character");
-        for sample in samples {
-            text.push_str(&cells(sample));
-        }
-        text.push('\n');
+        let offered = samples.iter().flatten().next().map(|sample| sample.offered);
+        let mut row = vec![cell(offered, 0)];
+        row.extend(samples.into_iter().flat_map(cells));
+        table.row(row);
     }
-    text
+    table
 }
 
-fn cells(sample: Option<&RateSample>) -> String {
-    let Some(sample) = sample else {
-        return " – | – | – | – |".to_owned();
-    };
-    if let Some(why) = &sample.void {
-        return format!(" void: {} | – | – | – |", why.replace('|', "/"));
+fn cells(sample: Option<&RateSample>) -> [String; 4] {
+    let none = || "–".to_owned();
+    match sample {
+        None => [none(), none(), none(), none()],
+        Some(RateSample {
+            void: Some(why), ..
+        }) => [format!("void: {why}"), none(), none(), none()],
+        Some(sample) => [
+            cell(Some(sample.answered), 0),
+            time(sample.p50_ms),
+            time(sample.p95_ms),
+            percent(sample.failed),
+        ],
     }
-    format!(
-        " {} | {} | {} | {:.1} % |",
-        whole(Some(sample.answered)),
-        time(sample.p50_ms),
-        time(sample.p95_ms),
-        sample.failed * 100.0
-    )
-}
-
-fn whole(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}"))
 }
 
 fn time(ms: Option<f64>) -> String {
-    match ms {
-        None => "–".to_owned(),
-        Some(ms) if ms < 10.0 => format!("{ms:.1}"),
-        Some(ms) => format!("{ms:.0}"),
-    }
-}
-
-/// All that the page says.
-pub(super) struct ArticlesPage<'a> {
-    pub(super) sweeps: &'a [Sweep],
-    pub(super) date: &'a str,
-    pub(super) machine: &'a str,
-    pub(super) remarks: &'a [String],
-    /// Files beside the page, one for each body.
-    pub(super) drawings: [PathBuf; 2],
-}
-
-impl ArticlesPage<'_> {
-    pub(super) fn text(&self) -> String {
-        let mut text = format!(
-            "# The articles, swept\n\n\
-             Written by `cargo xtask case articles` on {}. {}. The load has one core; the magazine, its database and the \
-             edge share the other. [The case](../../cases/articles/README.md) tells what it is. Each rate is a run of \
-             its own with a time-out of 5 s and 5 requests on a connection; the application is started anew after a rate \
-             that it could not answer whole. Time counts from the moment a request was due, and only of good answers. \
-             A rate at which the generator or the machine was at fault is called void and counts nowhere.\n\n\
-             The study's server had a 300 MHz processor and kept rendered objects in its own memory; its figures are \
-             what it answered at best. Only the ratios mean something elsewhere. In the study, useful output without a \
-             cache fell to zero once the database was saturated: whoever is answered has given up. The edge without a \
-             cache refuses at once those who would not be answered in time; they count as failed.\n\n{}",
-            self.date,
-            self.machine,
-            summary(self.sweeps),
-        );
-        for (body, drawing) in ArticleBody::ALL.iter().zip(&self.drawings) {
-            let name = drawing.file_name().unwrap_or_default().to_string_lossy();
-            let title = body.title();
-            write!(
-                text,
-                "\n## {}{}\n\n![{title}: good answers and response time against the offered rate]({name})\n\n{}",
-                title[..1].to_uppercase(),
-                &title[1..],
-                table(*body, self.sweeps)
-            )
-            .expect("a string takes every character");
-        }
-        for remark in self.remarks {
-            write!(text, "\n{remark}\n").expect("a string takes every character");
-        }
-        text
-    }
+    cell(ms, usize::from(ms.is_some_and(|ms| ms < 10.0)))
 }
 
 #[cfg(test)]
@@ -203,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_void_counts_nowhere() {
-        let summary = summary(&sweeps());
+        let summary = summary(&sweeps()).to_string();
         let lines: Vec<&str> = summary.lines().skip(2).collect();
         assert_eq!(
             lines,
@@ -212,7 +155,7 @@ mod tests {
                 "| the short body, 933 bytes | cached at the edge | 480 | – | 6.0x | 366.7 | 7.6x |",
             ]
         );
-        let table = table(ArticleBody::Short, &sweeps());
+        let table = table(ArticleBody::Short, &sweeps()).to_string();
         let lines: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(
             lines,

@@ -10,7 +10,7 @@ use crate::exchange::exchange;
 /// A rate that no database carries and every cache does.
 const MUCH: u32 = 400;
 
-pub(super) fn check(stack: &mut ArticlesStack, meter: &ArticlesMeter<'_>) -> Result<()> {
+pub(super) fn check(stack: &mut ArticlesStack<'_>, meter: &ArticlesMeter<'_>) -> Result<()> {
     stack.renew()?;
     pages(stack)?;
     let edge = stack.edge(ArticlesSetup::Cached)?;
@@ -24,10 +24,10 @@ pub(super) fn check(stack: &mut ArticlesStack, meter: &ArticlesMeter<'_>) -> Res
         first.body == second.body && verdict.contains("hit"),
         "the edge did not keep the page: {verdict}"
     );
-    meter.warm(&edge.url(), stack.feed(ArticleBody::Page))?;
+    meter.warm(&edge.url(), &stack.feed(ArticleBody::Page))?;
     let cached = meter.sample(
         &edge.url(),
-        stack.feed(ArticleBody::Page),
+        &stack.feed(ArticleBody::Page),
         MUCH,
         ArticlesSetup::Cached,
     )?;
@@ -45,7 +45,7 @@ pub(super) fn check(stack: &mut ArticlesStack, meter: &ArticlesMeter<'_>) -> Res
     );
     let uncached = meter.sample(
         &edge.url(),
-        stack.feed(ArticleBody::Page),
+        &stack.feed(ArticleBody::Page),
         MUCH,
         ArticlesSetup::Edge,
     )?;
@@ -58,8 +58,8 @@ pub(super) fn check(stack: &mut ArticlesStack, meter: &ArticlesMeter<'_>) -> Res
 }
 
 /// Both bodies, as long as they are to be, and no article that does not exist.
-fn pages(stack: &ArticlesStack) -> Result<()> {
-    let port = stack.port()?;
+fn pages(stack: &ArticlesStack<'_>) -> Result<()> {
+    let port = stack.application()?.port();
     for body in ArticleBody::ALL {
         for article in [0, 17, 3_999] {
             let path = format!("{}{article}", body.prefix());

@@ -3,20 +3,15 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::server::{ChildServer, Recipe, pinned};
+use plimsoll_harness::running::RunningServer;
 use plimsoll_harness::step::execute;
+use plimsoll_harness::template::Values;
 
 use super::study::{ArticleBody, ArticlesSetup};
-use crate::edge::CaseEdge;
-use crate::exchange::exchange;
-use crate::ground::CaseContext;
-use crate::postgres::{PostgresServer, Rows};
-
-const START: Duration = Duration::from_secs(30);
+use crate::case::{Case, open_to_all};
+use crate::database::{DatabasePlace, postgres};
 
 /// Articles that are asked for, of 4,000: as many as the study's busiest minute had.
 const FEED_ARTICLES: u32 = 235;
@@ -26,44 +21,38 @@ const JARS: &str = "/usr/share/java/HikariCP.jar:/usr/share/java/postgresql.jar:
                     /usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar";
 
 /// The running magazine. Ends when dropped, its folder last.
-pub(super) struct ArticlesStack {
-    case: PathBuf,
-    plimsoll: PathBuf,
+pub(super) struct ArticlesStack<'a> {
+    case: &'a Case,
     core: usize,
     pool: u8,
-    application: Option<Application>,
-    database: PostgresServer,
+    application: Option<RunningServer>,
+    database: RunningServer,
     folder: tempfile::TempDir,
 }
 
-struct Application {
-    port: u16,
-    _server: ChildServer,
-}
-
-impl ArticlesStack {
+impl<'a> ArticlesStack<'a> {
     /// Starts the database and compiles the application.
-    pub(super) fn start(ground: &CaseContext, core: usize, pool: u8) -> Result<Self> {
+    pub(super) fn start(case: &'a Case, core: usize, pool: u8) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("articles-").tempdir()?;
-        let files = ["schema.sql", "rows.sql"].map(|name| ground.case.join("database").join(name));
-        let rows = Rows {
-            name: "articles",
-            files: &files,
+        open_to_all(folder.path())?;
+        let place = DatabasePlace {
+            case,
+            folder: folder.path(),
+            core: Some(core),
         };
-        let database = PostgresServer::start(&rows, core, folder.path(), &ground.store)?;
+        let database = postgres(&place, "articles")?;
         execute(
             Command::new("javac")
                 .args(["-cp", JARS, "-d"])
                 .arg(folder.path().join("classes"))
-                .arg(ground.case.join("site/Articles.java"))
+                .arg(case.folder.join("site/Articles.java"))
                 .stdin(Stdio::null()),
         )?;
         for body in ArticleBody::ALL {
             std::fs::write(folder.path().join(body.name()), feed(body))?;
         }
         Ok(Self {
-            case: ground.case.clone(),
-            plimsoll: ground.plimsoll(),
+            case,
             core,
             pool,
             application: None,
@@ -75,61 +64,29 @@ impl ArticlesStack {
     /// Starts the application anew: nobody is in line.
     pub(super) fn renew(&mut self) -> Result<()> {
         self.application = None;
-        let port = free_ports(1)?[0];
-        let classes = self.folder.path().join("classes");
-        let arguments = [
-            // Otherwise each answer waits for an acknowledgement.
-            "-Dsun.net.httpserver.nodelay=true".to_owned(),
-            // Connections that wait for their next request are not closed under load.
-            "-Dsun.net.httpserver.maxIdleConnections=8192".to_owned(),
-            "-Xmx1g".to_owned(),
-            "-cp".to_owned(),
-            format!("{JARS}:{}", classes.display()),
-            "Articles".to_owned(),
-        ];
-        let recipe = Recipe {
-            name: "application",
-            program: "java",
-            user: None,
-            arguments: arguments.into(),
-            environment: vec![
-                ("ARTICLES_PORT", port.to_string()),
-                ("ARTICLES_DATABASE_PORT", self.database.port().to_string()),
-                ("ARTICLES_POOL", self.pool.to_string()),
-            ],
-        };
-        let mut server = ChildServer::start(pinned(recipe, self.core), self.folder.path())?;
-        server.wait(START, || {
-            exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
-        })?;
-        self.application = Some(Application {
-            port,
-            _server: server,
-        });
+        let values = Values::default()
+            .with("jars", JARS)
+            .with("database", self.database.port())
+            .with("pool", self.pool);
+        self.application = Some(self.server("application", &values)?);
         Ok(())
     }
 
+    fn server(&self, name: &str, values: &Values) -> Result<RunningServer> {
+        let core = Some(self.core);
+        self.case
+            .start((name, name), self.folder.path(), core, values)
+    }
+
     /// Starts the edge in front of the application.
-    pub(super) fn edge(&self, way: ArticlesSetup) -> Result<CaseEdge> {
-        let configuration = self.case.join(way.configuration());
-        CaseEdge::start(
-            &self.plimsoll,
-            &configuration,
-            self.port()?,
-            self.core,
-            self.folder.path(),
-        )
+    pub(super) fn edge(&self, way: ArticlesSetup) -> Result<RunningServer> {
+        let values = Values::default().with("application", self.application()?.port());
+        self.server("edge", &values.with("configuration", way.configuration()))
     }
 
-    /// Of the application.
-    pub(super) fn port(&self) -> Result<u16> {
+    pub(super) fn application(&self) -> Result<&RunningServer> {
         let application = self.application.as_ref();
-        Ok(application.context("the application is not started")?.port)
-    }
-
-    /// Of the application.
-    pub(super) fn url(&self) -> Result<String> {
-        Ok(format!("http://127.0.0.1:{}", self.port()?))
+        application.context("the application is not started")
     }
 
     /// File of the requested paths, one per line.

@@ -1,24 +1,17 @@
 //! Shares of responses in time per number of users: one run of `plimsoll run` with the plan of the case.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use anyhow::{Result, ensure};
+use plimsoll_harness::run_report::RunReport;
+use plimsoll_harness::template::Values;
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use crate::case::Case;
 
-use crate::plimsoll_run::run_plimsoll;
-
-/// The generator under use, and the folder of its runs.
+/// The generator under use.
 pub(super) struct ConsultMeter<'a> {
-    pub(super) plimsoll: PathBuf,
+    pub(super) case: &'a Case,
     /// The core of the load.
     pub(super) core: usize,
-    pub(super) walk: PathBuf,
-    pub(super) out: PathBuf,
     pub(super) is_quick: bool,
-    pub(super) is_stopped: &'a AtomicBool,
 }
 
 /// Shares of all requests.
@@ -50,74 +43,47 @@ impl ConsultMeter<'_> {
 
     /// A walk of few users, after which the application has all that it makes at its first requests.
     pub(super) fn warm(&self, url: &str) -> Result<()> {
-        self.run(url, 5, Duration::ZERO, Duration::from_secs(8))
-            .map(|_| ())
+        self.run(url, 5, 0, 8).map(|_| ())
     }
 
     pub(super) fn shares(&self, url: &str, users: u32) -> Result<Shares> {
         // Until all have logged in and gone their first steps.
         let (warmup, measured) = if self.is_quick { (8, 16) } else { (20, 60) };
-        let report = self.run(
-            url,
-            users,
-            Duration::from_secs(warmup),
-            Duration::from_secs(measured),
-        )?;
-        Shares::of(&report)
+        Shares::of(&self.run(url, users, warmup, measured)?)
     }
 
-    fn run(&self, url: &str, users: u32, warmup: Duration, measured: Duration) -> Result<Value> {
-        let mut words: Vec<OsString> = ["-c", &self.core.to_string()].map(OsString::from).into();
-        words.extend([
-            self.plimsoll.clone().into(),
-            "run".into(),
-            self.walk.clone().into(),
-            "--target".into(),
-            url.into(),
-            "--users".into(),
-            users.to_string().into(),
-            "--for".into(),
-            format!("{}s", (warmup + measured).as_secs()).into(),
-            "--warmup".into(),
-            format!("{}s", warmup.as_secs()).into(),
-            "--name".into(),
-            format!("consult-{users}").into(),
-            "--out".into(),
-            self.out.clone().into(),
-            "--quiet".into(),
-        ]);
-        run_plimsoll(Path::new("taskset"), words, self.is_stopped)
+    fn run(&self, url: &str, users: u32, warmup: u32, measured: u32) -> Result<RunReport> {
+        let values = Values::default().with("url", url);
+        let values = values.with("walk", self.case.folder.join("walk.yaml").display());
+        let line = format!(
+            "run @walk@ --target @url@ --users {users} --for {}s --warmup {warmup}s --name consult-{users} --quiet",
+            warmup + measured
+        );
+        self.case.run(Some(self.core), &line, &values, &[])
     }
 }
 
 impl Shares {
     /// From the object of `plimsoll run`.
-    fn of(report: &Value) -> Result<Self> {
-        let class = |name: &str| {
-            report["classes"][name]
-                .as_f64()
-                .with_context(|| format!("plimsoll run reported no class `{name}`"))
-        };
+    fn of(report: &RunReport) -> Result<Self> {
+        let class = |name: &str| report.number(&format!("classes.{name}"));
         let (fast, middle, slow) = (class("fast")?, class("middle")?, class("slow")?);
         let all = fast + middle + slow + class("failed")?;
         ensure!(all > 0.0, "no requests were made");
-        let completed = report["completed"].as_f64().unwrap_or_default();
-        let ok = report["outcomes"]["ok"].as_f64().unwrap_or_default();
-        let not_good: f64 = ["wrong_status", "expectation"]
-            .iter()
-            .filter_map(|name| report["outcomes"][name].as_f64())
-            .sum();
-        let void = report["void"].as_array().map(|reasons| {
-            let reasons: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
-            reasons.join("; ")
-        });
+        let outcome = |name: &str| {
+            report
+                .known(&format!("outcomes.{name}"))
+                .unwrap_or_default()
+        };
+        let not_good = outcome("wrong_status") + outcome("expectation");
+        let (ok, completed) = (outcome("ok"), report.known("completed").unwrap_or_default());
         Ok(Self {
             good: fast / all,
             passable: (fast + middle) / all,
             answered: (fast + middle + slow) / all,
             rate: completed * ok / (ok + not_good).max(1.0),
-            mean_ms: report["response_time_ms"]["mean"].as_f64(),
-            void,
+            mean_ms: report.known("response_time_ms.mean"),
+            void: report.void(),
         })
     }
 }
@@ -133,7 +99,7 @@ mod tests {
             "outcomes": { "ok": 90, "wrong_status": 5, "expectation": 5 }, "completed": 10.0,
             "response_time_ms": { "mean": 700.0 }, "void": null,
         });
-        let shares = Shares::of(&report).unwrap();
+        let shares = Shares::of(&RunReport::parse(&report.to_string()).unwrap()).unwrap();
         let expected = Shares {
             good: 0.6,
             passable: 0.8,
@@ -143,6 +109,6 @@ mod tests {
             void: None,
         };
         assert_eq!(shares, expected);
-        assert!(Shares::of(&serde_json::json!({})).is_err());
+        assert!(Shares::of(&RunReport::parse("{}").unwrap()).is_err());
     }
 }

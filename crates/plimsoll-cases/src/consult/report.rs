@@ -1,6 +1,6 @@
 //! The table of the consultation, for the terminal and for the page.
 
-use std::fmt::Write as _;
+use plimsoll_harness::page::{Table, cell, percent};
 
 use super::measure::Shares;
 use super::stack::ConsultSetup;
@@ -21,53 +21,36 @@ impl ConsultRow {
 }
 
 /// A line for each number of users and each way.
-pub(super) fn table(rows: &[ConsultRow]) -> String {
-    let mut text = "| users | before the platform | under 500 ms | under 1,500 ms | under 3,000 ms | good answers a \
-                    second | mean ms |\n|---|---|---|---|---|---|---|\n"
-        .to_owned();
+pub(super) fn table(rows: &[ConsultRow]) -> Table {
+    let mut table = Table::new([
+        "users",
+        "before the platform",
+        "under 500 ms",
+        "under 1,500 ms",
+        "under 3,000 ms",
+        "good answers a second",
+        "mean ms",
+    ]);
     for row in rows {
         for (way, shares) in &row.shares {
             let cells = match &shares.void {
-                Some(why) => format!("void: {} | – | – | – | –", why.replace('|', "/")),
-                None => format!(
-                    "{} | {} | {} | {:.1} | {}",
+                Some(why) => {
+                    let none = || "–".to_owned();
+                    [format!("void: {why}"), none(), none(), none(), none()]
+                }
+                None => [
                     percent(shares.good),
                     percent(shares.passable),
                     percent(shares.answered),
-                    shares.rate,
-                    shares
-                        .mean_ms
-                        .map_or_else(|| "–".to_owned(), |mean| format!("{mean:.0}"))
-                ),
+                    cell(Some(shares.rate), 1),
+                    cell(shares.mean_ms, 0),
+                ],
             };
-            writeln!(text, "| {} | {} | {cells} |", row.users, way.title())
-                .expect("a string takes every character");
+            let head = [row.users.to_string(), way.title().to_owned()];
+            table.row(head.iter().chain(&cells));
         }
     }
-    text
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// The page, with what the machine was and how the table came about.
-pub(super) fn page(rows: &[ConsultRow], date: &str, machine: &str, remarks: &[String]) -> String {
-    let mut text = format!(
-        "# The consultation, and what stands before it\n\n\
-         Written by `cargo xtask case consult` on {date}. {machine}. The load has one core; the platform, its database \
-         and the edge share the other. [The case](../../cases/consult/README.md) tells what it is. Shares are of all \
-         requests of [the walk](../../cases/consult/walk.yaml), logins left out; who has no answer after 3 s goes on \
-         without it. A page that is somebody else's counts as no answer. Half of the users have logged in.\n\n\
-         The study wanted 95 % under 500 ms. On eight cores its platform answered 80-90 % of 100 users, 2 s on average; \
-         with the framework's own cache of whole pages 94-97 %, and fragments made by hand added 1-2 % and took a fifth \
-         of the time on large machines, nothing on small ones. Only the ratios mean something elsewhere.\n\n{}",
-        table(rows)
-    );
-    for remark in remarks {
-        write!(text, "\n{remark}\n").expect("a string takes every character");
-    }
-    text
+    table
 }
 
 #[cfg(test)]
@@ -91,7 +74,7 @@ mod tests {
                 (ConsultSetup::Pages, shares(Some("a | b"))),
             ],
         };
-        let table = table(&[row]);
+        let table = table(&[row]).to_string();
         let lines: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(
             lines,

@@ -7,11 +7,11 @@ use super::stack::{ConsultSetup, ConsultStack};
 use crate::exchange::{CaseResponse, exchange};
 
 pub(super) fn check(
-    stack: &ConsultStack,
+    stack: &ConsultStack<'_>,
     ways: impl Iterator<Item = ConsultSetup>,
     meter: &ConsultMeter<'_>,
 ) -> Result<()> {
-    people(stack.port())?;
+    people(stack.application().port())?;
     for way in ways.filter(|way| *way != ConsultSetup::Alone) {
         let edge = stack.edge(way)?;
         people(edge.port()).with_context(|| way.title())?;

@@ -1,21 +1,13 @@
 //! The platform's servers on one core: the database, Rails on Puma, the edge in front of it.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use anyhow::Result;
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::server::{ChildServer, Recipe, pinned};
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
-use crate::edge::CaseEdge;
-use crate::exchange::exchange;
-use crate::ground::CaseContext;
-use crate::postgres::{PostgresServer, Rows};
-
-const START: Duration = Duration::from_mins(1);
-
-/// Signs the cookies of members; it protects nothing that outlives the command.
-const SECRET: &str = "0123456789abcdef0123456789abcdef";
+use crate::case::{Case, open_to_all};
+use crate::database::{DatabasePlace, postgres};
 
 /// What the requests go through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,81 +40,50 @@ impl ConsultSetup {
 }
 
 /// The running platform. Ends when dropped, its folder last.
-pub(super) struct ConsultStack {
-    case: PathBuf,
-    plimsoll: PathBuf,
+pub(super) struct ConsultStack<'a> {
+    case: &'a Case,
     core: usize,
-    port: u16,
-    _application: ChildServer,
-    _database: PostgresServer,
+    application: RunningServer,
+    _database: RunningServer,
     folder: tempfile::TempDir,
 }
 
-impl ConsultStack {
+impl<'a> ConsultStack<'a> {
     /// Starts the database and the application on this core.
-    pub(super) fn start(ground: &CaseContext, core: usize, threads: u8) -> Result<Self> {
+    pub(super) fn start(case: &'a Case, core: usize, threads: u8) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("consult-").tempdir()?;
-        let files = ["schema.sql", "rows.sql"].map(|name| ground.case.join("database").join(name));
-        let rows = Rows {
-            name: "consult",
-            files: &files,
+        open_to_all(folder.path())?;
+        let place = DatabasePlace {
+            case,
+            folder: folder.path(),
+            core: Some(core),
         };
-        let database = PostgresServer::start(&rows, core, folder.path(), &ground.store)?;
-        let port = free_ports(1)?[0];
-        let site = ground.case.join("site/config.ru").display().to_string();
-        let words = format!(
-            "--bind tcp://127.0.0.1:{port} --threads {threads}:{threads} --workers 0 --environment production"
-        );
-        let recipe = Recipe {
-            name: "application",
-            program: "puma",
-            user: None,
-            arguments: words.split(' ').map(str::to_owned).chain([site]).collect(),
-            environment: vec![
-                ("RAILS_ENV", "production".to_owned()),
-                ("CONSULT_SECRET", SECRET.to_owned()),
-                (
-                    "DATABASE_URL",
-                    format!(
-                        "postgresql://consult@127.0.0.1:{}/consult?pool={threads}",
-                        database.port()
-                    ),
-                ),
-            ],
-        };
-        let mut application = ChildServer::start(pinned(recipe, core), folder.path())?;
-        application.wait(START, || {
-            exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
-        })?;
+        let database = postgres(&place, "consult")?;
+        let values = Values::default().with("database", database.port());
+        let values = values.with("threads", threads);
+        let names = ("application", "application");
+        let application = case.start(names, folder.path(), Some(core), &values)?;
         Ok(Self {
-            case: ground.case.clone(),
-            plimsoll: ground.plimsoll(),
+            case,
             core,
-            port,
-            _application: application,
+            application,
             _database: database,
             folder,
         })
     }
 
     /// Starts an edge in front of the application.
-    pub(super) fn edge(&self, way: ConsultSetup) -> Result<CaseEdge> {
-        let configuration = self.case.join(way.configuration());
-        CaseEdge::start(
-            &self.plimsoll,
-            &configuration,
-            self.port,
-            self.core,
-            self.folder.path(),
-        )
+    pub(super) fn edge(&self, way: ConsultSetup) -> Result<RunningServer> {
+        let values = Values::default().with("application", self.application.port());
+        let configuration = way.configuration();
+        let values = values.with("configuration", configuration);
+        let names = ("edge", configuration.trim_end_matches(".yaml"));
+        self.case
+            .start(names, self.folder.path(), Some(self.core), &values)
     }
 
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+    pub(super) fn application(&self) -> &RunningServer {
+        &self.application
     }
 
     /// Folder of its logs.

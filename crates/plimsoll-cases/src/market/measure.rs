@@ -1,14 +1,12 @@
 //! The study's clients, scaled down: one process per region.
 
-use std::fs::File;
-use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use plimsoll_harness::child::pinned;
 use plimsoll_harness::clock::{Stopwatch, pause};
-use serde_json::Value;
+use plimsoll_harness::run_report::RunReport;
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
 use super::region::REGIONS;
 use super::stack::{Delivery, MarketSettings, MarketStack};
@@ -20,7 +18,7 @@ const CONNECTS_PER_S: u32 = 6;
 /// A client predicts every 1 to 30 s in the study; here always after as long.
 pub(super) const EVERY_S: u32 = 15;
 /// After which an answer counts as none.
-pub(super) const TIMEOUT_S: u32 = 15;
+const TIMEOUT_S: u32 = 15;
 /// What a region takes longer than its load to end.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -35,6 +33,21 @@ impl HoldTime {
         Self {
             hold_s: if is_quick { 15 } else { 45 },
         }
+    }
+
+    /// What clients are told, and what the page says of them.
+    pub(super) fn values(self) -> Values {
+        let all_clients = CLIENTS as usize * REGIONS.len();
+        Values::default()
+            .with("clients", CLIENTS)
+            .with("all_clients", all_clients)
+            .with("connects_per_s", CONNECTS_PER_S)
+            .with("connecting_s", CLIENTS / CONNECTS_PER_S)
+            .with("hold_s", self.hold_s)
+            .with("load_s", self.load_s())
+            .with("every_s", EVERY_S)
+            .with("timeout_s", TIMEOUT_S)
+            .with("rate", f64::from(CLIENTS) / f64::from(EVERY_S))
     }
 
     fn load_s(self) -> u32 {
@@ -68,48 +81,32 @@ pub(super) struct MarketRow {
     pub(super) results: Vec<RegionResult>,
 }
 
-/// A process of clients that does not outlive the measurement.
-struct Clients {
-    child: Child,
-    out: std::path::PathBuf,
-}
-
-impl Drop for Clients {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Lets the clients of all regions come, predict and listen.
-pub(super) fn run(
-    stack: &MarketStack,
-    programs: &Path,
-    core: usize,
-    length: HoldTime,
-) -> Result<Vec<RegionResult>> {
-    let folder = tempfile::tempdir()?;
+pub(super) fn run(stack: &MarketStack<'_>, length: HoldTime) -> Result<Vec<RegionResult>> {
+    let is_hub = stack.delivery == Delivery::Hub;
+    let values = length.values().with("hub", if is_hub { "yes" } else { "" });
     let mut all = Vec::new();
     for (place, port) in stack.client_ports.iter().enumerate() {
-        let start = |kind: &str, words: &[String]| {
-            let out = folder.path().join(format!("{kind}-{place}"));
-            start(programs, core, words, out)
+        let start = |kind: &str| {
+            let folder = stack.folder.path().join(format!("{kind}-{place}"));
+            std::fs::create_dir(&folder)?;
+            let values = values.clone().with("to", port);
+            stack
+                .case
+                .start((kind, "clients"), &folder, Some(stack.core), &values)
         };
-        let listening = start("live", &live_words(*port, stack.delivery, length))?;
-        let predicting = (stack.delivery == Delivery::Hub)
-            .then(|| start("predictions", &request_words(*port, length)))
-            .transpose()?;
-        all.push((listening, predicting));
+        let listening = start("live")?;
+        all.push((listening, is_hub.then(|| start("predictions")).transpose()?));
     }
     let stopwatch = Stopwatch::start();
     let limit = Duration::from_secs(length.load_s().into()) + PATIENCE;
     let mut results = Vec::new();
-    for ((mut listening, predicting), region) in all.into_iter().zip(REGIONS) {
+    for ((listening, predicting), region) in all.into_iter().zip(REGIONS) {
         let remaining = || limit.saturating_sub(stopwatch.elapsed());
-        let report = read_report(&mut listening, remaining()).context(region.name)?;
+        let report = read_report(listening, remaining()).context(region.name)?;
         let mut result = of_sockets(&report)?;
-        if let Some(mut predicting) = predicting {
-            let report = self::read_report(&mut predicting, remaining()).context(region.name)?;
+        if let Some(predicting) = predicting {
+            let report = read_report(predicting, remaining()).context(region.name)?;
             of_requests(&report, &mut result)?;
         }
         results.push(result);
@@ -117,112 +114,44 @@ pub(super) fn run(
     Ok(results)
 }
 
-fn live_words(port: u16, delivery: Delivery, length: HoldTime) -> Vec<String> {
-    let line = format!(
-        "run ws://127.0.0.1:{port}/live --ws --connections {CLIENTS} --connect-rate {CONNECTS_PER_S}/s --hold {}s \
-         --timeout {TIMEOUT_S}s --cores 1 --json",
-        length.hold_s
-    );
-    let mut words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
-    let every = format!("{EVERY_S}s");
-    let more: &[&str] = match delivery {
-        Delivery::Hub => &[
-            "--send",
-            r#"{"subscribe":["game-1"]}"#,
-            "--broadcast-stamp",
-            "$.data.time",
-        ],
-        Delivery::AtOnce | Delivery::Feed => &[
-            "--send",
-            r#"{"predict":{}}"#,
-            "--every",
-            &every,
-            "--broadcast-stamp",
-            "$.time",
-        ],
-    };
-    words.extend(more.iter().map(ToString::to_string));
-    words
-}
-
-/// As often as those who stay predict, by HTTP.
-fn request_words(port: u16, length: HoldTime) -> Vec<String> {
-    let rate = f64::from(CLIENTS) / f64::from(EVERY_S);
-    let line = format!(
-        "run http://127.0.0.1:{port}/predictions --rate {rate}/s --spacing even --for {}s -d {{}} --timeout {TIMEOUT_S}s \
-         --cores 1 --json",
-        length.load_s()
-    );
-    line.split(' ').map(ToOwned::to_owned).collect()
-}
-
-fn start(
-    programs: &Path,
-    core: usize,
-    words: &[String],
-    out: std::path::PathBuf,
-) -> Result<Clients> {
-    std::fs::create_dir(&out)?;
-    let mut line = vec![programs.join("plimsoll").display().to_string()];
-    line.extend_from_slice(words);
-    let child = pinned(core, &line)
-        .current_dir(&out)
-        .stdin(Stdio::null())
-        .stdout(File::create(out.join("told"))?)
-        .stderr(File::create(out.join("log"))?)
-        .spawn()
-        .context("cannot run plimsoll")?;
-    Ok(Clients { child, out })
-}
-
 /// Results of a process of clients.
-fn read_report(clients: &mut Clients, limit: Duration) -> Result<Value> {
+fn read_report(mut clients: RunningServer, limit: Duration) -> Result<RunReport> {
     let stopwatch = Stopwatch::start();
-    while clients.child.try_wait()?.is_none() {
+    while clients.check().is_ok() {
         ensure!(stopwatch.elapsed() <= limit, "the clients do not end");
         pause(Duration::from_millis(50));
     }
-    let text = std::fs::read_to_string(clients.out.join("told"))?;
-    serde_json::from_str(&text).with_context(|| {
-        let log = std::fs::read_to_string(clients.out.join("log")).unwrap_or_default();
-        format!("no result: {}", log.trim())
-    })
+    RunReport::within(&std::fs::read_to_string(
+        clients.folder().join("clients.log"),
+    )?)
 }
 
-fn of_sockets(report: &Value) -> Result<RegionResult> {
-    let websocket = &report["websocket"];
-    let count = |name: &str| {
-        websocket[name]
-            .as_u64()
-            .with_context(|| format!("no {name} is reported"))
-    };
+fn of_sockets(report: &RunReport) -> Result<RegionResult> {
+    let count = |name: &str| report.count(&format!("websocket.{name}"));
     Ok(RegionResult {
         connected: count("connected")?,
         failed: count("failed")? + count("closed")?,
         answered: count("answered")?,
         unanswered: count("unanswered")?,
         broadcasts: count("received")?,
-        handshake: times(&websocket["handshake_ms"]),
-        request: times(&websocket["request_ms"]),
-        broadcast: times(&websocket["broadcast_ms"]),
+        handshake: times(report, "websocket.handshake_ms"),
+        request: times(report, "websocket.request_ms"),
+        broadcast: times(report, "websocket.broadcast_ms"),
     })
 }
 
-fn of_requests(report: &Value, result: &mut RegionResult) -> Result<()> {
-    let outcomes = report["outcomes"]
-        .as_object()
-        .context("no outcomes are reported")?;
-    let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();
-    result.answered = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
-    result.unanswered = all - result.answered;
-    result.request = times(&report["response_time_ms"]);
+fn of_requests(report: &RunReport, result: &mut RegionResult) -> Result<()> {
+    let (good, all) = report.outcomes()?;
+    result.answered = good;
+    result.unanswered = all - good;
+    result.request = times(report, "response_time_ms");
     Ok(())
 }
 
-fn times(report: &Value) -> Option<TimeStats> {
+fn times(report: &RunReport, path: &str) -> Option<TimeStats> {
     Some(TimeStats {
-        mean: report["mean"].as_f64()?,
-        p99: report["p99"].as_f64()?,
+        mean: report.known(&format!("{path}.mean"))?,
+        p99: report.known(&format!("{path}.p99"))?,
     })
 }
 
@@ -240,15 +169,16 @@ mod tests {
             "connected": 60, "failed": 1, "closed": 2, "answered": 7, "unanswered": 3, "received": 9,
             "handshake_ms": times, "request_ms": none, "broadcast_ms": times,
         }});
-        let mut result = of_sockets(&report).unwrap();
+        let parse = |report: serde_json::Value| RunReport::parse(&report.to_string()).unwrap();
+        let mut result = of_sockets(&parse(report)).unwrap();
         assert_eq!(
             (result.connected, result.failed, result.request),
             (60, 3, None)
         );
         let report = json!({ "outcomes": { "ok": 5, "timeout": 2 }, "response_time_ms": times });
-        of_requests(&report, &mut result).unwrap();
+        of_requests(&parse(report), &mut result).unwrap();
         assert_eq!((result.answered, result.unanswered), (5, 2));
         assert_eq!(result.request, result.handshake);
-        assert!(of_sockets(&json!({})).is_err());
+        assert!(of_sockets(&parse(json!({}))).is_err());
     }
 }

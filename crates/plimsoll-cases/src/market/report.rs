@@ -1,8 +1,8 @@
 //! The market's page.
 
-use std::fmt::Write as _;
+use plimsoll_harness::page::{Page, Table, cell};
 
-use super::measure::{CLIENTS, EVERY_S, HoldTime, MarketRow, RegionResult, TIMEOUT_S, TimeStats};
+use super::measure::{CLIENTS, EVERY_S, MarketRow, RegionResult, TimeStats};
 use super::region::{REGIONS, Region};
 use super::stack::{Delivery, StoreCalls, Topology};
 
@@ -10,57 +10,47 @@ use super::stack::{Delivery, StoreCalls, Topology};
 const WRITING_CALLS: u32 = 4;
 const READING_CALLS: u32 = 1;
 
-pub(super) fn page(
-    rows: &[MarketRow],
-    length: HoldTime,
-    date: &str,
-    machine: &str,
-    remarks: &[String],
-) -> String {
-    let mut text = format!(
-        "# The market in three topologies\n\nWritten by `cargo xtask case market` on {date}. {machine}. The study's service on \
-         real software ([the case](../../cases/market/README.md)): {} clients of eight regions ({CLIENTS} each) come within \
-         {} s, stay for {} s, and each predicts every {EVERY_S} s; an answer that takes more than {TIMEOUT_S} s counts as \
-         none. Links imitate the round trips between the regions; servers and stores share a core, clients and links the \
-         other. Scaled as it is, only the ratios speak.\n\n",
-        CLIENTS as usize * REGIONS.len(),
-        CLIENTS / 6,
-        length.hold_s,
+/// Adds the tables to the page.
+pub(super) fn page(mut page: Page, rows: &[MarketRow]) -> Page {
+    page.chapter("All regions");
+    page.paragraph(
+        "Means are over all that all regions counted. Percentiles of regions cannot be averaged: the 99th is that of the \
+         region where it was worst.",
     );
-    for remark in remarks {
-        let _ = writeln!(text, "{remark}\n");
-    }
-    text += "## All regions\n\nMeans are over all that all regions counted. Percentiles of regions cannot be averaged: the \
-             99th is that of the region where it was worst.\n\n";
-    text += HEAD;
+    let mut table = Table::new([
+        "topology",
+        "stores",
+        "told",
+        "connected",
+        "failed or closed",
+        "answered",
+        "unanswered",
+        "handshake ms, mean / worst p99",
+        "request ms",
+        "broadcast ms",
+    ]);
     for row in rows {
-        text += &line(row);
-        text.push('\n');
+        table.row(line(row));
     }
-    text.push('\n');
-    text += &regions(rows);
-    text += &why(rows);
-    text
+    page.table(&table);
+    regions(&mut page, rows);
+    why(&mut page, rows);
+    page
 }
 
-const HEAD: &str = "| topology | stores | told | connected | failed or closed | answered | unanswered | handshake ms, mean \
-                    / worst p99 | request ms | broadcast ms |\n|---|---|---|---|---|---|---|---|---|---|\n";
-
 /// A row of the table of all regions.
-pub(super) fn line(row: &MarketRow) -> String {
-    let sum = |of: fn(&RegionResult) -> u64| row.results.iter().map(of).sum::<u64>();
+pub(super) fn line(row: &MarketRow) -> [String; 10] {
+    let sum = |of: fn(&RegionResult) -> u64| row.results.iter().map(of).sum::<u64>().to_string();
     let over = |times: fn(&RegionResult) -> Option<TimeStats>, count: fn(&RegionResult) -> u64| {
+        let samples = row.results.iter();
         show(overall(
-            row.results
-                .iter()
-                .map(|result| (times(result), count(result))),
+            samples.map(|result| (times(result), count(result))),
         ))
     };
-    format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-        row.settings.topology.name(),
-        row.settings.calls.name(),
-        row.settings.delivery.name(),
+    [
+        row.settings.topology.name().to_owned(),
+        row.settings.calls.name().to_owned(),
+        row.settings.delivery.name().to_owned(),
         sum(|result| result.connected),
         sum(|result| result.failed),
         sum(|result| result.answered),
@@ -68,7 +58,7 @@ pub(super) fn line(row: &MarketRow) -> String {
         over(|result| result.handshake, |result| result.connected),
         over(|result| result.request, |result| result.answered),
         over(|result| result.broadcast, |result| result.broadcasts),
-    )
+    ]
 }
 
 /// The mean over all regions, each with its count, and the highest percentile.
@@ -94,41 +84,36 @@ fn show(times: Option<TimeStats>) -> String {
 }
 
 /// Handshake, request and broadcast of each region, as the study has them, for what is told every three seconds.
-fn regions(rows: &[MarketRow]) -> String {
-    let mut text =
-        String::from("## By region\n\nMeans in ms: handshake / request / broadcast.\n\n");
+fn regions(page: &mut Page, rows: &[MarketRow]) {
+    page.chapter("By region");
+    page.paragraph("Means in ms: handshake / request / broadcast.");
+    let mean = |times: Option<TimeStats>| cell(times.map(|times| times.mean), 0);
     for delivery in [Delivery::Feed, Delivery::Hub] {
         let selected: Vec<&MarketRow> = rows
             .iter()
             .filter(|row| row.settings.delivery == delivery)
             .collect();
-        let _ = write!(text, "Told {}:\n\n| region |", delivery.name());
-        for row in &selected {
-            let Some(letter) = row.settings.topology.name().split(' ').next() else {
-                continue;
-            };
-            let _ = write!(text, " {letter} {} |", row.settings.calls.name());
-        }
-        let _ = writeln!(text, "\n|---|{}", "---|".repeat(selected.len()));
+        page.paragraph(&format!("Told {}:", delivery.name()));
+        let mut head = vec!["region".to_owned()];
+        head.extend(selected.iter().map(|row| {
+            let letter = row.settings.topology.name().split(' ').next();
+            format!(
+                "{} {}",
+                letter.unwrap_or_default(),
+                row.settings.calls.name()
+            )
+        }));
+        let mut table = Table::new(head);
         for (place, region) in REGIONS.iter().enumerate() {
-            let _ = write!(text, "| {} |", region.name);
+            let mut cells = vec![region.name.to_owned()];
             for result in selected.iter().filter_map(|row| row.results.get(place)) {
-                let mean = |times: Option<TimeStats>| {
-                    times.map_or("–".to_owned(), |times| format!("{:.0}", times.mean))
-                };
-                let _ = write!(
-                    text,
-                    " {} / {} / {} |",
-                    mean(result.handshake),
-                    mean(result.request),
-                    mean(result.broadcast)
-                );
+                let times = [result.handshake, result.request, result.broadcast];
+                cells.push(times.map(mean).join(" / "));
             }
-            text.push('\n');
+            table.row(cells);
         }
-        text.push('\n');
+        page.table(&table);
     }
-    text
 }
 
 /// How long a server's process waits for its stores in each second, if each call keeps it waiting.
@@ -143,57 +128,62 @@ fn waiting(region: Region, topology: Topology) -> f64 {
 }
 
 /// Why the topologies that look better lost: arithmetic that needs no machine, and what was measured beside it.
-fn why(rows: &[MarketRow]) -> String {
-    let mut text = format!(
-        "## Why the better topologies lost\n\nA prediction makes {} calls of the stores one after the other, {WRITING_CALLS} of \
-         which must go to the stores that are written to. A call that blocks keeps the whole process waiting for its round \
-         trip. With {:.0} predictions a second in each region, a server's process would wait so many seconds in each \
-         second; beyond 1 it cannot keep up, however fast the machine:\n\n| region | round trip to the stores, ms | (b) s/s | \
-         (c) s/s |\n|---|---|---|---|\n",
+fn why(page: &mut Page, rows: &[MarketRow]) {
+    page.chapter("Why the better topologies lost");
+    page.paragraph(&format!(
+        "A prediction makes {} calls of the stores one after the other, {WRITING_CALLS} of which must go to the stores that \
+         are written to. A call that blocks keeps the whole process waiting for its round trip. With {:.0} predictions a \
+         second in each region, a server's process would wait so many seconds in each second; beyond 1 it cannot keep up, \
+         however fast the machine:",
         WRITING_CALLS + READING_CALLS,
         f64::from(CLIENTS) / f64::from(EVERY_S),
-    );
+    ));
+    let mut table = Table::new([
+        "region",
+        "round trip to the stores, ms",
+        "(b) s/s",
+        "(c) s/s",
+    ]);
     for region in REGIONS {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {:.2} | {:.2} |",
-            region.name,
-            region.round_trip().as_millis(),
-            waiting(region, Topology::FarStores),
-            waiting(region, Topology::Replicas),
-        );
+        table.row([
+            region.name.to_owned(),
+            region.round_trip().as_millis().to_string(),
+            format!("{:.2}", waiting(region, Topology::FarStores)),
+            format!("{:.2}", waiting(region, Topology::Replicas)),
+        ]);
     }
-    text += "\nA replica beside the readers takes one of these round trips away and leaves the others. Asynchronous calls let \
-             others go on meanwhile, but a prediction still takes its round trips one after the other";
-    let mean = |topology: Topology, calls: StoreCalls| {
+    page.table(&table);
+    let mean = |topology: Topology| {
         let row = rows.iter().find(|row| {
             row.settings.topology == topology
-                && row.settings.calls == calls
+                && row.settings.calls == StoreCalls::Asynchronous
                 && row.settings.delivery == Delivery::Feed
         })?;
-        overall(
-            row.results
-                .iter()
-                .map(|result| (result.request, result.answered)),
-        )
-        .map(|times| times.mean)
+        let results = row.results.iter();
+        let samples = results.map(|result| (result.request, result.answered));
+        overall(samples).map(|times| times.mean)
     };
-    let pairs = [
+    let means = [
         Topology::SingleRegion,
         Topology::FarStores,
         Topology::Replicas,
     ]
-    .map(|topology| mean(topology, StoreCalls::Asynchronous));
-    if let [Some(a), Some(b), Some(c)] = pairs {
-        let _ = write!(
-            text,
-            " (mean of requests: {a:.0} ms in (a), {b:.0} in (b), {c:.0} in (c))"
-        );
-    }
-    text += ".\n\nSo servers beside the users lose to servers beside the data as long as a request asks the data more often \
-             than once. What does belong beside the users is what asks the data for nothing: the connections and the fan-out, \
-             which is what the hub keeps.\n";
-    text
+    .map(mean);
+    let measured = match means {
+        [Some(a), Some(b), Some(c)] => {
+            format!(" (mean of requests: {a:.0} ms in (a), {b:.0} in (b), {c:.0} in (c))")
+        }
+        _ => String::new(),
+    };
+    page.paragraph(&format!(
+        "A replica beside the readers takes one of these round trips away and leaves the others. Asynchronous calls let \
+         others go on meanwhile, but a prediction still takes its round trips one after the other{measured}."
+    ));
+    page.paragraph(
+        "So servers beside the users lose to servers beside the data as long as a request asks the data more often than once. \
+         What does belong beside the users is what asks the data for nothing: the connections and the fan-out, which is what \
+         the hub keeps.",
+    );
 }
 
 #[cfg(test)]

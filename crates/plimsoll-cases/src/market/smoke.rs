@@ -1,7 +1,6 @@
 //! Smoke test of the whole market: a remote client predicts and receives the odds, from a server and from the hub.
 
 use std::net::TcpStream;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,11 +12,11 @@ use tungstenite::{Message, WebSocket};
 
 use super::region::REGIONS;
 use super::stack::{Delivery, MarketSettings, MarketStack, StoreCalls, Topology};
-use crate::ground::CaseContext;
+use crate::case::Case;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) fn check(ground: &CaseContext, programs: &Path) -> Result<()> {
+pub(super) fn check(case: &Case) -> Result<()> {
     let cores = two_cores().unwrap_or((0, 0));
     for settings in [
         MarketSettings {
@@ -31,14 +30,14 @@ pub(super) fn check(ground: &CaseContext, programs: &Path) -> Result<()> {
             delivery: Delivery::Hub,
         },
     ] {
-        let stack = MarketStack::start(ground, programs, settings, cores)?;
+        let stack = MarketStack::start(case, settings, cores)?;
         used(&stack).with_context(|| settings.title())?;
     }
     Ok(())
 }
 
 /// The farthest client predicts, and hears odds.
-fn used(stack: &MarketStack) -> Result<()> {
+fn used(stack: &MarketStack<'_>) -> Result<()> {
     let (port, region) = stack
         .client_ports
         .iter()

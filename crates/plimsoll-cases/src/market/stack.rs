@@ -1,18 +1,19 @@
 //! The market's processes, joined by links with the delays of their topology.
 
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::server::{ChildServer, Recipe, is_listening, is_root, pinned};
+use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::clock::{Stopwatch, pause};
+use plimsoll_harness::port::{free_port, free_ports};
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
 use super::region::{NEAR, REGIONS};
-use super::stores::{Database, redis};
-use crate::exchange::exchange;
-use crate::ground::CaseContext;
+use crate::case::{Case, open_to_all};
+use crate::database::{DatabasePlace, MariaDb};
 
-const START: Duration = Duration::from_mins(1);
+/// How long a replica may take to follow.
+const FOLLOW: Duration = Duration::from_secs(30);
 
 /// Where servers and stores are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,21 +113,23 @@ impl MarketSettings {
 }
 
 /// A market that runs. Ends when dropped, its folder last.
-pub(super) struct MarketStack {
+pub(super) struct MarketStack<'a> {
+    pub(super) case: &'a Case,
     pub(super) delivery: Delivery,
     /// Where the clients of each region come in.
     pub(super) client_ports: Vec<u16>,
-    _servers: Vec<ChildServer>,
-    _databases: Vec<Database>,
-    _folder: tempfile::TempDir,
+    /// Of the clients.
+    pub(super) core: usize,
+    _servers: Vec<RunningServer>,
+    _databases: Vec<MariaDb>,
+    pub(super) folder: tempfile::TempDir,
 }
 
 /// What it takes to start a process of the market.
 struct Starter<'a> {
-    ground: &'a CaseContext,
-    programs: &'a Path,
+    case: &'a Case,
     settings: MarketSettings,
-    folder: &'a Path,
+    folder: &'a std::path::Path,
     /// Of the clients and links, and of the servers and stores.
     cores: (usize, usize),
 }
@@ -139,26 +142,20 @@ struct Stores {
     redis: u16,
 }
 
-/// The links of one region's server.
-struct Plan {
-    stores: Stores,
-    /// Of servers, in the order of their regions; one for all where there is one place.
-    links: Vec<(u16, u16, Duration)>,
-}
+/// A port, the port it leads to, and the round trip between them.
+type Link = (u16, u16, Duration);
 
-impl MarketStack {
+impl<'a> MarketStack<'a> {
     /// Starts stores, links, servers and, where they tell, the feed or the hubs.
     pub(super) fn start(
-        ground: &CaseContext,
-        programs: &Path,
+        case: &'a Case,
         settings: MarketSettings,
         cores: (usize, usize),
     ) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("market-").tempdir()?;
         open_to_all(folder.path())?;
         let starter = Starter {
-            ground,
-            programs,
+            case,
             settings,
             folder: folder.path(),
             cores,
@@ -169,221 +166,176 @@ impl MarketStack {
             _ => REGIONS.iter().map(|region| region.round_trip()).collect(),
         };
         let mut links = Vec::new();
-        let mut fronts = Vec::new();
-        let mut plans = Vec::new();
+        let mut linked = Vec::new();
         for round_trip in &places {
-            let plan = starter.plan(stores, *round_trip)?;
-            links.extend(plan.links.iter().copied());
-            plans.push(plan);
+            linked.push(starter.link_stores(stores, *round_trip, &mut links)?);
         }
         let client_ports = free_ports(REGIONS.len())?;
-        let ports = free_ports(3 * places.len())?;
+        // Where clients come to, and where the server is if there is a hub before it.
+        let ports = free_ports(2 * places.len())?;
         for (place, region) in REGIONS.iter().enumerate() {
             let (server, distance) = match settings.topology {
                 Topology::SingleRegion => (0, region.round_trip()),
                 _ => (place, NEAR),
             };
-            links.push((client_ports[place], ports[server * 3], distance));
+            links.push((client_ports[place], ports[server * 2], distance));
         }
-        servers.push(starter.link(&links)?);
-        for (place, plan) in plans.iter().enumerate() {
-            fronts.extend(starter.place(place, plan.stores, &ports[place * 3..place * 3 + 3])?);
+        servers.push(starter.links("links", &links)?);
+        for (place, stores) in linked.iter().enumerate() {
+            servers.extend(starter.place(place, *stores, &ports[place * 2..place * 2 + 2])?);
         }
-        servers.extend(fronts);
         if settings.delivery == Delivery::Feed {
-            servers.push(starter.python("feed", stores, None)?);
+            servers.push(starter.start(("feed", "feed"), &starter.values(stores))?);
         }
         Ok(Self {
+            case,
             delivery: settings.delivery,
             client_ports,
+            core: cores.0,
             _servers: servers,
             _databases: databases,
-            _folder: folder,
+            folder,
         })
     }
 }
 
 impl Starter<'_> {
+    fn start(&self, names: (&str, &str), values: &Values) -> Result<RunningServer> {
+        self.case
+            .start(names, self.folder, Some(self.cores.1), values)
+    }
+
     /// The stores as those see them who are beside them.
-    fn stores(&self) -> Result<(Stores, Vec<ChildServer>, Vec<Database>)> {
-        let core = self.cores.1;
-        let store = &self.ground.store;
-        let first = Database::start(self.folder, store, core, "database", 1)?;
-        let (redis_server, redis_port) = redis(self.folder, core)?;
-        let mut stores = Stores {
-            database: first.port,
-            replica: first.port,
-            redis: redis_port,
+    fn stores(&self) -> Result<(Stores, Vec<RunningServer>, Vec<MariaDb>)> {
+        let place = DatabasePlace {
+            case: self.case,
+            folder: self.folder,
+            core: Some(self.cores.1),
         };
-        let mut servers = vec![redis_server];
-        let mut databases = vec![first];
+        let first = MariaDb::empty(&place, "database", 1)?;
+        let redis = self.start(("redis", "redis"), &Values::default())?;
+        let mut stores = Stores {
+            database: first.port(),
+            replica: first.port(),
+            redis: redis.port(),
+        };
+        let (mut servers, mut databases) = (vec![redis], vec![first]);
+        let schema = self.case.folder.join("database/schema.sql");
+        let schema = std::fs::read_to_string(&schema)
+            .with_context(|| format!("cannot read {}", schema.display()))?;
         if self.settings.topology == Topology::Replicas {
             // One stands for the replicas of all regions: they hold the same, and each is beside its readers.
-            let replica = Database::start(self.folder, store, core, "replica", 2)?;
-            let port = free_ports(1)?[0];
+            let replica = MariaDb::empty(&place, "replica", 2)?;
+            let port = free_port()?;
             let farthest = REGIONS.iter().map(|region| region.round_trip()).max();
-            servers.push(self.link_named(
-                "replication",
-                &[(port, stores.database, farthest.unwrap_or_default())],
-            )?);
-            replica.follow(port)?;
-            databases[0].fill()?;
-            replica.wait_for_pools()?;
-            stores.replica = replica.port;
+            let link = (port, stores.database, farthest.unwrap_or_default());
+            servers.push(self.links("replication", &[link])?);
+            follow(&replica, port)?;
+            databases[0].query(&schema)?;
+            wait_for_pools(&replica)?;
+            stores.replica = replica.port();
             databases.push(replica);
         } else {
-            databases[0].fill()?;
+            databases[0].query(&schema)?;
         }
         Ok((stores, servers, databases))
     }
 
-    /// The links between a server so far away and the stores.
-    fn plan(&self, stores: Stores, round_trip: Duration) -> Result<Plan> {
+    /// The stores as a server so far away sees them, and the links to them.
+    fn link_stores(
+        &self,
+        stores: Stores,
+        round_trip: Duration,
+        links: &mut Vec<Link>,
+    ) -> Result<Stores> {
         if self.settings.topology == Topology::SingleRegion {
-            return Ok(Plan {
-                stores,
-                links: Vec::new(),
-            });
+            return Ok(stores);
         }
-        let ports = free_ports(3)?;
-        let mut linked = Stores {
-            database: ports[0],
-            replica: ports[1],
-            redis: ports[2],
+        let mut link = |to: u16| {
+            let port = free_port()?;
+            links.push((port, to, round_trip));
+            anyhow::Ok(port)
         };
-        let mut links = vec![
-            (linked.database, stores.database, round_trip),
-            (linked.redis, stores.redis, round_trip),
-        ];
-        if self.settings.topology == Topology::Replicas {
-            linked.replica = stores.replica;
-        } else {
-            links.push((linked.replica, stores.database, round_trip));
-        }
-        Ok(Plan {
-            stores: linked,
-            links,
+        Ok(Stores {
+            database: link(stores.database)?,
+            redis: link(stores.redis)?,
+            replica: match self.settings.topology {
+                Topology::Replicas => stores.replica,
+                _ => link(stores.database)?,
+            },
         })
     }
 
-    fn link(&self, links: &[(u16, u16, Duration)]) -> Result<ChildServer> {
-        self.link_named("links", links)
-    }
-
-    fn link_named(&self, name: &str, links: &[(u16, u16, Duration)]) -> Result<ChildServer> {
-        let arguments = links.iter().map(|(listen, to, round_trip)| {
-            format!(
-                "127.0.0.1:{listen}=127.0.0.1:{to}@{}",
-                round_trip.as_millis()
-            )
+    fn links(&self, name: &str, links: &[Link]) -> Result<RunningServer> {
+        let words = links.iter().map(|(listen, to, round_trip)| {
+            let millis = round_trip.as_millis();
+            format!("127.0.0.1:{listen}=127.0.0.1:{to}@{millis}")
         });
-        let recipe = Recipe {
-            name,
-            program: &self.programs.join("plimsoll-link").display().to_string(),
-            user: None,
-            arguments: arguments.collect(),
-            environment: Vec::new(),
-        };
-        let mut server = ChildServer::start(pinned(recipe, self.cores.0), self.folder)?;
-        let last = links
+        let words: Vec<String> = words.collect();
+        let (last, ..) = links
             .last()
-            .context("a process of links has at least one")?
-            .0;
-        server.wait(START, || is_listening(last))?;
-        Ok(server)
+            .context("a process of links has at least one")?;
+        let values = Values::default().with("links", words.join(" "));
+        let values = values.with("port", last);
+        let core = Some(self.cores.0);
+        self.case.start(("links", name), self.folder, core, &values)
     }
 
     /// A server, and the hub before it where there is one. Clients come to the first port.
-    fn place(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<Vec<ChildServer>> {
-        let is_behind_hub = self.settings.delivery == Delivery::Hub;
-        let port = if is_behind_hub { ports[1] } else { ports[0] };
-        let mut servers = vec![self.python(&format!("server-{place}"), stores, Some(port))?];
-        if is_behind_hub {
-            servers.push(self.hub(place, stores, ports)?);
+    fn place(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<Vec<RunningServer>> {
+        let has_hub = self.settings.delivery == Delivery::Hub;
+        let port = if has_hub { ports[1] } else { ports[0] };
+        let values = self.values(stores).with("port", port);
+        let mut servers = vec![self.start(("market", &format!("server-{place}")), &values)?];
+        if has_hub {
+            let name = format!("hub-{place}");
+            let values = Values::default()
+                .with("port", ports[0])
+                .with("market", port);
+            let values = values.with("redis", stores.redis).with("name", &name);
+            servers.push(self.start(("hub", &name), &values)?);
         }
         Ok(servers)
     }
 
-    /// A process of the market itself: a server at a port, or the feed.
-    fn python(&self, name: &str, stores: Stores, port: Option<u16>) -> Result<ChildServer> {
+    /// What the market's own processes are told.
+    fn values(&self, stores: Stores) -> Values {
         let MarketSettings {
             calls, delivery, ..
         } = self.settings;
-        let at = |port: u16| format!("127.0.0.1:{port}");
-        let mut environment = vec![
-            ("MARKET_STORES", calls.name().to_owned()),
-            ("MARKET_DATABASE", at(stores.database)),
-            ("MARKET_REPLICA", at(stores.replica)),
-            ("MARKET_REDIS", at(stores.redis)),
-        ];
-        let broadcast = if delivery == Delivery::Feed {
-            "feed"
-        } else {
-            "prediction"
-        };
-        environment.push(("MARKET_BROADCAST", broadcast.to_owned()));
-        if delivery == Delivery::Hub {
-            environment.push(("MARKET_HUB", "yes".to_owned()));
-        }
-        if let Some(port) = port {
-            environment.push(("MARKET_PORT", port.to_string()));
-        }
-        let script = self.ground.case.join("site/market.py");
-        let recipe = Recipe {
-            name,
-            program: &self
-                .ground
-                .store
-                .join("python/bin/python")
-                .display()
-                .to_string(),
-            user: None,
-            arguments: vec!["-B".to_owned(), script.display().to_string()],
-            environment,
-        };
-        let mut server = ChildServer::start(pinned(recipe, self.cores.1), self.folder)?;
-        if let Some(port) = port {
-            server.wait(START, || {
-                exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
-            })?;
-        }
-        Ok(server)
-    }
-
-    /// Our edge before a server: requests go through, clients of `/live` stay here.
-    fn hub(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<ChildServer> {
-        let text = format!(
-            "listen: 127.0.0.1:{}\nadmin: 127.0.0.1:{}\naccess_log: off\ncores: 1\ncache: off\npools:\n  \
-             market: {{ servers: [\"http://127.0.0.1:{}\"] }}\nhub:\n  path: /live\n  redis: 127.0.0.1:{}\n  \
-             channels: [{{ match: game-*, interval: 3s, history: 1 }}]\n",
-            ports[0], ports[2], ports[1], stores.redis
-        );
-        let name = format!("hub-{place}");
-        let file = self.folder.join(format!("{name}.yaml"));
-        std::fs::write(&file, text)?;
-        let recipe = Recipe {
-            name: &name,
-            program: &self.programs.join("plimsoll").display().to_string(),
-            user: None,
-            arguments: vec![
-                "edge".to_owned(),
-                "--config".to_owned(),
-                file.display().to_string(),
-            ],
-            environment: Vec::new(),
-        };
-        let mut server = ChildServer::start(pinned(recipe, self.cores.1), self.folder)?;
-        server.wait(START, || is_listening(ports[0]))?;
-        Ok(server)
+        let is = |wanted, yes: &'static str, no| if delivery == wanted { yes } else { no };
+        Values::default()
+            .with("calls", calls.name())
+            .with("database", stores.database)
+            .with("replica", stores.replica)
+            .with("redis", stores.redis)
+            .with("broadcast", is(Delivery::Feed, "feed", "prediction"))
+            .with("hub", is(Delivery::Hub, "yes", ""))
     }
 }
 
-/// Lets the users of the servers pass, and MariaDB make its socket; what is inside keeps its own rights.
-pub(super) fn open_to_all(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = if is_root() { 0o777 } else { 0o700 };
-    Ok(std::fs::set_permissions(
-        folder,
-        std::fs::Permissions::from_mode(mode),
-    )?)
+/// Lets a database follow another, reached at this port, from the first change on.
+fn follow(replica: &MariaDb, port: u16) -> Result<()> {
+    let order = format!(
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_USE_GTID=slave_pos; \
+         START SLAVE"
+    );
+    replica.query(&order).map(drop)
+}
+
+/// Waits until a replica has the pools that it follows.
+fn wait_for_pools(replica: &MariaDb) -> Result<()> {
+    let stopwatch = Stopwatch::start();
+    while !replica
+        .query("SELECT COUNT(*) FROM market.pools")
+        .is_ok_and(|output| output.trim() == "60")
+    {
+        ensure!(
+            stopwatch.elapsed() < FOLLOW,
+            "the replica does not follow: {}",
+            replica.query("SHOW SLAVE STATUS\\G").unwrap_or_default()
+        );
+        pause(Duration::from_millis(50));
+    }
+    Ok(())
 }

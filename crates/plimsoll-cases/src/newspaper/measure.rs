@@ -1,26 +1,24 @@
 //! The site's load line, and results of overload.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use plimsoll_harness::run_report::RunReport;
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
-use super::stack::{NewspaperEdge, NewspaperStack};
+use super::stack::NewspaperStack;
+use crate::case::Case;
 use crate::exchange::exchange;
-use crate::plimsoll_run::{LoadLineResult, run_plimsoll};
+use crate::plimsoll_run::LoadLineResult;
 
 /// What the study counted as good.
 const OBJECTIVE: &str = "p95 < 800ms, errors < 1%";
 
 /// The generator under use, and the folder of its runs.
 pub(super) struct NewspaperMeter<'a> {
-    pub(super) plimsoll: PathBuf,
-    pub(super) out: PathBuf,
+    pub(super) case: &'a Case,
     pub(super) is_quick: bool,
-    pub(super) is_stopped: &'a AtomicBool,
 }
 
 /// What a search found: the line, and the limit it named first.
@@ -49,7 +47,12 @@ pub(super) struct Shares {
 impl NewspaperMeter<'_> {
     /// The highest rate within the objective. A short search may run out of time before it has confirmed a line: then it
     /// is made once more.
-    pub(super) fn line(&self, url: &str, stack: &NewspaperStack, name: &str) -> Result<Evaluated> {
+    pub(super) fn line(
+        &self,
+        url: &str,
+        stack: &NewspaperStack<'_>,
+        name: &str,
+    ) -> Result<Evaluated> {
         let evaluated = self.search(url, stack, name)?;
         if !self.is_quick || matches!(evaluated.found, LoadLineResult::Line { .. }) {
             return Ok(evaluated);
@@ -58,14 +61,16 @@ impl NewspaperMeter<'_> {
         self.search(url, stack, name)
     }
 
-    fn search(&self, url: &str, stack: &NewspaperStack, name: &str) -> Result<Evaluated> {
-        let mut arguments = self.words("limit", url, stack, name);
-        arguments.extend(["--objective", OBJECTIVE].map(OsString::from));
-        if self.is_quick {
-            arguments.push("--quick".into());
-        }
-        let report = run_plimsoll(&self.plimsoll, arguments, self.is_stopped)?;
-        let finding = report["findings"][0]["sentence"].as_str();
+    fn search(&self, url: &str, stack: &NewspaperStack<'_>, name: &str) -> Result<Evaluated> {
+        let quick = if self.is_quick { "--quick" } else { "" };
+        let more = ["--objective", OBJECTIVE];
+        let report = self.run(
+            ("limit", url),
+            stack,
+            &format!("--name {name} {quick}"),
+            &more,
+        )?;
+        let finding = report.value("findings")[0]["sentence"].as_str();
         Ok(Evaluated {
             found: LoadLineResult::of(&report, "req/s")?,
             finding: finding.map(str::to_owned),
@@ -75,58 +80,47 @@ impl NewspaperMeter<'_> {
     /// What becomes of so many requests a second.
     pub(super) fn shares(
         &self,
-        edge: &NewspaperEdge,
-        stack: &NewspaperStack,
+        edge: &RunningServer,
+        stack: &NewspaperStack<'_>,
         rate: f64,
         time: Duration,
     ) -> Result<Shares> {
         let before = EdgeCounts::of(edge)?;
-        let mut arguments = self.words("run", &edge.url(), stack, "newspaper-overload");
-        let rate = format!("{rate:.1}/s");
-        let time = format!("{}s", time.as_secs());
-        arguments.extend(["--rate", &rate, "--for", &time].map(OsString::from));
-        let report = run_plimsoll(&self.plimsoll, arguments, self.is_stopped)?;
+        let line = format!(
+            "--name newspaper-overload --rate {rate:.1}/s --for {}s",
+            time.as_secs()
+        );
+        let report = self.run(("run", &edge.url()), stack, &line, &[])?;
         Shares::of(&report, EdgeCounts::of(edge)?.since(before))
     }
 
-    fn words(&self, command: &str, url: &str, stack: &NewspaperStack, name: &str) -> Vec<OsString> {
-        vec![
-            command.into(),
-            url.into(),
-            "--urls".into(),
-            stack.feed().into(),
-            "--header".into(),
-            "Accept: text/html".into(),
-            "--classes".into(),
-            "800ms,1200ms".into(),
-            "--name".into(),
-            name.into(),
-            "--out".into(),
-            self.out.clone().into(),
-            "--quiet".into(),
-        ]
+    fn run(
+        &self,
+        (command, url): (&str, &str),
+        stack: &NewspaperStack<'_>,
+        line: &str,
+        more: &[&str],
+    ) -> Result<RunReport> {
+        let values = Values::default().with("url", url);
+        let values = values.with("feed", stack.feed().display());
+        let line = format!("{command} @url@ --urls @feed@ --classes 800ms,1200ms {line} --quiet");
+        let more = [&["--header", "Accept: text/html"], more].concat();
+        self.case.run(None, &line, &values, &more)
     }
 }
 
 impl Shares {
     /// From the object of `plimsoll run` and what the edge counted meanwhile.
-    fn of(report: &Value, counts: EdgeCounts) -> Result<Self> {
-        let requests = report["requests"]
-            .as_f64()
-            .context("plimsoll run reported no requests")?;
+    fn of(report: &RunReport, counts: EdgeCounts) -> Result<Self> {
+        let requests = report.number("requests")?;
         ensure!(requests > 0.0, "no requests were made");
-        let class = |name: &str| {
-            report["classes"][name]
-                .as_f64()
-                .with_context(|| format!("plimsoll run reported no class `{name}`"))
-        };
         Ok(Self {
-            offered: report["offered"].as_f64().unwrap_or_default(),
+            offered: report.known("offered").unwrap_or_default(),
             rendered: counts.served / requests,
             fallback: counts.fallback / requests,
-            slow: class("slow")? / requests,
-            failed: class("failed")? / requests,
-            is_void: !report["void"].is_null(),
+            slow: report.number("classes.slow")? / requests,
+            failed: report.number("classes.failed")? / requests,
+            is_void: report.void().is_some(),
         })
     }
 }
@@ -140,7 +134,7 @@ struct EdgeCounts {
 }
 
 impl EdgeCounts {
-    fn of(edge: &NewspaperEdge) -> Result<Self> {
+    fn of(edge: &RunningServer) -> Result<Self> {
         let answer = exchange(edge.admin_port(), "/metrics", "", None)?;
         ensure!(
             answer.status == 200,
@@ -190,7 +184,7 @@ mod tests {
             "requests": 1000, "offered": 100.0, "void": null,
             "classes": { "fast": 970, "middle": 10, "slow": 15, "failed": 5 },
         });
-        let shares = Shares::of(&report, counts).unwrap();
+        let shares = Shares::of(&RunReport::parse(&report.to_string()).unwrap(), counts).unwrap();
         let expected = Shares {
             offered: 100.0,
             rendered: 0.3,
@@ -201,6 +195,6 @@ mod tests {
         };
         assert_eq!(shares, expected);
         assert!(EdgeCounts::read("").is_err());
-        assert!(Shares::of(&serde_json::json!({ "requests": 0 }), counts).is_err());
+        assert!(Shares::of(&RunReport::parse(r#"{ "requests": 0 }"#).unwrap(), counts).is_err());
     }
 }

@@ -1,11 +1,9 @@
 //! The tables of the newspaper, for the terminal and for the page.
 
-use std::fmt::Write as _;
+use plimsoll_harness::page::{Table, percent};
 
 use super::cycle::CycleEntry;
 use super::measure::Shares;
-use super::stack::NewspaperSettings;
-use crate::plimsoll_run::LoadLineResult;
 
 /// What the study's instance carried, requests a second.
 const STUDY_LINE: f64 = 80.0;
@@ -63,141 +61,78 @@ impl NewspaperRow {
     }
 }
 
-/// The table of overload in Markdown.
-pub(super) fn table(line: f64, rows: &[NewspaperRow]) -> String {
-    let mut text = format!(
-        "The site alone carries {line:.0} req/s.\n\n\
-         | times that | offered req/s | rendered | the study's | slower than 1.2 s | the study's | fallback | failed | better |\n\
-         |---|---|---|---|---|---|---|---|---|\n"
-    );
+/// The table of overload.
+pub(super) fn table(rows: &[NewspaperRow]) -> Table {
+    let mut table = Table::new([
+        "times that",
+        "offered req/s",
+        "rendered",
+        "the study's",
+        "slower than 1.2 s",
+        "the study's",
+        "fallback",
+        "failed",
+        "better",
+    ]);
     for row in rows {
-        let Shares {
-            offered,
-            rendered,
-            fallback,
-            slow,
-            failed,
-            is_void,
-        } = row.shares;
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let study_slow = row
-            .study
-            .slow
-            .map_or_else(|| "–".to_owned(), |slow| format!("{slow:.0} %"));
-        let better = match (is_void, row.is_better()) {
+        let shares = &row.shares;
+        let study_slow = row.study.slow.map(|slow| format!("{slow:.0} %"));
+        let better = match (shares.is_void, row.is_better()) {
             (true, _) => "void",
             (false, true) => "yes",
             (false, false) => "**no**",
         };
-        writeln!(
-            text,
-            "| {:.2} | {offered:.0} | {} | {:.0} % | {} | {study_slow} | {} | {} | {better} |",
-            row.study.factor(),
-            percent(rendered),
-            row.study.rendered,
-            percent(slow),
-            percent(fallback),
-            percent(failed),
-        )
-        .expect("a string takes every character");
+        table.row([
+            format!("{:.2}", row.study.factor()),
+            format!("{:.0}", shares.offered),
+            percent(shares.rendered),
+            format!("{:.0} %", row.study.rendered),
+            percent(shares.slow),
+            study_slow.unwrap_or_else(|| "–".to_owned()),
+            percent(shares.fallback),
+            percent(shares.failed),
+            better.to_owned(),
+        ]);
     }
-    text
+    table
 }
 
-/// The table of cycles in Markdown.
-pub(super) fn cycles_table(entries: &[CycleEntry]) -> String {
-    let mut text =
-        "| diagnose | act | evaluate: req/s carried | interval | gain | the study's gain |\n\
-         |---|---|---|---|---|---|\n"
-            .to_owned();
+/// The table of cycles.
+pub(super) fn cycles_table(entries: &[CycleEntry]) -> Table {
+    let mut table = Table::new([
+        "diagnose",
+        "act",
+        "evaluate: req/s carried",
+        "interval",
+        "gain",
+        "the study's gain",
+    ]);
     for entry in entries {
         let before = entry.cycle.compared_with().and_then(|other| {
             let other = entries.iter().find(|entry| entry.cycle == other)?;
-            match &other.found {
-                LoadLineResult::Line { median, .. } => Some(*median),
-                LoadLineResult::Nothing(_) => None,
-            }
+            other.found.median()
         });
-        let evaluated = match &entry.found {
-            LoadLineResult::Line { low, median, high } => {
-                let gain = before.map_or_else(
-                    || "–".to_owned(),
-                    |before| format!("{:+.0} %", (median / before - 1.0) * 100.0),
-                );
-                format!("{median:.0} | {low:.0}-{high:.0} | {gain}")
-            }
-            LoadLineResult::Nothing(reason) => format!("not known: {reason} | – | –"),
-        };
-        let study = entry
-            .cycle
-            .study_gain()
-            .map_or_else(|| "–".to_owned(), |gain| format!("+{gain} %"));
-        writeln!(
-            text,
-            "| {} | {} | {evaluated} | {study} |",
-            entry.diagnosis.as_deref().unwrap_or("–").replace('|', "/"),
+        let gain = before.zip(entry.found.median());
+        let gain = gain.map(|(before, now)| format!("{:+.0} %", (now / before - 1.0) * 100.0));
+        let study = entry.cycle.study_gain().map(|gain| format!("+{gain} %"));
+        let [found, interval] = entry.found.cells();
+        table.row([
+            entry.diagnosis.as_deref().unwrap_or("–"),
             entry.cycle.act(),
-        )
-        .expect("a string takes every character");
+            &found,
+            &interval,
+            gain.as_deref().unwrap_or("–"),
+            study.as_deref().unwrap_or("–"),
+        ]);
     }
-    text
-}
-
-/// Method of both pages.
-pub(super) struct NewspaperPage<'a> {
-    pub(super) date: &'a str,
-    pub(super) machine: &'a str,
-    pub(super) remarks: &'a [String],
-}
-
-impl NewspaperPage<'_> {
-    /// The page of overload.
-    pub(super) fn overload(
-        &self,
-        line: f64,
-        rows: &[NewspaperRow],
-        settings: NewspaperSettings,
-    ) -> String {
-        let NewspaperSettings { workers, nodes } = settings;
-        let body = format!(
-            "{workers} process(es) render pages of {nodes} elements; the edge is before them, with \
-             [this configuration](../../cases/newspaper/edge.yaml). The study's columns are what it saw at the same \
-             multiple of what its instance carried ({STUDY_LINE:.0} req/s). Better means: at least as many pages \
-             rendered, and no more that were slow or failed (where the study tells no share of slow pages, 1 %).\n\n{}",
-            table(line, rows),
-        );
-        self.text("The newspaper, beyond its load line", &body)
-    }
-
-    /// The page of cycles.
-    pub(super) fn cycles(&self, entries: &[CycleEntry]) -> String {
-        let body = format!(
-            "Each cycle is judged by the same search; the diagnosis is the limit that the cycle before it named first. \
-             Gains are over the cycle whose settings were changed.\n\n{}",
-            cycles_table(entries)
-        );
-        self.text("The newspaper's ledger of cycles", &body)
-    }
-
-    fn text(&self, title: &str, body: &str) -> String {
-        let mut text = format!(
-            "# {title}\n\n\
-             Written by `cargo xtask case newspaper` on {}. {}. The site, its articles, the edge and the load generator \
-             share the machine. [The case](../../cases/newspaper/README.md) tells what it is; only the ratios mean \
-             something elsewhere.\n\n{body}",
-            self.date, self.machine,
-        );
-        for remark in self.remarks {
-            write!(text, "\n{remark}\n").expect("a string takes every character");
-        }
-        text
-    }
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::cycle::Cycle;
     use super::*;
+    use crate::plimsoll_run::LoadLineResult;
 
     #[test]
     fn rows_stand_beside_the_study() {
@@ -223,11 +158,10 @@ mod tests {
                 shares: shares(0.9, 0.02, true),
             },
         ];
-        let table = table(100.4, &rows);
+        let table = table(&rows).to_string();
         let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines[0], "The site alone carries 100 req/s.");
         assert_eq!(
-            &lines[4..],
+            &lines[2..],
             [
                 "| 2.50 | 251 | 42.0 % | 34 % | 0.0 % | 10 % | 58.0 % | 0.0 % | yes |",
                 "| 2.50 | 251 | 30.0 % | 34 % | 0.0 % | 10 % | 70.0 % | 0.0 % | **no** |",
@@ -258,7 +192,8 @@ mod tests {
             ),
             entry(Cycle::TwoPerCore, 171.0, None),
             entry(Cycle::FewerNodes, 270.0, None),
-        ]);
+        ])
+        .to_string();
         let lines: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(
             lines[1],

@@ -1,14 +1,14 @@
 //! Smoke test of the whole newspaper: its pages, and what the edge does below and beyond what it carries.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use plimsoll_harness::running::RunningServer;
 
 use super::measure::NewspaperMeter;
-use super::stack::{NewspaperEdge, NewspaperSettings, NewspaperStack};
+use super::stack::{NewspaperSettings, NewspaperStack};
+use crate::case::Case;
 use crate::exchange::exchange;
-use crate::ground::CaseContext;
 
 /// Elements of a page that the server renders.
 const NODES: u16 = 362;
@@ -17,19 +17,17 @@ const LITTLE: f64 = 10.0;
 const MUCH: f64 = 1_500.0;
 const TIME: Duration = Duration::from_secs(3);
 
-pub(super) fn check(ground: &CaseContext, is_stopped: &AtomicBool) -> Result<()> {
+pub(super) fn check(case: &Case) -> Result<()> {
     let settings = NewspaperSettings {
         workers: 1,
         nodes: NODES,
     };
-    let stack = NewspaperStack::start(settings, &ground.case)?;
+    let stack = NewspaperStack::start(case, settings)?;
     let meter = NewspaperMeter {
-        plimsoll: ground.plimsoll(),
-        out: ground.store.join("runs"),
+        case,
         is_quick: true,
-        is_stopped,
     };
-    let edge = stack.edge(&meter.plimsoll, &ground.case)?;
+    let edge = stack.edge()?;
     pages(&stack, &edge)?;
     let little = meter.shares(&edge, &stack, LITTLE, TIME)?;
     println!("{LITTLE} a second: {little:?}");
@@ -47,8 +45,8 @@ pub(super) fn check(ground: &CaseContext, is_stopped: &AtomicBool) -> Result<()>
 }
 
 /// The same page alone and behind the edge, with as many elements as asked for; the articles beside it.
-fn pages(stack: &NewspaperStack, edge: &NewspaperEdge) -> Result<()> {
-    let page = exchange(stack.port(), "/articles/7", "", None)?;
+fn pages(stack: &NewspaperStack<'_>, edge: &RunningServer) -> Result<()> {
+    let page = exchange(stack.site().port(), "/articles/7", "", None)?;
     ensure!(page.status == 200, "the page answered {page:?}");
     let elements = page.body.matches('<').count()
         - page.body.matches("</").count()

@@ -2,15 +2,12 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Result;
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::server::{ChildServer, Recipe};
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
-use crate::exchange::exchange;
-
-const START: Duration = Duration::from_secs(20);
+use crate::case::Case;
 
 /// Articles that the site has; the feed asks for one after the other.
 const ARTICLES: u32 = 10_000;
@@ -24,101 +21,48 @@ pub(super) struct NewspaperSettings {
     pub(super) nodes: u16,
 }
 
+impl NewspaperSettings {
+    pub(super) fn values(self) -> Values {
+        let values = Values::default().with("workers", self.workers);
+        values.with("nodes", self.nodes)
+    }
+}
+
 /// The running site. Ends when dropped, its folder last.
-pub(super) struct NewspaperStack {
-    port: u16,
-    articles_port: u16,
-    _site: ChildServer,
-    _articles: ChildServer,
+pub(super) struct NewspaperStack<'a> {
+    case: &'a Case,
+    site: RunningServer,
+    articles: RunningServer,
     folder: tempfile::TempDir,
 }
 
-/// The edge before it.
-pub(super) struct NewspaperEdge {
-    port: u16,
-    admin_port: u16,
-    _server: ChildServer,
-}
-
-impl NewspaperStack {
-    /// Starts the articles and the site. `case` is the folder of the case.
-    pub(super) fn start(settings: NewspaperSettings, case: &Path) -> Result<Self> {
+impl<'a> NewspaperStack<'a> {
+    /// Starts the articles and the site.
+    pub(super) fn start(case: &'a Case, settings: NewspaperSettings) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("newspaper-").tempdir()?;
-        let ports = free_ports(2)?;
-        let (articles_port, port) = (ports[0], ports[1]);
-        let environment = vec![
-            ("NODE_ENV", "production".to_owned()),
-            ("NEWS_PORT", port.to_string()),
-            ("NEWS_ARTICLES_PORT", articles_port.to_string()),
-            ("NEWS_WORKERS", settings.workers.to_string()),
-            ("NEWS_NODES", settings.nodes.to_string()),
-        ];
-        let node = |name: &'static str, port: u16| -> Result<ChildServer> {
-            let recipe = Recipe {
-                name,
-                program: "node",
-                user: None,
-                arguments: vec![
-                    case.join("site")
-                        .join(format!("{name}.js"))
-                        .display()
-                        .to_string(),
-                ],
-                environment: environment.clone(),
-            };
-            let mut server = ChildServer::start(recipe, folder.path())?;
-            server.wait(START, || is_healthy(port))?;
-            Ok(server)
-        };
-        let articles = node("articles", articles_port)?;
-        let site = node("site", port)?;
+        let values = settings.values();
+        let articles = case.start(("articles", "articles"), folder.path(), None, &values)?;
+        let values = values.with("articles", articles.port());
+        let site = case.start(("site", "site"), folder.path(), None, &values)?;
         std::fs::write(folder.path().join("feed"), feed())?;
         Ok(Self {
-            port,
-            articles_port,
-            _site: site,
-            _articles: articles,
+            case,
+            site,
+            articles,
             folder,
         })
     }
 
     /// Starts the edge before it, with the case's configuration.
-    pub(super) fn edge(&self, plimsoll: &Path, case: &Path) -> Result<NewspaperEdge> {
-        let ports = free_ports(2)?;
-        let (port, admin_port) = (ports[0], ports[1]);
-        let recipe = Recipe {
-            name: "edge",
-            program: &plimsoll.display().to_string(),
-            user: None,
-            arguments: vec![
-                "edge".to_owned(),
-                "--config".to_owned(),
-                case.join("edge.yaml").display().to_string(),
-            ],
-            environment: vec![
-                ("NEWS_PORT", self.port.to_string()),
-                ("NEWS_ARTICLES_PORT", self.articles_port.to_string()),
-                ("NEWS_EDGE", format!("127.0.0.1:{port}")),
-                ("NEWS_ADMIN", format!("127.0.0.1:{admin_port}")),
-            ],
-        };
-        let mut server = ChildServer::start(recipe, self.folder.path())?;
-        server.wait(START, || {
-            exchange(admin_port, "/healthz", "", None).is_ok_and(|answer| answer.status == 200)
-        })?;
-        Ok(NewspaperEdge {
-            port,
-            admin_port,
-            _server: server,
-        })
+    pub(super) fn edge(&self) -> Result<RunningServer> {
+        let values = Values::default().with("site", self.site.port());
+        let values = values.with("articles", self.articles.port());
+        self.case
+            .start(("edge", "edge"), self.folder.path(), None, &values)
     }
 
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+    pub(super) fn site(&self) -> &RunningServer {
+        &self.site
     }
 
     /// File of the requested paths, one per line.
@@ -132,24 +76,6 @@ impl NewspaperStack {
     }
 }
 
-impl NewspaperEdge {
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(super) fn admin_port(&self) -> u16 {
-        self.admin_port
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
-    }
-
-    pub(super) fn admin_url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.admin_port)
-    }
-}
-
 /// All articles once, so that no two requests close to each other are for the same.
 fn feed() -> String {
     let mut text = String::new();
@@ -159,10 +85,6 @@ fn feed() -> String {
         writeln!(text, "/articles/{id}").expect("a string takes every character");
     }
     text
-}
-
-fn is_healthy(port: u16) -> bool {
-    exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
 }
 
 #[cfg(test)]

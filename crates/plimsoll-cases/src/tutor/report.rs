@@ -1,6 +1,6 @@
 //! The table of the tutor, for the terminal and for the page.
 
-use std::fmt::Write as _;
+use plimsoll_harness::page::Table;
 
 use super::injected_fault::{InjectedFault, TutorComponent};
 use crate::plimsoll_run::LoadLineResult;
@@ -12,53 +12,34 @@ pub(super) struct TutorRow {
     pub(super) found: LoadLineResult,
 }
 
-/// A Markdown table: each row beside the healthy one of its part.
-pub(super) fn table(rows: &[TutorRow]) -> String {
-    let mut text =
-        "| part | fault | users carried | interval | against healthy |\n|---|---|---|---|---|\n"
-            .to_owned();
+/// Each row beside the healthy one of its part.
+pub(super) fn table(rows: &[TutorRow]) -> Table {
+    let mut table = Table::new([
+        "part",
+        "fault",
+        "users carried",
+        "interval",
+        "against healthy",
+    ]);
     for row in rows {
         let healthy = rows
             .iter()
-            .find(|other| other.component == row.component && other.fault.is_none())
-            .map(|other| &other.found);
-        let title = row.fault.map_or("none", InjectedFault::title);
-        let cells = match &row.found {
-            LoadLineResult::Line { low, median, high } => format!(
-                "{median:.0} | {low:.0}-{high:.0} | {}",
-                row.fault
-                    .and(healthy)
-                    .map_or("–".to_owned(), |healthy| beside(*median, healthy))
-            ),
-            LoadLineResult::Nothing(reason) => format!("not known: {reason} | – | –"),
-        };
-        writeln!(text, "| {} | {title} | {cells} |", row.component.name())
-            .expect("a string takes every character");
+            .find(|other| other.component == row.component && other.fault.is_none());
+        let healthy = row.fault.and(healthy).and_then(|row| row.found.median());
+        let against = healthy
+            .filter(|users| *users > 0.0)
+            .zip(row.found.median())
+            .map(|(healthy, users)| format!("{:.2}x", users / healthy));
+        let [found, interval] = row.found.cells();
+        table.row([
+            row.component.name(),
+            row.fault.map_or("none", InjectedFault::title),
+            &found,
+            &interval,
+            against.as_deref().unwrap_or("–"),
+        ]);
     }
-    text
-}
-
-fn beside(users: f64, healthy: &LoadLineResult) -> String {
-    match healthy {
-        LoadLineResult::Line { median, .. } if *median > 0.0 => format!("{:.2}x", users / median),
-        _ => "–".to_owned(),
-    }
-}
-
-/// The page, with what the machine was and how the table came about.
-pub(super) fn page(rows: &[TutorRow], date: &str, machine: &str, remarks: &[String]) -> String {
-    let mut text = format!(
-        "# The tutor and its faults\n\n\
-         Written by `cargo xtask case tutor` on {date}. {machine}. HAProxy, the web part, the engine, MariaDB, \
-         memcached and the load generator share the machine; a stack is started anew for each row, with the same rows \
-         in its database. Users are those of the part's plan ([web](../../cases/tutor/web.yaml), \
-         [engine](../../cases/tutor/engine.yaml)), with its objective; the interval holds the load line with 90 % credibility. Only the ratios mean something elsewhere.\n\n{}",
-        table(rows)
-    );
-    for remark in remarks {
-        write!(text, "\n{remark}\n").expect("a string takes every character");
-    }
-    text
+    table
 }
 
 #[cfg(test)]
@@ -90,7 +71,7 @@ mod tests {
                 found: LoadLineResult::Nothing("void".to_owned()),
             },
         ];
-        let table = table(&rows);
+        let table = table(&rows).to_string();
         let lines: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(
             lines,
@@ -101,7 +82,5 @@ mod tests {
                 "| engine | 12 queries per compile instead of 3 | not known: void | – | – |",
             ]
         );
-        let page = page(&rows, "2018-02-02", "Machine", &["Remark.".to_owned()]);
-        assert!(page.ends_with("| – | – |\n\nRemark.\n"), "{page}");
     }
 }

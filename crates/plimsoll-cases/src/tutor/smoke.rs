@@ -13,7 +13,7 @@ const PASSWORD: &str = "traffic light";
 
 /// Logs in rightly and wrongly, opens, saves, compiles, executes, evaluates; the first surprise is an error.
 pub(super) fn check(stack: &TutorStack) -> Result<()> {
-    let session = LoginSession::log_in(stack.port)?;
+    let session = LoginSession::log_in(stack.proxy.port())?;
     let home = session.fetch("/home", None)?;
     let assignment = home
         .body

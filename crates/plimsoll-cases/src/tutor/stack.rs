@@ -1,18 +1,15 @@
 //! The tutor's servers: started in order, each ready before the next, all ended together.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::Result;
-use plimsoll_harness::port::free_ports;
-use plimsoll_harness::server::{ChildServer, Recipe};
+use plimsoll_harness::running::RunningServer;
+use plimsoll_harness::template::Values;
 
-use super::database::{Database, open_to_all};
 use super::injected_fault::InjectedFault;
-use super::proxy::Proxy;
-use crate::exchange::exchange;
-
-const START: Duration = Duration::from_secs(20);
+use crate::case::{Case, open_to_all};
+use crate::database::{DatabasePlace, MariaDb};
 
 /// Requests that HAProxy hands to a server at a time: healthy, and as the study found it.
 const SERVER_MAXCONN: u32 = 200;
@@ -29,70 +26,63 @@ pub(super) struct TutorSettings {
 
 /// The running tutor. Ends when dropped, HAProxy first, its folder last.
 pub(super) struct TutorStack {
-    pub(super) port: u16,
-    _proxy: ChildServer,
-    _components: Vec<ChildServer>,
-    _memcached: ChildServer,
-    _database: Database,
+    pub(super) proxy: RunningServer,
+    _components: Vec<RunningServer>,
+    _database: MariaDb,
     folder: tempfile::TempDir,
 }
 
 impl TutorStack {
-    /// Starts everything. `case` is the folder of the case, `store` the one where the database's rows are kept.
-    pub(super) fn start(settings: &TutorSettings, case: &Path, store: &Path) -> Result<Self> {
+    /// Starts everything.
+    pub(super) fn start(case: &Case, settings: &TutorSettings) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("tutor-").tempdir()?;
         let path = folder.path();
         open_to_all(path)?;
-        let database = Database::start(path, store)?;
-        if settings.fault == Some(InjectedFault::MissingIndex) {
-            database.send("ALTER TABLE tutor.code DROP KEY code_assignment_save_time")?;
-        }
-        let mut free = free_ports(settings.web_processes + 3)?;
-        let memcached_port = free.remove(0);
-        let engine_port = free.remove(0);
-        let port = settings.port.unwrap_or(free.remove(0));
-        let web_ports = free;
-        let memcached = memcached(memcached_port, path)?;
-        let site = SiteContext {
+        let database = MariaDb::with_rows(&DatabasePlace {
             case,
             folder: path,
-            socket: &database.socket,
-            memcached_port,
-            faults: site_faults(settings.fault),
-        };
-        let mut components = vec![site.start_component("engine", "engine", engine_port)?];
-        for (place, port) in web_ports.iter().enumerate() {
-            components.push(site.start_component("web", &format!("web{}", place + 1), *port)?);
-        }
-        for (component, port) in components
-            .iter_mut()
-            .zip([engine_port].iter().chain(&web_ports))
-        {
-            component.wait(START, || is_healthy(*port))?;
-        }
-        let proxy = haproxy(&Proxy {
-            port,
-            web_ports: &web_ports,
-            engine_port,
-            server_maxconn: if settings.fault == Some(InjectedFault::ServerMaxconn) {
-                SERVER_MAXCONN_FAULT
-            } else {
-                SERVER_MAXCONN
-            },
-            folder: path,
+            core: None,
         })?;
+        if settings.fault == Some(InjectedFault::MissingIndex) {
+            database.query("ALTER TABLE tutor.code DROP KEY code_assignment_save_time")?;
+        }
+        let start = |server: &str, name: &str, values: &Values| {
+            case.start((server, name), path, None, values)
+        };
+        let memcached = start("memcached", "memcached", &Values::default())?;
+        let values = Values::default()
+            .with("database", database.socket.display())
+            .with("memcached", memcached.port())
+            .with("faults", site_faults(settings.fault));
+        let site =
+            |script: &str, name: &str| start("site", name, &values.clone().with("script", script));
+        let engine = site("engine", "engine")?;
+        let mut components = vec![memcached];
+        let maxconn = server_maxconn(settings.fault);
+        let mut web_servers = String::new();
+        for place in 1..=settings.web_processes {
+            let web = site("web", &format!("web{place}"))?;
+            let port = web.port();
+            writeln!(
+                web_servers,
+                "    server web{place} 127.0.0.1:{port} maxconn {maxconn}"
+            )?;
+            components.push(web);
+        }
+        let mut values = Values::default()
+            .with("web_servers", web_servers)
+            .with("engine", engine.port())
+            .with("server_maxconn", maxconn);
+        if let Some(port) = settings.port {
+            values = values.with("port", port);
+        }
+        components.push(engine);
         Ok(Self {
-            port,
-            _proxy: proxy,
+            proxy: start("haproxy", "haproxy", &values)?,
             _components: components,
-            _memcached: memcached,
             _database: database,
             folder,
         })
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
     }
 
     /// Where its sockets and logs are.
@@ -101,39 +91,10 @@ impl TutorStack {
     }
 }
 
-/// What the processes of the site have in common.
-struct SiteContext<'a> {
-    case: &'a Path,
-    folder: &'a Path,
-    socket: &'a Path,
-    memcached_port: u16,
-    faults: String,
-}
-
-impl SiteContext<'_> {
-    fn start_component(&self, script: &str, name: &str, port: u16) -> Result<ChildServer> {
-        let script: PathBuf = self.case.join("site").join(format!("{script}.js"));
-        let recipe = Recipe {
-            name,
-            program: "node",
-            user: None,
-            arguments: vec![script.display().to_string()],
-            environment: vec![
-                ("NODE_ENV", "production".to_owned()),
-                ("TUTOR_PORT", port.to_string()),
-                ("TUTOR_DATABASE", self.socket.display().to_string()),
-                (
-                    "TUTOR_MEMCACHED",
-                    format!("127.0.0.1:{}", self.memcached_port),
-                ),
-                (
-                    "TUTOR_WORKSHOP",
-                    self.folder.join("workshop").display().to_string(),
-                ),
-                ("TUTOR_FAULTS", self.faults.clone()),
-            ],
-        };
-        ChildServer::start(recipe, self.folder)
+fn server_maxconn(fault: Option<InjectedFault>) -> u32 {
+    match fault {
+        Some(InjectedFault::ServerMaxconn) => SERVER_MAXCONN_FAULT,
+        _ => SERVER_MAXCONN,
     }
 }
 
@@ -142,44 +103,4 @@ fn site_faults(fault: Option<InjectedFault>) -> String {
         .filter(|fault| fault.is_of_the_site())
         .map(InjectedFault::name)
         .unwrap_or_default()
-}
-
-fn is_healthy(port: u16) -> bool {
-    exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
-}
-
-fn memcached(port: u16, folder: &Path) -> Result<ChildServer> {
-    let words = format!("-l 127.0.0.1 -p {port} -U 0 -m 64 -c 4096 -t 1");
-    let recipe = Recipe {
-        name: "memcached",
-        program: "memcached",
-        // The user of Debian's package; memcached refuses to be root.
-        user: Some("memcache"),
-        arguments: words.split(' ').map(ToOwned::to_owned).collect(),
-        environment: Vec::new(),
-    };
-    let mut server = ChildServer::start(recipe, folder)?;
-    server.wait(START, || {
-        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-    })?;
-    Ok(server)
-}
-
-fn haproxy(proxy: &Proxy<'_>) -> Result<ChildServer> {
-    let path = proxy.folder.join("haproxy.cfg");
-    std::fs::write(&path, proxy.configuration())?;
-    let recipe = Recipe {
-        name: "haproxy",
-        program: "haproxy",
-        user: None,
-        arguments: vec![
-            "-db".to_owned(),
-            "-f".to_owned(),
-            path.display().to_string(),
-        ],
-        environment: Vec::new(),
-    };
-    let mut server = ChildServer::start(recipe, proxy.folder)?;
-    server.wait(START, || is_healthy(proxy.port))?;
-    Ok(server)
 }

@@ -1,0 +1,196 @@
+//! A case under way: its data file `cases/NAME/case.toml`, its folders and servers, the wish to stop, and its pages.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::arguments::{CaseArguments, MeasurementArguments};
+use plimsoll_harness::data;
+use plimsoll_harness::machine::raise_descriptor_limit;
+use plimsoll_harness::packages::{Tool, see_to};
+use plimsoll_harness::page::{Page, write};
+use plimsoll_harness::release::build;
+use plimsoll_harness::running::{Place, RunningServer, ServerDefinition};
+use plimsoll_harness::template::Values;
+use plimsoll_harness::workspace::Workspace;
+use serde::Deserialize;
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::iterator::Signals;
+
+/// The data file of a case.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseDefinition {
+    /// Programs, or files, with their Debian packages.
+    tools: BTreeMap<String, String>,
+    #[serde(default)]
+    servers: BTreeMap<String, ServerDefinition>,
+    pages: BTreeMap<String, CasePage>,
+    /// The remark on a page of quick runs.
+    quick: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CasePage {
+    title: String,
+    /// How it was measured.
+    terms: String,
+}
+
+/// What `--serve` started, and the lines that tell where it is.
+pub(crate) type Served<T> = (T, Vec<String>);
+
+/// A case, and its data between runs.
+pub(crate) struct Case {
+    name: &'static str,
+    definition: CaseDefinition,
+    pub(crate) workspace: Workspace,
+    pub(crate) folder: PathBuf,
+    /// Run files, reports, the rows of a database.
+    pub(crate) store: PathBuf,
+    /// Where the binary of `plimsoll` is.
+    pub(crate) programs: PathBuf,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Case {
+    /// Installs what it needs. Raises the limit of open files, which its servers inherit.
+    pub(crate) fn new(name: &'static str) -> Result<Self> {
+        let workspace = Workspace::find()?;
+        let file = format!("cases/{name}/case.toml");
+        let definition: CaseDefinition = data::read(workspace.root(), &file)?;
+        let tools = definition.tools.iter();
+        let tools: Vec<_> = tools
+            .map(|(tool, package)| Tool::new(tool, package))
+            .collect();
+        see_to(&tools)?;
+        let case = Self {
+            name,
+            definition,
+            folder: workspace.root().join("cases").join(name),
+            store: workspace.target().join("case").join(name),
+            programs: workspace.release(""),
+            workspace,
+            is_stopped: Arc::new(AtomicBool::new(false)),
+        };
+        std::fs::create_dir_all(&case.store)?;
+        raise_descriptor_limit()?;
+        Ok(case)
+    }
+
+    /// Builds the release binaries, unless that is not wanted.
+    pub(crate) fn build(&self, arguments: &MeasurementArguments) -> Result<()> {
+        if arguments.no_build {
+            return Ok(());
+        }
+        build(&self.workspace)
+    }
+
+    /// From here on, signals only note the wish to stop: the process must remove the servers' folders before it exits.
+    pub(crate) fn note_signals(&self) -> Result<()> {
+        for signal in TERM_SIGNALS {
+            signal_hook::flag::register(*signal, Arc::clone(&self.is_stopped))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_stopped(&self) -> &AtomicBool {
+        &self.is_stopped
+    }
+
+    /// Fails if a signal came.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        let is_stopped = self.is_stopped.load(Ordering::Relaxed);
+        ensure!(!is_stopped, "stopped before the table was whole");
+        Ok(())
+    }
+
+    /// Prints what `start` returns beside what runs, and waits for a signal.
+    pub(crate) fn serve<T>(start: impl FnOnce() -> Result<Served<T>>) -> Result<()> {
+        let mut signals = Signals::new(TERM_SIGNALS)?;
+        let (_running, lines) = start()?;
+        for line in lines {
+            println!("{line}");
+        }
+        println!("end it with Ctrl-C");
+        signals.forever().next();
+        Ok(())
+    }
+
+    /// The binary of `plimsoll`.
+    pub(crate) fn plimsoll(&self) -> PathBuf {
+        self.programs.join("plimsoll")
+    }
+
+    /// Starts a server of the data file; `name` is that of its log in the folder.
+    pub(crate) fn start(
+        &self,
+        (server, name): (&str, &str),
+        folder: &Path,
+        core: Option<usize>,
+        values: &Values,
+    ) -> Result<RunningServer> {
+        let definition = self.definition.servers.get(server);
+        let definition = definition
+            .with_context(|| format!("cases/{}/case.toml has no [servers.{server}]", self.name))?;
+        let place = Place {
+            root: self.workspace.root(),
+            core,
+            folder: Some(folder),
+        };
+        let values = Values::default()
+            .with("plimsoll", self.plimsoll().display())
+            .with("programs", self.programs.display())
+            .with("store", self.store.display())
+            .join(values);
+        definition.start(name, &place, &values)
+    }
+
+    /// A page of the data file, with what is to be known of the machine and of this run. Fails on a busy machine, unless that
+    /// is waived.
+    pub(crate) fn page(
+        &self,
+        name: &str,
+        arguments: (&MeasurementArguments, &CaseArguments),
+        values: &Values,
+    ) -> Result<Page> {
+        let page = self.definition.pages.get(name);
+        let page =
+            page.with_context(|| format!("cases/{}/case.toml has no [pages.{name}]", self.name))?;
+        let terms = plimsoll_harness::template::fill("case.toml", &page.terms, values)?;
+        let mut page = Page::new(&page.title, &format!("case {}", self.name), &terms)?;
+        page.check_machine(arguments.0.anyway)?;
+        if arguments.1.quick {
+            page.remark(&self.definition.quick);
+        }
+        Ok(page)
+    }
+
+    /// Writes a page to `--out`, or to the project's own.
+    pub(crate) fn write(&self, arguments: &MeasurementArguments, page: Page) -> Result<()> {
+        write(&self.workspace, &self.out(arguments), &page.finish())
+    }
+
+    /// Where the page goes.
+    pub(crate) fn out(&self, arguments: &MeasurementArguments) -> PathBuf {
+        let project = || PathBuf::from(format!("docs/benchmarks/{}.md", self.name));
+        arguments.out.clone().unwrap_or_else(project)
+    }
+}
+
+/// Lets the users of the servers pass, and make their sockets; what is inside keeps its own rights.
+pub(crate) fn open_to_all(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = if plimsoll_harness::server::is_root() {
+        0o777
+    } else {
+        0o700
+    };
+    Ok(std::fs::set_permissions(
+        folder,
+        std::fs::Permissions::from_mode(mode),
+    )?)
+}
