@@ -205,6 +205,9 @@ impl Bench {
         values: &Values,
         (poll, meanwhile): (Duration, impl FnMut(u32, Duration)),
     ) -> Result<ClientRun> {
+        if let Some(line) = self.definition.setting(subject, kind) {
+            self.programs.check(line)?;
+        }
         let values = values.clone().with("url", url);
         let words = self.definition.client(subject, kind, &values)?;
         let weighed = self.weigh(&words, poll, meanwhile)?;

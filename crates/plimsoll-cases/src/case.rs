@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::arguments::{CaseArguments, MeasurementArguments};
 use plimsoll_harness::data;
 use plimsoll_harness::machine::raise_descriptor_limit;
-use plimsoll_harness::packages::{Tool, see_to};
+use plimsoll_harness::packages::see_to_all;
 use plimsoll_harness::page::{Page, write};
 use plimsoll_harness::release::build;
 use plimsoll_harness::running::{Place, RunningServer, ServerDefinition};
@@ -62,11 +62,7 @@ impl Case {
         let workspace = Workspace::find()?;
         let file = format!("cases/{name}/case.toml");
         let definition: CaseDefinition = data::read(workspace.root(), &file)?;
-        let tools = definition.tools.iter();
-        let tools: Vec<_> = tools
-            .map(|(tool, package)| Tool::new(tool, package))
-            .collect();
-        see_to(&tools)?;
+        see_to_all(&definition.tools)?;
         let case = Self {
             name,
             definition,

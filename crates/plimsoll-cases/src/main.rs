@@ -9,7 +9,6 @@ mod articles;
 mod case;
 mod consult;
 mod database;
-mod exchange;
 mod market;
 mod newspaper;
 mod plimsoll_run;

@@ -1,5 +1,6 @@
 //! Programs and their Debian packages: whether they are installed, and how to install them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -41,6 +42,19 @@ pub fn see_to(tools: &[Tool<'_>]) -> Result<()> {
         bail!("{}", remedy(&missing, &packages));
     }
     Ok(())
+}
+
+/// The same of a table of a data file.
+///
+/// # Errors
+///
+/// As [`see_to`].
+pub fn see_to_all(tools: &BTreeMap<String, String>) -> Result<()> {
+    let tools = tools.iter();
+    let tools: Vec<_> = tools
+        .map(|(program, package)| Tool::new(program, package))
+        .collect();
+    see_to(&tools)
 }
 
 fn missing<'a>(tools: &'a [Tool<'a>]) -> Vec<&'a Tool<'a>> {

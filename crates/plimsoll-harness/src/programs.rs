@@ -106,6 +106,21 @@ impl Programs {
         Ok(path)
     }
 
+    /// Fails if a command line names a program that is not installed.
+    ///
+    /// # Errors
+    ///
+    /// With its name.
+    pub fn check(&self, line: &str) -> Result<()> {
+        for name in &self.names {
+            let value = format!("@{}@", name.replace('-', "_"));
+            if line.contains(&value) || line.split_whitespace().next() == Some(name) {
+                self.path(name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Paths of all programs that are there, for templates.
     pub fn values(&self) -> Values {
         let found = self
@@ -260,7 +275,8 @@ fn debian_version(package: &str) -> Option<String> {
         .args(["-W", "-f", "${Version}", package])
         .output()
         .ok()?;
-    String::from_utf8(output.stdout).ok()
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then_some(text)
 }
 
 fn locked_version(folder: &Path, name: &str) -> Option<String> {

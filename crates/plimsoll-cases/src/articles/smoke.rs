@@ -1,11 +1,11 @@
 //! Smoke test of the whole magazine: its pages, the cache's word, and a rate far beyond what the database carries.
 
 use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::request::exchange;
 
 use super::measure::ArticlesMeter;
 use super::stack::ArticlesStack;
 use super::study::{ArticleBody, ArticlesSetup};
-use crate::exchange::exchange;
 
 /// A rate that no database carries and every cache does.
 const MUCH: u32 = 400;

@@ -1,10 +1,10 @@
 //! Smoke test of the whole platform: what visitors and members get, alone and behind each edge.
 
 use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::request::{HttpReply, exchange};
 
 use super::measure::ConsultMeter;
 use super::stack::{ConsultSetup, ConsultStack};
-use crate::exchange::{CaseResponse, exchange};
 
 pub(super) fn check(
     stack: &ConsultStack<'_>,
@@ -78,7 +78,7 @@ fn check_cached(port: u16, way: ConsultSetup) -> Result<()> {
     Ok(())
 }
 
-fn fetch(port: u16, path: &str, cookie: &str) -> Result<CaseResponse> {
+fn fetch(port: u16, path: &str, cookie: &str) -> Result<HttpReply> {
     let answer = exchange(port, path, cookie, None)?;
     ensure!(answer.status == 200, "{path} answered {answer:?}");
     Ok(answer)

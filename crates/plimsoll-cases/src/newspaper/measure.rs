@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::request::exchange;
 use plimsoll_harness::run_report::RunReport;
 use plimsoll_harness::running::RunningServer;
 use plimsoll_harness::template::Values;
 
 use super::stack::NewspaperStack;
 use crate::case::Case;
-use crate::exchange::exchange;
 use crate::plimsoll_run::LoadLineResult;
 
 /// What the study counted as good.

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use plimsoll_harness::request::exchange;
 use plimsoll_harness::running::RunningServer;
 
 use super::measure::NewspaperMeter;
 use super::stack::{NewspaperSettings, NewspaperStack};
 use crate::case::Case;
-use crate::exchange::exchange;
 
 /// Elements of a page that the server renders.
 const NODES: u16 = 362;

@@ -1,10 +1,10 @@
 //! Smoke test of the whole tutor: every component once, through HAProxy.
 
 use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::request::{HttpReply, exchange};
 use serde_json::Value;
 
 use super::stack::TutorStack;
-use crate::exchange::{CaseResponse, exchange};
 
 const ANSWER: &str = include_str!("../../../../cases/tutor/answer.c");
 
@@ -105,7 +105,7 @@ impl LoginSession {
         })
     }
 
-    fn fetch(&self, path: &str, form: Option<&[(&str, &str)]>) -> Result<CaseResponse> {
+    fn fetch(&self, path: &str, form: Option<&[(&str, &str)]>) -> Result<HttpReply> {
         let answer = exchange(self.port, path, &self.cookie, form)?;
         ensure!(answer.status == 200, "{path} answered {answer:?}");
         Ok(answer)
