@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use plimsoll_harness::arguments::{MeasurementArguments, RoundArguments};
 use plimsoll_harness::child::{POLL, Weighed, pinned, weigh};
@@ -18,7 +19,8 @@ use plimsoll_harness::release::build;
 use plimsoll_harness::run_report::RunReport;
 use plimsoll_harness::running::{Place, RunningServer};
 use plimsoll_harness::sample::{Outcome, Rounds, Sample};
-use plimsoll_harness::template::{Values, split};
+use plimsoll_harness::step::execute;
+use plimsoll_harness::template::{Values, fill, split};
 use plimsoll_harness::workspace::Workspace;
 
 use crate::client::{ClientSummary, accepted};
@@ -177,6 +179,20 @@ impl Bench {
         };
         let values = self.programs.values().join(values);
         self.definition.server(name)?.start(name, &place, &values)
+    }
+
+    /// A template of the repository, filled.
+    pub(crate) fn filled(&self, template: &str, values: &Values) -> Result<String> {
+        let text = std::fs::read_to_string(self.root.join(template));
+        fill(template, &text.context(template.to_owned())?, values)
+    }
+
+    /// Gives our edge a new configuration, and waits until it has read it.
+    pub(crate) fn reload(&self, admin_port: u16, file: &Path, text: &str) -> Result<()> {
+        std::fs::write(file, text)?;
+        let admin = format!("127.0.0.1:{admin_port}");
+        let plimsoll = self.programs.path("plimsoll")?;
+        execute(Command::new(plimsoll).args(["edge", "reload", "--admin", &admin]))
     }
 
     /// Starts the test kit's origin, with these words, on the client's core or the server's.

@@ -1,10 +1,10 @@
 //! The newspaper: a news site rendered on the server, alone and behind the edge, as its study of 2019 loaded it.
 
-mod cycle;
 mod measure;
 mod report;
 mod smoke;
 mod stack;
+mod study;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use plimsoll_harness::page::write;
 use plimsoll_harness::running::RunningServer;
 use plimsoll_harness::template::Values;
 
-use self::cycle::{Cycle, CycleEntry};
 use self::measure::NewspaperMeter;
-use self::report::{FACTORS, NewspaperRow};
+use self::report::NewspaperRow;
 use self::stack::{NewspaperSettings, NewspaperStack};
+use self::study::{CycleEntry, Study};
 use crate::case::{Case, Served};
 
 #[derive(Args)]
@@ -142,7 +142,7 @@ fn overload(
     println!("{found:?}");
     let edge = stack.edge()?;
     let mut rows = Vec::new();
-    for study in &FACTORS {
+    for study in Study::read(meter.case.workspace.root())?.loads {
         println!("== {:.2} times that, behind the edge", study.factor());
         let shares = meter.shares(&edge, &stack, line * study.factor(), arguments.row_time())?;
         println!("{shares:?}");
@@ -155,17 +155,17 @@ fn overload(
 fn cycles(meter: &NewspaperMeter<'_>) -> Result<Vec<CycleEntry>> {
     let cores = u8::try_from(std::thread::available_parallelism()?.get()).unwrap_or(64);
     let mut entries: Vec<CycleEntry> = Vec::new();
-    for cycle in Cycle::ALL {
+    for cycle in Study::read(meter.case.workspace.root())?.cycles {
         meter.case.go_on()?;
-        println!("== cycle: {}", cycle.act());
+        println!("== cycle: {}", cycle.act);
         let stack = NewspaperStack::start(meter.case, cycle.settings(cores))?;
-        let edge = if cycle.has_edge() {
+        let edge = if cycle.edge {
             Some(stack.edge()?)
         } else {
             None
         };
         let url = edge.as_ref().unwrap_or(stack.site()).url();
-        let evaluated = meter.line(&url, &stack, &format!("newspaper-{}", cycle.name()))?;
+        let evaluated = meter.line(&url, &stack, &format!("newspaper-{}", cycle.name))?;
         println!("{:?}", evaluated.found);
         // What the cycle before it found is why this one acts as it does.
         let diagnosis = entries.last().and_then(|entry| entry.finding.clone());

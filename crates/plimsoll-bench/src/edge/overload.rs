@@ -5,13 +5,12 @@ use plimsoll_harness::definition::Chapter;
 use plimsoll_harness::run_report::RunReport;
 use plimsoll_harness::running::RunningServer;
 use plimsoll_harness::sample::Sample;
-use plimsoll_harness::template::{Values, fill};
+use plimsoll_harness::template::Values;
 
 use crate::bench::Bench;
 
 /// Text of the fallback that no page contains.
 const MARK: &str = "plimsoll-bench-shell";
-const PLAN: &str = "bench/edge/overload.yaml";
 
 /// A case is named `10x-fallback` or `10x-refusal`.
 pub(super) fn measure(bench: &Bench, chapter: &Chapter, case: &str) -> Result<Sample> {
@@ -64,9 +63,8 @@ fn offer(
         .with("expected", expected)
         .with("rate", rate)
         .with("seconds", bench.seconds + warm_up);
-    let text = std::fs::read_to_string(bench.root.join(PLAN)).context(PLAN)?;
     let plan = bench.folder().join("overload.yaml");
-    std::fs::write(&plan, fill(PLAN, &text, &values)?)?;
+    std::fs::write(&plan, bench.filled("bench/edge/overload.yaml", &values)?)?;
     let plan = plan.display().to_string();
     bench.generate(&plan, &[(&plan, "overload.yaml")])
 }

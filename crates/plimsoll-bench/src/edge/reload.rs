@@ -1,17 +1,14 @@
 //! Reloads under load: no request may fail, and no WebSocket may be closed.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use plimsoll_harness::child::POLL;
 use plimsoll_harness::definition::Chapter;
 use plimsoll_harness::port::free_ports;
 use plimsoll_harness::sample::Sample;
-use plimsoll_harness::step::execute;
-use plimsoll_harness::template::{Values, fill};
+use plimsoll_harness::template::Values;
 use tungstenite::{Message, WebSocket};
 
 use crate::bench::Bench;
@@ -23,7 +20,6 @@ const MORE_S: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A thread of the echo server keeps next to nothing.
 const STACK_LEN: usize = 128 << 10;
-const CONFIGURATION: &str = "bench/edge/reload.yaml";
 
 pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
     let (count, reloads): (usize, u32) = (chapter.number("sockets")?, chapter.number("reloads")?);
@@ -32,8 +28,6 @@ pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
     let (port, admin) = (ports[0], ports[1]);
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("edge.yaml");
-    let template =
-        std::fs::read_to_string(bench.root.join(CONFIGURATION)).context(CONFIGURATION)?;
     let values = Values::default()
         .with("port", port)
         .with("admin_port", admin)
@@ -43,9 +37,8 @@ pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
         .with("file", file.display());
     let edition = |number: u32| {
         let values = values.clone().with("edition", number);
-        fill(
-            CONFIGURATION,
-            &template,
+        bench.filled(
+            "bench/edge/reload.yaml",
             &values.with("queue", 1_000 + number),
         )
     };
@@ -54,7 +47,6 @@ pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
     let mut sockets = (0..count)
         .map(|_| socket(port))
         .collect::<Result<Vec<_>>>()?;
-    let plimsoll = bench.programs.path("plimsoll")?;
     let (url, rate) = (edge.url(), chapter.text("rate")?);
     let words = format!("{url}/ --rate {rate}/s --for {}s", reloads + MORE_S);
     let (mut done, mut outcome) = (0, Ok(()));
@@ -63,7 +55,7 @@ pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
             if outcome.is_ok() && done < reloads && elapsed >= EVERY * (done + 1) {
                 done += 1;
                 let text = edition(done);
-                outcome = text.and_then(|text| reload(&plimsoll, &file, admin, &text));
+                outcome = text.and_then(|text| bench.reload(admin, &file, &text));
                 sockets.retain_mut(|socket| is_alive(socket, done));
             }
         })?;
@@ -75,13 +67,6 @@ pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
         .with("lost", (all - good) as f64)
         .with("cut", (count - sockets.len()) as f64)
         .void(report.void()))
-}
-
-/// Lets the edge read its new configuration and wait until it has.
-fn reload(plimsoll: &Path, file: &Path, admin: u16, written: &str) -> Result<()> {
-    std::fs::write(file, written)?;
-    let admin = format!("127.0.0.1:{admin}");
-    execute(Command::new(plimsoll).args(["edge", "reload", "--admin", &admin]))
 }
 
 /// Echo server with a thread per client, until the process ends.

@@ -1,14 +1,13 @@
 //! Reloads with ten thousand subscribers.
 
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use plimsoll_harness::definition::Chapter;
 use plimsoll_harness::page::shown;
 use plimsoll_harness::run_report::RunReport;
 use plimsoll_harness::sample::Sample;
-use plimsoll_harness::template::{Values, fill};
+use plimsoll_harness::template::Values;
 
 use super::RunningHub;
 use super::fan::{Publisher, connecting, words};
@@ -17,7 +16,6 @@ use crate::bench::Bench;
 const EVERY: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(10);
-const CONFIGURATION: &str = "bench/hub/edge.yaml";
 
 pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
     let hub = RunningHub::edge(bench, &rule(0))?;
@@ -55,19 +53,7 @@ fn reload(bench: &Bench, hub: &RunningHub, edition: u32) -> Result<()> {
         .with("hub", rule(edition))
         .with("port", hub.server.port())
         .with("admin", hub.server.admin_port());
-    let template =
-        std::fs::read_to_string(bench.root.join(CONFIGURATION)).context(CONFIGURATION)?;
-    let text = fill(CONFIGURATION, &template, &values)?;
-    std::fs::write(hub.server.folder().join("edge.yaml"), text)?;
-    let admin = format!("127.0.0.1:{}", hub.server.admin_port());
-    let output = Command::new(bench.programs.path("plimsoll")?)
-        .args(["edge", "reload", "--admin", &admin])
-        .output()
-        .context("cannot run plimsoll edge reload")?;
-    ensure!(
-        output.status.success(),
-        "the reload failed: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(())
+    let text = bench.filled("bench/hub/edge.yaml", &values)?;
+    let file = hub.server.folder().join("edge.yaml");
+    bench.reload(hub.server.admin_port(), &file, &text)
 }

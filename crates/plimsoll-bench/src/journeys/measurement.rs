@@ -9,7 +9,7 @@ use plimsoll_harness::machine::{BUSY_MAX, Ticks};
 use plimsoll_harness::request::get;
 use plimsoll_harness::running::RunningServer;
 use plimsoll_harness::sample::Sample;
-use plimsoll_harness::template::{Values, fill};
+use plimsoll_harness::template::Values;
 use rustix::param::clock_ticks_per_second;
 
 use crate::bench::{Bench, mib, us_each};
@@ -24,8 +24,6 @@ const TAIL: Duration = Duration::from_secs(1);
 
 /// By how much a client's own count may differ from the server's: what is under way when it ends.
 const MISCOUNT_MAX: f64 = 0.02;
-
-const PLAN: &str = "bench/journeys/journey.yaml";
 
 /// The site, and our own requests to it, which no client made.
 struct JourneySite {
@@ -108,9 +106,8 @@ fn plan(bench: &Bench, client: &str) -> Result<String> {
     };
     let values = Values::default().with("users", users);
     let values = values.with("think", setting("think").unwrap_or_default());
-    let text = std::fs::read_to_string(bench.root.join(PLAN)).context(PLAN)?;
     let file = bench.folder().join("journey.yaml");
-    std::fs::write(&file, fill(PLAN, &text, &values)?)?;
+    std::fs::write(&file, bench.filled("bench/journeys/journey.yaml", &values)?)?;
     Ok(file.display().to_string())
 }
 

@@ -2,53 +2,12 @@
 
 use plimsoll_harness::page::{Table, percent};
 
-use super::cycle::CycleEntry;
 use super::measure::Shares;
-
-/// What the study's instance carried, requests a second.
-const STUDY_LINE: f64 = 80.0;
-
-/// A row of the study's table.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Study {
-    /// Requests a second that it offered.
-    offered: f64,
-    /// Percent of pages rendered on the server.
-    rendered: f64,
-    /// Percent slower than 1.2 s; `None` where the study has none.
-    slow: Option<f64>,
-}
-
-impl Study {
-    const fn new(offered: f64, rendered: f64, slow: Option<f64>) -> Self {
-        Self {
-            offered,
-            rendered,
-            slow,
-        }
-    }
-
-    /// How many times its load line that was.
-    pub(super) fn factor(&self) -> f64 {
-        self.offered / STUDY_LINE
-    }
-}
-
-/// The study's table from its load line on.
-pub(super) static FACTORS: [Study; 8] = [
-    Study::new(80.0, 88.0, None),
-    Study::new(100.0, 71.0, Some(7.0)),
-    Study::new(200.0, 34.0, Some(10.0)),
-    Study::new(400.0, 16.0, Some(7.0)),
-    Study::new(600.0, 10.0, Some(6.0)),
-    Study::new(800.0, 8.0, Some(8.0)),
-    Study::new(900.0, 7.0, Some(19.0)),
-    Study::new(1000.0, 6.0, Some(70.0)),
-];
+use super::study::{CycleEntry, StudyLoad};
 
 /// What became of one load, beside what the study saw.
 pub(super) struct NewspaperRow {
-    pub(super) study: &'static Study,
+    pub(super) study: StudyLoad,
     pub(super) shares: Shares,
 }
 
@@ -108,17 +67,17 @@ pub(super) fn cycles_table(entries: &[CycleEntry]) -> Table {
         "the study's gain",
     ]);
     for entry in entries {
-        let before = entry.cycle.compared_with().and_then(|other| {
-            let other = entries.iter().find(|entry| entry.cycle == other)?;
+        let before = entry.cycle.compared_with.as_ref().and_then(|name| {
+            let other = entries.iter().find(|other| other.cycle.name == *name)?;
             other.found.median()
         });
         let gain = before.zip(entry.found.median());
         let gain = gain.map(|(before, now)| format!("{:+.0} %", (now / before - 1.0) * 100.0));
-        let study = entry.cycle.study_gain().map(|gain| format!("+{gain} %"));
+        let study = entry.cycle.gain.map(|gain| format!("+{gain} %"));
         let [found, interval] = entry.found.cells();
         table.row([
             entry.diagnosis.as_deref().unwrap_or("–"),
-            entry.cycle.act(),
+            &entry.cycle.act,
             &found,
             &interval,
             gain.as_deref().unwrap_or("–"),
@@ -130,7 +89,9 @@ pub(super) fn cycles_table(entries: &[CycleEntry]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cycle::Cycle;
+    use plimsoll_harness::workspace::Workspace;
+
+    use super::super::study::Study;
     use super::*;
     use crate::plimsoll_run::LoadLineResult;
 
@@ -144,17 +105,20 @@ mod tests {
             failed: 0.0,
             is_void,
         };
+        let loads = Study::read(Workspace::find().unwrap().root())
+            .unwrap()
+            .loads;
         let rows = [
             NewspaperRow {
-                study: &FACTORS[2],
+                study: loads[2],
                 shares: shares(0.42, 0.0, false),
             },
             NewspaperRow {
-                study: &FACTORS[2],
+                study: loads[2],
                 shares: shares(0.30, 0.0, false),
             },
             NewspaperRow {
-                study: &FACTORS[0],
+                study: loads[0],
                 shares: shares(0.9, 0.02, true),
             },
         ];
@@ -173,8 +137,11 @@ mod tests {
 
     #[test]
     fn gains_are_over_what_was_changed() {
-        let entry = |cycle, median, diagnosis: Option<&str>| CycleEntry {
-            cycle,
+        let cycles = Study::read(Workspace::find().unwrap().root())
+            .unwrap()
+            .cycles;
+        let entry = |place: usize, median, diagnosis: Option<&str>| CycleEntry {
+            cycle: cycles[place].clone(),
             diagnosis: diagnosis.map(str::to_owned),
             found: LoadLineResult::Line {
                 low: median - 5.0,
@@ -184,14 +151,10 @@ mod tests {
             finding: None,
         };
         let table = cycles_table(&[
-            entry(Cycle::OneProcess, 100.0, None),
-            entry(
-                Cycle::ProcessPerCore,
-                180.0,
-                Some("one process uses one core"),
-            ),
-            entry(Cycle::TwoPerCore, 171.0, None),
-            entry(Cycle::FewerNodes, 270.0, None),
+            entry(0, 100.0, None),
+            entry(1, 180.0, Some("one process uses one core")),
+            entry(2, 171.0, None),
+            entry(3, 270.0, None),
         ])
         .to_string();
         let lines: Vec<&str> = table.lines().skip(2).collect();
