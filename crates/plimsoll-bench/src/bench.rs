@@ -74,6 +74,7 @@ pub(crate) fn run(
         definition.set(name, (*value).into());
     }
     let only = &arguments.rounds.only;
+    definition.check().context(file)?;
     check_only(&definition, only)?;
     if !arguments.measurement.no_build {
         build(&workspace)?;

@@ -124,7 +124,7 @@ fn loaded(bench: &Bench, chapter: &Chapter, server: &RunningServer, round: u32) 
     let wall = run.weighed.wall.as_secs_f64();
     let busy = cpu.as_secs_f64() / wall * 100.0;
     ensure!(
-        round == 0 || busy > 5.0,
+        round == 0 || busy > 5.0 || chapter.kind() == "hit",
         "the server did next to nothing: is it the one that was asked?"
     );
     Ok(Sample::of(run.command)

@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// Data files and command line have the same chapters.
+    /// Data files are valid, and have the same chapters as the command line.
     #[test]
     fn every_chapter_can_be_asked_for() {
         ComparisonArguments::command().debug_assert();
@@ -188,6 +188,7 @@ mod tests {
         ] {
             let file = format!("bench/{task}.toml");
             let definition: PageDefinition = data::read(workspace.root(), &file).unwrap();
+            definition.check().unwrap();
             let defined: BTreeSet<&str> = definition.chapters().iter().map(Chapter::id).collect();
             let known: BTreeSet<&str> = known.iter().map(|(id, _)| *id).collect();
             assert_eq!(defined, known, "{file}");

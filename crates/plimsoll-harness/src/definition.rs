@@ -123,6 +123,37 @@ impl PageDefinition {
         }
     }
 
+    /// Fails if a chapter names what is not defined, or an expression is not valid: before anything is measured.
+    ///
+    /// # Errors
+    ///
+    /// With the chapter, and the column or requirement.
+    pub fn check(&self) -> Result<()> {
+        for chapter in &self.chapter {
+            let nothing: Vec<_> = chapter.subjects.iter().map(|it| Outcome::new(it)).collect();
+            let check = || {
+                for subject in &chapter.subjects {
+                    let is_named = self.names.contains_key(subject) || chapter.title.is_none();
+                    ensure!(is_named, "[names] lacks `{subject}`");
+                }
+                if let Some(table) = &chapter.table {
+                    for outcome in &nothing {
+                        self.row(self.table_named(table)?, chapter, &nothing, outcome)?;
+                    }
+                }
+                self.show(&mut Page::blank(&self.title), chapter, &nothing)
+            };
+            check().with_context(|| format!("chapter `{}`", chapter.what()))?;
+        }
+        Ok(())
+    }
+
+    fn table_named(&self, name: &str) -> Result<&TableDefinition> {
+        self.tables
+            .get(name)
+            .with_context(|| format!("no [tables.{name}] is defined"))
+    }
+
     /// The name of a subject on the page.
     pub fn name(&self, subject: &str) -> String {
         let name = self.names.get(subject);
@@ -183,9 +214,7 @@ impl PageDefinition {
             page.paragraph(&chapter.note);
         }
         if let Some(name) = &chapter.table {
-            let table = self.tables.get(name);
-            let table = table.with_context(|| format!("no [tables.{name}] is defined"))?;
-            page.table(&self.table(table, chapter, outcomes)?);
+            page.table(&self.table(self.table_named(name)?, chapter, outcomes)?);
         }
         chapter.asked.iter().try_for_each(|asked| {
             self.require(page, chapter, outcomes, asked)
@@ -208,15 +237,25 @@ impl PageDefinition {
             if !outcome.is_measured() {
                 continue;
             }
-            let mut row = vec![self.name(subject)];
-            for [head, text] in &definition.columns {
-                let filled = self.in_scope(chapter, outcomes, outcome, |scope| scope.fill(text));
-                let filled = filled.with_context(|| format!("column `{head}`"))?;
-                row.push(filled.unwrap_or_else(|| "–".to_owned()));
-            }
-            table.row(row);
+            table.row(self.row(definition, chapter, outcomes, outcome)?);
         }
         Ok(table)
+    }
+
+    fn row(
+        &self,
+        definition: &TableDefinition,
+        chapter: &Chapter,
+        outcomes: &[Outcome],
+        outcome: &Outcome,
+    ) -> Result<Vec<String>> {
+        let mut row = vec![self.name(outcome.subject())];
+        for [head, text] in &definition.columns {
+            let filled = self.in_scope(chapter, outcomes, outcome, |scope| scope.fill(text));
+            let filled = filled.with_context(|| format!("column `{head}`"))?;
+            row.push(filled.unwrap_or_else(|| "–".to_owned()));
+        }
+        Ok(row)
     }
 
     fn require(
@@ -442,6 +481,14 @@ mod tests {
         assert!(definition.client("wrk", "rate", &values).is_err());
         let error = chapter.text("x").unwrap_err().to_string();
         assert_eq!(error, "the chapter `Pass-through` lacks `with.x`");
+        definition.check().unwrap();
+        let wrong = TEXT.replace("spread 1}", "spreed 1}");
+        let wrong: PageDefinition = toml::from_str(&wrong).unwrap();
+        let error = format!("{:#}", wrong.check().unwrap_err());
+        assert!(
+            error.starts_with("chapter `Pass-through`: column `CPU µs`: `cpu_us spreed 1`"),
+            "{error}"
+        );
         let error = check_only(&definition, &["tls".to_owned()])
             .unwrap_err()
             .to_string();

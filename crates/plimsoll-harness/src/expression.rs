@@ -7,7 +7,7 @@
 //!   name of the peer).
 //! - DIGITS behind the point: none by default.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::sample::Outcome;
 use crate::spread::Spread;
@@ -57,45 +57,30 @@ impl Scope<'_> {
         let [field, statistic, operator, limit] = words[..] else {
             bail!("`{condition}` is not FIELD STATISTIC OPERATOR LIMIT");
         };
-        let limit = match limit.parse::<f64>() {
-            Ok(limit) => limit,
-            Err(_) => match (self.parameter)(limit).and_then(|text| text.parse().ok()) {
-                Some(limit) => limit,
-                None => bail!(
-                    "`{condition}`: {limit} is neither a number nor a parameter of the chapter"
-                ),
-            },
-        };
-        let Some((spread, sum, _)) = self.spread(field) else {
-            return Ok(None);
-        };
-        let value = match statistic {
-            "median" => spread.median,
-            "min" => spread.min,
-            "max" => spread.max,
-            "sum" => sum,
-            _ => {
-                bail!("`{condition}`: unknown statistic {statistic}; valid: median, min, max, sum")
-            }
-        };
-        Ok(Some(match operator {
-            "<=" => value <= limit,
-            "<" => value < limit,
-            ">=" => value >= limit,
-            ">" => value > limit,
+        let holds: fn(f64, f64) -> bool = match operator {
+            "<=" => |value, limit| value <= limit,
+            "<" => |value, limit| value < limit,
+            ">=" => |value, limit| value >= limit,
+            ">" => |value, limit| value > limit,
             _ => bail!("`{condition}`: unknown operator {operator}; valid: <=, <, >=, >"),
-        }))
+        };
+        let limit = match limit.parse::<f64>() {
+            Ok(limit) => Some(limit),
+            Err(_) => (self.parameter)(limit).and_then(|text| text.parse().ok()),
+        };
+        let limit = limit.with_context(|| {
+            format!("`{condition}`: its limit is neither a number nor a parameter of the chapter")
+        })?;
+        let value = statistic_of(statistic)
+            .with_context(|| format!("`{condition}`: valid: median, min, max, sum"))?;
+        Ok(self
+            .spread(field)
+            .map(|spread| holds(value(&spread), limit)))
     }
 
     fn show(&self, expression: &str) -> Result<Option<String>> {
         let mut words = expression.split_whitespace();
         let field = words.next().unwrap_or_default();
-        if let Some(text) = self.outcome.text(field) {
-            return Ok(Some(text.to_owned()));
-        }
-        if let Some(text) = (self.parameter)(field) {
-            return Ok(Some(text));
-        }
         let (mut statistic, mut digits) = ("median", 0);
         for word in words {
             match word.parse::<usize>() {
@@ -103,24 +88,27 @@ impl Scope<'_> {
                 Err(_) => statistic = word,
             }
         }
-        let Some((spread, sum, peer)) = self.spread(field) else {
-            return Ok(None);
+        let value = match statistic {
+            "spread" | "peer" => None,
+            _ => Some(statistic_of(statistic).with_context(|| {
+                format!("`{expression}`: valid: median, min, max, sum, spread, peer")
+            })?),
         };
-        Ok(Some(match statistic {
-            "spread" => spread.show(digits),
-            "median" => format!("{:.digits$}", spread.median),
-            "min" => format!("{:.digits$}", spread.min),
-            "max" => format!("{:.digits$}", spread.max),
-            "sum" => format!("{sum:.digits$}"),
-            "peer" => (self.name)(peer),
-            _ => bail!(
-                "`{expression}`: unknown statistic {statistic}; valid: median, min, max, sum, spread, peer"
-            ),
+        if let Some(text) = self.outcome.text(field) {
+            return Ok(Some(text.to_owned()));
+        }
+        if let Some(text) = (self.parameter)(field) {
+            return Ok(Some(text));
+        }
+        Ok(self.spread(field).map(|found| match value {
+            Some(value) => format!("{:.digits$}", value(&found)),
+            None if statistic == "peer" => (self.name)(found.2),
+            None => found.0.show(digits),
         }))
     }
 
     /// Values of a field with their sum, and the peer that counts.
-    fn spread<'t>(&self, field: &'t str) -> Option<(Spread, f64, &'t str)> {
+    fn spread<'t>(&self, field: &'t str) -> Option<Found<'t>> {
         let operator = field.find(['/', '-']);
         let (name, peers) = operator.map_or((field, ""), |at| (&field[..at], &field[at + 1..]));
         let ours = self.outcome.numbers(name);
@@ -154,6 +142,19 @@ impl Scope<'_> {
             .filter_map(|peer| Some((against(peer)?, 0.0, peer)))
             .max_by(|one, other| one.0.median.total_cmp(&other.0.median))
     }
+}
+
+/// Values of a field, their sum, and the peer that counts.
+type Found<'t> = (Spread, f64, &'t str);
+
+fn statistic_of(name: &str) -> Option<fn(&Found<'_>) -> f64> {
+    Some(match name {
+        "median" => |found| found.0.median,
+        "min" => |found| found.0.min,
+        "max" => |found| found.0.max,
+        "sum" => |found| found.1,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -201,7 +202,8 @@ mod tests {
             assert_eq!(filled("{after}; {limit}").unwrap(), "1, 2; 0.9");
             assert_eq!(filled("{cpu_us/none 1}"), None);
             assert_eq!(filled("{other}"), None);
-            assert!(scope.fill("{cpu_us mode}").is_err());
+            // Also where nothing was measured.
+            assert!(scope.fill("{other mode}").is_err());
         });
     }
 
