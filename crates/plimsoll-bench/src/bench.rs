@@ -13,7 +13,7 @@ use plimsoll_harness::data;
 use plimsoll_harness::definition::{Chapter, PageDefinition, check_only};
 use plimsoll_harness::machine::{raise_descriptor_limit, two_cores};
 use plimsoll_harness::origin::OriginProcess;
-use plimsoll_harness::page::{Page, deliver, shown, write};
+use plimsoll_harness::page::{ReportPage, deliver, shown, write};
 use plimsoll_harness::programs::Programs;
 use plimsoll_harness::release::build;
 use plimsoll_harness::run_report::RunReport;
@@ -132,7 +132,7 @@ impl Bench {
         })
     }
 
-    fn page(&self, task: &str) -> Result<Page> {
+    fn page(&self, task: &str) -> Result<ReportPage> {
         let terms = format!(
             "{} rounds of {} s, the client pinned to core {}, the server to core {}, over loopback; rounds alternate \
              between the clients. {} Medians, with the smallest and largest in brackets. Runs spread by 10-30 %: a \
@@ -143,7 +143,7 @@ impl Bench {
             self.server_core,
             self.definition.terms(),
         );
-        let mut page = Page::new(self.definition.title(), &format!("bench {task}"), &terms)?;
+        let mut page = ReportPage::new(self.definition.title(), &format!("bench {task}"), &terms)?;
         page.check_machine(self.anyway)?;
         page.versions(&self.programs.versions());
         Ok(page)

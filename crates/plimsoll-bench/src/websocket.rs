@@ -126,7 +126,7 @@ fn sample(bench: &Bench, chapter: &Chapter, standing: &Standing) -> Result<(Opti
     let origin = &standing.origin;
     let connections: u64 = chapter.number("connections")?;
     let per_second: u32 = chapter.number("broadcasts").unwrap_or(0);
-    let (before, heard) = (standing.client.run_time()?, counts(origin, "heard")?);
+    let (before, received) = (standing.client.run_time()?, counts(origin, "heard")?);
     let stopwatch = Stopwatch::start();
     let lasting = Duration::from_secs(bench.seconds.into());
     let mut broadcasts = 0;
@@ -139,7 +139,7 @@ fn sample(bench: &Bench, chapter: &Chapter, standing: &Standing) -> Result<(Opti
         }
         pause(POLL / 4);
     }
-    let (opened, heard_now) = (counts(origin, "opened")?, counts(origin, "heard")?);
+    let (opened, received_now) = (counts(origin, "opened")?, counts(origin, "heard")?);
     let cpu = standing.client.run_time()?.saturating_sub(before);
     let wall = stopwatch.elapsed();
     ensure!(
@@ -150,7 +150,7 @@ fn sample(bench: &Bench, chapter: &Chapter, standing: &Standing) -> Result<(Opti
     let messages = if per_second > 0 {
         u64::from(broadcasts) * connections
     } else if chapter.text("every_ms").is_ok() {
-        heard_now - heard
+        received_now - received
     } else {
         return Ok((None, busy));
     };

@@ -10,7 +10,7 @@ use plimsoll_harness::arguments::{CaseArguments, MeasurementArguments};
 use plimsoll_harness::data;
 use plimsoll_harness::machine::raise_descriptor_limit;
 use plimsoll_harness::packages::see_to_all;
-use plimsoll_harness::page::{Page, write};
+use plimsoll_harness::page::{ReportPage, write};
 use plimsoll_harness::release::build;
 use plimsoll_harness::running::{Place, RunningServer, ServerDefinition};
 use plimsoll_harness::template::Values;
@@ -152,12 +152,12 @@ impl Case {
         name: &str,
         arguments: (&MeasurementArguments, &CaseArguments),
         values: &Values,
-    ) -> Result<Page> {
+    ) -> Result<ReportPage> {
         let page = self.definition.pages.get(name);
         let page =
             page.with_context(|| format!("cases/{}/case.toml has no [pages.{name}]", self.name))?;
         let terms = plimsoll_harness::template::fill("case.toml", &page.terms, values)?;
-        let mut page = Page::new(&page.title, &format!("case {}", self.name), &terms)?;
+        let mut page = ReportPage::new(&page.title, &format!("case {}", self.name), &terms)?;
         page.check_machine(arguments.0.anyway)?;
         if arguments.1.quick {
             page.remark(&self.definition.quick);
@@ -166,7 +166,7 @@ impl Case {
     }
 
     /// Writes a page to `--out`, or to the project's own.
-    pub(crate) fn write(&self, arguments: &MeasurementArguments, page: Page) -> Result<()> {
+    pub(crate) fn write(&self, arguments: &MeasurementArguments, page: ReportPage) -> Result<()> {
         write(&self.workspace, &self.out(arguments), &page.finish())
     }
 

@@ -103,25 +103,26 @@ fn measure(arguments: &NewspaperArguments, case: &Case) -> Result<()> {
     };
     let flags = (&arguments.measurement, &arguments.case);
     let out = case.out(&arguments.measurement);
+    // Both now: after the first table the machine is not quiet for a while.
+    let mut overload_page = case.page("overload", flags, &arguments.settings().values())?;
+    let mut cycles_page = case.page("cycles", flags, &Values::default())?;
     if arguments.only != Some(NewspaperTable::Cycles) {
-        let mut page = case.page("overload", flags, &arguments.settings().values())?;
         let (line, rows) = overload(arguments, &meter)?;
         let alone = format!("The site alone carries {line:.0} req/s.");
         let table = report::table(&rows);
         println!("\n{alone}\n\n{table}");
-        page.paragraph(&alone);
-        page.table(&table);
-        write(&case.workspace, &out, &page.finish())?;
+        overload_page.paragraph(&alone);
+        overload_page.table(&table);
+        write(&case.workspace, &out, &overload_page.finish())?;
     }
     if arguments.only != Some(NewspaperTable::Overload) {
-        let mut page = case.page("cycles", flags, &Values::default())?;
         let table = report::cycles_table(&cycles(&meter)?);
         println!("\n{table}");
-        page.table(&table);
+        cycles_page.table(&table);
         let mut name = out.file_stem().unwrap_or_default().to_owned();
         name.push("-cycles.md");
         let out: PathBuf = out.with_file_name(name);
-        write(&case.workspace, &out, &page.finish())?;
+        write(&case.workspace, &out, &cycles_page.finish())?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use crate::expression::Scope;
-use crate::page::{Page, Table};
+use crate::page::{ReportPage, Table};
 use crate::running::ServerDefinition;
 use crate::sample::Outcome;
 use crate::template::{self, Values};
@@ -69,13 +69,13 @@ pub struct Chapter {
     #[serde(default)]
     with: toml::Table,
     #[serde(default)]
-    asked: Vec<Asked>,
+    asked: Vec<Requirement>,
 }
 
 /// A requirement.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct Requirement {
     what: String,
     measured: String,
     /// Conditions, all of which must hold.
@@ -141,7 +141,7 @@ impl PageDefinition {
                         self.row(self.table_named(table)?, chapter, &nothing, outcome)?;
                     }
                 }
-                self.show(&mut Page::blank(&self.title), chapter, &nothing)
+                self.show(&mut ReportPage::blank(&self.title), chapter, &nothing)
             };
             check().with_context(|| format!("chapter `{}`", chapter.what()))?;
         }
@@ -198,7 +198,12 @@ impl PageDefinition {
     /// # Errors
     ///
     /// If an expression of the data file is not valid.
-    pub fn show(&self, page: &mut Page, chapter: &Chapter, outcomes: &[Outcome]) -> Result<()> {
+    pub fn show(
+        &self,
+        page: &mut ReportPage,
+        chapter: &Chapter,
+        outcomes: &[Outcome],
+    ) -> Result<()> {
         let wanted = |outcome: &&Outcome| chapter.subjects.iter().any(|it| it == outcome.subject());
         for outcome in outcomes.iter().filter(wanted) {
             if chapter.runs_of.is_none() {
@@ -260,10 +265,10 @@ impl PageDefinition {
 
     fn require(
         &self,
-        page: &mut Page,
+        page: &mut ReportPage,
         chapter: &Chapter,
         outcomes: &[Outcome],
-        asked: &Asked,
+        asked: &Requirement,
     ) -> Result<()> {
         let subject = asked.of.as_deref().unwrap_or(&self.ours);
         let outcome = outcomes.iter().find(|it| it.subject() == subject);
@@ -431,7 +436,7 @@ mod tests {
 
     fn shown(ours: Option<f64>) -> String {
         let definition: PageDefinition = toml::from_str(TEXT).unwrap();
-        let mut page = Page::blank(definition.title());
+        let mut page = ReportPage::blank(definition.title());
         let outcomes = [outcome("plimsoll", ours), outcome("nginx", Some(10.0))];
         definition
             .show(&mut page, &definition.chapters()[0], &outcomes)

@@ -108,7 +108,7 @@ impl Scope<'_> {
     }
 
     /// Values of a field with their sum, and the peer that counts.
-    fn spread<'t>(&self, field: &'t str) -> Option<Found<'t>> {
+    fn spread<'t>(&self, field: &'t str) -> Option<FieldValue<'t>> {
         let operator = field.find(['/', '-']);
         let (name, peers) = operator.map_or((field, ""), |at| (&field[..at], &field[at + 1..]));
         let ours = self.outcome.numbers(name);
@@ -140,14 +140,14 @@ impl Scope<'_> {
         peers
             .split(',')
             .filter_map(|peer| Some((against(peer)?, 0.0, peer)))
-            .max_by(|one, other| one.0.median.total_cmp(&other.0.median))
+            .max_by(|worst, other| worst.0.median.total_cmp(&other.0.median))
     }
 }
 
 /// Values of a field, their sum, and the peer that counts.
-type Found<'t> = (Spread, f64, &'t str);
+type FieldValue<'t> = (Spread, f64, &'t str);
 
-fn statistic_of(name: &str) -> Option<fn(&Found<'_>) -> f64> {
+fn statistic_of(name: &str) -> Option<fn(&FieldValue<'_>) -> f64> {
     Some(match name {
         "median" => |found| found.0.median,
         "min" => |found| found.0.min,

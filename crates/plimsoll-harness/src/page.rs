@@ -11,7 +11,7 @@ use crate::machine::{BUSY_MAX, busy_share, facts};
 use crate::workspace::Workspace;
 
 /// A page being written.
-pub struct Page {
+pub struct ReportPage {
     text: String,
     /// Rows of the table of requirements.
     requirements: Table,
@@ -29,7 +29,7 @@ pub struct Table {
     text: String,
 }
 
-impl Page {
+impl ReportPage {
     /// A page of the task, by its words after `cargo xtask`, with how it was measured.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_stands_before_the_tables_and_failures_behind() {
-        let mut page = Page::blank("Title");
+        let mut page = ReportPage::blank("Title");
         page.paragraph("Text.");
         page.chapter("Table");
         let mut table = Table::new(["a", "b"]);

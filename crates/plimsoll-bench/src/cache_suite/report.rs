@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use plimsoll_harness::page::{Page, Table};
+use plimsoll_harness::page::{ReportPage, Table};
 
 use super::edition::Edition;
 use super::exceptions::{Exceptions, PAGE};
@@ -107,7 +107,7 @@ pub(super) fn page(
          the others as the suite's containers set them up.",
         edition.title
     );
-    let mut page = Page::new("The public suite for HTTP caches", "cache-suite", &terms)?;
+    let mut page = ReportPage::new("The public suite for HTTP caches", "cache-suite", &terms)?;
     let versions: Vec<_> = runs.iter().map(|run| run.version.clone()).collect();
     page.versions(&versions);
     page.table(&counts(edition, runs));

@@ -1,6 +1,6 @@
 //! The market's page.
 
-use plimsoll_harness::page::{Page, Table, cell};
+use plimsoll_harness::page::{ReportPage, Table, cell};
 
 use super::measure::{CLIENTS, EVERY_S, MarketRow, RegionResult, TimeStats};
 use super::region::{REGIONS, Region};
@@ -11,7 +11,7 @@ const WRITING_CALLS: u32 = 4;
 const READING_CALLS: u32 = 1;
 
 /// Adds the tables to the page.
-pub(super) fn page(mut page: Page, rows: &[MarketRow]) -> Page {
+pub(super) fn page(mut page: ReportPage, rows: &[MarketRow]) -> ReportPage {
     page.chapter("All regions");
     page.paragraph(
         "Means are over all that all regions counted. Percentiles of regions cannot be averaged: the 99th is that of the \
@@ -84,7 +84,7 @@ fn show(times: Option<TimeStats>) -> String {
 }
 
 /// Handshake, request and broadcast of each region, as the study has them, for what is told every three seconds.
-fn regions(page: &mut Page, rows: &[MarketRow]) {
+fn regions(page: &mut ReportPage, rows: &[MarketRow]) {
     page.chapter("By region");
     page.paragraph("Means in ms: handshake / request / broadcast.");
     let mean = |times: Option<TimeStats>| cell(times.map(|times| times.mean), 0);
@@ -128,7 +128,7 @@ fn waiting(region: Region, topology: Topology) -> f64 {
 }
 
 /// Why the topologies that look better lost: arithmetic that needs no machine, and what was measured beside it.
-fn why(page: &mut Page, rows: &[MarketRow]) {
+fn why(page: &mut ReportPage, rows: &[MarketRow]) {
     page.chapter("Why the better topologies lost");
     page.paragraph(&format!(
         "A prediction makes {} calls of the stores one after the other, {WRITING_CALLS} of which must go to the stores that \
