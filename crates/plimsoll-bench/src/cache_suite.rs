@@ -16,9 +16,9 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use plimsoll_harness::packages::{Tool, see_to};
 use plimsoll_harness::page::write;
-use plimsoll_harness::port::free_port;
 use plimsoll_harness::programs::Programs;
-use plimsoll_harness::running::{Place, ServerDefinition};
+use plimsoll_harness::running::{Place, RunningServer, ServerDefinition};
+use plimsoll_harness::template::Values;
 use plimsoll_harness::workspace::Workspace;
 use plimsoll_harness::{data, release};
 use serde::Deserialize;
@@ -211,21 +211,33 @@ impl SuiteRunner<'_> {
     /// Starts a new origin and a new cache in front of it, without stored responses of an earlier run.
     fn within<T>(&self, cache: &str, work: impl FnOnce(u16, &Path) -> Result<T>) -> Result<T> {
         let folder = tempfile::Builder::new().prefix("cache-suite-").tempdir()?;
-        let origin_port = free_port()?;
-        let _origin = self.edition.origin(origin_port, folder.path())?;
         let programs = self.programs(cache)?;
-        let values = programs.values().with("origin", origin_port);
-        let values = values.with("words", self.arguments.words.join(" "));
+        let values = programs
+            .values()
+            .with("server", self.edition.server().display())
+            .with("words", self.arguments.words.join(" "));
+        let origin = self.start("origin", "origin", folder.path(), &values)?;
+        let values = values.with("origin", origin.port());
+        let server = self.start(cache, "subject", folder.path(), &values)?;
+        work(server.port(), folder.path()).with_context(|| format!("cannot test {cache}"))
+    }
+
+    fn start(
+        &self,
+        server: &str,
+        name: &str,
+        folder: &Path,
+        values: &Values,
+    ) -> Result<RunningServer> {
+        let definition = self.definition.servers.get(server);
+        let definition = definition
+            .with_context(|| format!("bench/cache-suite.toml has no server of {server}"))?;
         let place = Place {
             root: self.workspace.root(),
             core: None,
-            folder: Some(folder.path()),
+            folder: Some(folder),
         };
-        let server = self.definition.servers.get(cache);
-        let server =
-            server.with_context(|| format!("bench/cache-suite.toml has no server of {cache}"))?;
-        let server = server.start("subject", &place, &values)?;
-        work(server.port(), folder.path()).with_context(|| format!("cannot test {cache}"))
+        definition.start(name, &place, values)
     }
 }
 

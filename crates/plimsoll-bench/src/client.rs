@@ -79,10 +79,7 @@ fn wrk(text: &str) -> Option<ClientSummary> {
     let requests = number_before(text, " requests in")?;
     let bad = number_after(text, "Non-2xx or 3xx responses: ").unwrap_or(0.0);
     let percentile = |name: &str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(name))?;
-        let value = line.trim();
+        let value = behind(text, name)?;
         let (factor, unit) = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)]
             .into_iter()
             .find_map(|(unit, factor)| value.strip_suffix(unit).map(|_| (factor, unit)))?;
@@ -135,12 +132,7 @@ fn hey(text: &str) -> Option<ClientSummary> {
             .map(|(_, n)| n)
             .sum()
     };
-    let percentile = |name: &str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(name))?;
-        number_after(line, "in ").map(|seconds: f64| seconds * 1e3)
-    };
+    let percentile = |name: &str| Some(number_after(behind(text, name)?, "in ")? * 1e3);
     let requests: f64 = sum(true);
     (requests > 0.0).then_some(())?;
     Some(ClientSummary {
@@ -156,12 +148,7 @@ fn hey(text: &str) -> Option<ClientSummary> {
 fn ab(text: &str) -> Option<ClientSummary> {
     let complete = number_after(text, "Complete requests:")?;
     let failed = number_after(text, "Failed requests:").unwrap_or(0.0);
-    let percentile = |name: &str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(name))?;
-        line.trim().parse().ok()
-    };
+    let percentile = |name: &str| behind(text, name)?.parse().ok();
     Some(ClientSummary {
         requests: whole(complete - failed)?,
         failed: whole(failed)?,
@@ -174,9 +161,7 @@ fn ab(text: &str) -> Option<ClientSummary> {
 /// `requests: 100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout`. In a run by time, what is
 /// under way at the end is neither good nor bad.
 fn h2load(text: &str) -> Option<ClientSummary> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("requests: "))?;
+    let line = behind(text, "requests: ")?;
     let count = |name: &str| {
         let field = line
             .split(", ")
@@ -222,6 +207,12 @@ fn gatling(text: &str) -> Option<ClientSummary> {
         failed,
         ..ClientSummary::default()
     })
+}
+
+/// The rest of the first line that begins so.
+fn behind<'a>(text: &'a str, begin: &str) -> Option<&'a str> {
+    let mut lines = text.lines();
+    lines.find_map(|line| Some(line.trim().strip_prefix(begin)?.trim()))
 }
 
 fn number_after(text: &str, mark: &str) -> Option<f64> {

@@ -4,11 +4,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use plimsoll_harness::node::install;
-use plimsoll_harness::server::{ChildServer, Recipe, is_listening};
 use plimsoll_harness::workspace::Workspace;
 use serde_json::Value;
 
@@ -18,7 +16,6 @@ use super::verdict::{Results, Test};
 const FOLDER: &str = "bench/cache-suite";
 /// The newest edition among the packages.
 const PACKAGED: &str = "node_modules/http-cache-tests";
-const START: Duration = Duration::from_secs(20);
 /// The slowest subject is through in two minutes. An edition may wait for ever for an answer that never ends.
 const CLIENT_S: u32 = 600;
 /// Exit code of `timeout` when it killed the program.
@@ -66,30 +63,9 @@ impl Edition {
         })
     }
 
-    /// Starts the suite's own origin, which keeps what it saw of each test for the client.
-    pub(super) fn origin(&self, port: u16, folder: &Path) -> Result<ChildServer> {
-        let mut server = ChildServer::start(
-            Recipe {
-                name: "origin",
-                program: "node",
-                user: None,
-                arguments: vec![
-                    "--no-warnings".to_owned(),
-                    self.server.display().to_string(),
-                ],
-                environment: vec![
-                    ("npm_config_protocol", "http".to_owned()),
-                    ("npm_config_port", port.to_string()),
-                    (
-                        "npm_config_pidfile",
-                        folder.join("origin.pid").display().to_string(),
-                    ),
-                ],
-            },
-            folder,
-        )?;
-        server.wait(START, || is_listening(port))?;
-        Ok(server)
+    /// The program of the suite's own origin, which keeps what it saw of each test for the client.
+    pub(super) fn server(&self) -> &Path {
+        &self.server
     }
 
     /// Asks the cache at this port all that the suite asks.

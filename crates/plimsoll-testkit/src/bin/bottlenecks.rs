@@ -1,6 +1,5 @@
 //! `plimsoll-bottlenecks`: plants limits in real programs, runs Plimsoll against them, and checks its diagnosis.
 
-use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -9,7 +8,7 @@ use std::time::Instant;
 use clap::Parser;
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::corpus::{Planted, PlantedService, all};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Plants limits in real programs and checks whether Plimsoll names them
 #[derive(Parser)]
@@ -20,9 +19,9 @@ struct Arguments {
     plimsoll: PathBuf,
     /// Only cases whose name contains one of these
     only: Vec<String>,
-    /// Write the table to this file, in Markdown
+    /// Write the results to this file, as JSON for `cargo xtask bottlenecks`
     #[arg(long, value_name = "FILE")]
-    table: Option<PathBuf>,
+    results: Option<PathBuf>,
     /// Keep the run file of each case in this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
@@ -61,8 +60,8 @@ fn main() -> ExitCode {
     }
     let summary = summary(&outcomes);
     print(&format!("{summary}\n"));
-    if let Some(path) = &arguments.table
-        && let Err(error) = std::fs::write(path, table(&outcomes, &summary))
+    if let Some(path) = &arguments.results
+        && let Err(error) = std::fs::write(path, results(&outcomes, &summary).to_string())
     {
         print(&format!("cannot write {}: {error}\n", path.display()));
         return ExitCode::FAILURE;
@@ -242,29 +241,22 @@ fn is_exact(rules: &[&str], named: &str) -> bool {
     rule.is_some() && rule == rules.first().copied()
 }
 
-fn table(outcomes: &[PlantedOutcome], summary: &str) -> String {
-    let mut text = format!(
-        "# Planted limits\n\nMade by `cargo xtask bottlenecks`: each limit is planted in a real program, a run of two loads is \
-         made, and what it names first is compared with what was planted. {summary}.\n\n\
-         | Planted | Rule | Verdict | Named first | Time |\n|---|---|---|---|---|\n"
-    );
-    for outcome in outcomes {
-        let named = if outcome.named.is_empty() {
-            "nothing"
-        } else {
-            &outcome.named
-        };
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {:.0} s |",
+/// Rows of the table: planted, rule, verdict, named first, time.
+fn results(outcomes: &[PlantedOutcome], summary: &str) -> Value {
+    let rows = outcomes.iter().map(|outcome| {
+        json!([
             outcome.planted.name,
             outcome.planted.rules.join(", "),
             verdict(outcome),
-            named.replace('|', "\\|"),
-            outcome.took_s
-        );
-    }
-    text
+            if outcome.named.is_empty() {
+                "nothing"
+            } else {
+                &outcome.named
+            },
+            format!("{:.0} s", outcome.took_s),
+        ])
+    });
+    json!({ "summary": summary, "rows": rows.collect::<Vec<_>>() })
 }
 
 #[cfg(test)]
