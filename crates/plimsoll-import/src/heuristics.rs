@@ -174,6 +174,13 @@ pub(crate) fn slot_name(hint: &str) -> String {
     }
 }
 
+/// A name, or that name with the first number that makes it free: `id`, `id_2`, `id_3`.
+pub(crate) fn free_name(base: String, is_free: impl Fn(&String) -> bool) -> String {
+    let numbered = (2_usize..).map(|number| format!("{base}_{number}"));
+    let mut names = std::iter::once(base.clone()).chain(numbered);
+    names.find(is_free).unwrap_or(base)
+}
+
 /// Reserved names of templates.
 const RESERVED: [&str; 20] = [
     "user",

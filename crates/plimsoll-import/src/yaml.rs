@@ -49,6 +49,16 @@ impl YamlNode {
         Self::List(values.into_iter().map(YamlItem::from).collect())
     }
 
+    /// A mapping without comments.
+    pub(crate) fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Self)>) -> Self {
+        let entries = entries.into_iter();
+        Self::Map(
+            entries
+                .map(|(key, value)| YamlEntry::new(key, value))
+                .collect(),
+        )
+    }
+
     fn is_block(&self) -> bool {
         match self {
             Self::List(items) => !items.is_empty(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use crate::recording::{
-    FormField, Payload, RecordedExchange, ResourceKind, kind_of, media_type_of,
+    FormField, Payload, RecordedExchange, ResourceKind, header, kind_of, media_type_of,
 };
 
 /// Longest response searched for values, bytes.
@@ -100,10 +100,7 @@ fn headers(value: &Value) -> Vec<(String, String)> {
 /// Headers of the response; where the recorder removed `Location`, `redirectURL` still has it.
 fn answer_headers(response: &Value) -> Vec<(String, String)> {
     let mut headers = headers(&response["headers"]);
-    let has_location = headers
-        .iter()
-        .any(|(name, _)| name.eq_ignore_ascii_case("location"));
-    if !has_location
+    if header(&headers, "location").is_none()
         && let Some(target) = response["redirectURL"]
             .as_str()
             .filter(|target| !target.is_empty())
@@ -162,10 +159,7 @@ fn kind(
     match entry["_resourceType"].as_str() {
         // A frame within a page is a document too, but no navigation.
         Some("document") => {
-            let framed = headers.iter().any(|(name, value)| {
-                name.eq_ignore_ascii_case("sec-fetch-dest") && value.contains("frame")
-            });
-            if framed {
+            if header(headers, "sec-fetch-dest").is_some_and(|into| into.contains("frame")) {
                 ResourceKind::Call
             } else {
                 ResourceKind::Document
@@ -189,13 +183,9 @@ fn kind(
 }
 
 fn payload(post: &Value, headers: &[(String, String)]) -> Option<Payload> {
-    let content_type = headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-        .map(|(_, value)| value.as_str());
     let media_type = post["mimeType"]
         .as_str()
-        .or(content_type)
+        .or_else(|| header(headers, "content-type"))
         .unwrap_or_default()
         .to_owned();
     let text = post["text"].as_str().map(|text| {

@@ -86,12 +86,8 @@ impl<'a> ValueFinder<'a> {
     }
 
     fn free_name(&mut self, hint: &str) -> String {
-        let base = heuristics::slot_name(hint);
-        let numbered = (2_usize..).map(|number| format!("{base}_{number}"));
-        let name = std::iter::once(base.clone())
-            .chain(numbered)
-            .find(|name| !self.names.contains(name))
-            .unwrap_or(base);
+        let is_free = |name: &String| !self.names.contains(name);
+        let name = heuristics::free_name(heuristics::slot_name(hint), is_free);
         self.names.insert(name.clone());
         name
     }

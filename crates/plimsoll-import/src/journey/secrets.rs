@@ -1,5 +1,7 @@
 //! Keeps secrets out of the plan: they are read from the environment.
 
+use crate::heuristics;
+
 /// Known secrets and their variables.
 #[derive(Default)]
 pub(super) struct Secrets {
@@ -12,13 +14,9 @@ impl Secrets {
         if let Some(known) = self.expression_of(value) {
             return known;
         }
-        let base = crate::heuristics::slot_name(hint).to_ascii_uppercase();
-        let is_free = |name: &str| self.known.iter().all(|(_, other)| other != name);
-        let numbered = (2..).map(|number| format!("{base}_{number}"));
-        let name = std::iter::once(base.clone())
-            .chain(numbered)
-            .find(|name| is_free(name))
-            .unwrap_or(base);
+        let is_free = |name: &String| self.known.iter().all(|(_, other)| other != name);
+        let hint = heuristics::slot_name(hint).to_ascii_uppercase();
+        let name = heuristics::free_name(hint, is_free);
         self.known.push((value.to_owned(), name.clone()));
         format!("env('{name}')")
     }

@@ -59,10 +59,7 @@ pub(super) fn write(
         YamlEntry::new("target", YamlNode::text(target)),
         YamlEntry::new(
             "journeys",
-            YamlNode::Map(vec![YamlEntry::new(
-                "recorded",
-                journey(folded, drafted, split),
-            )]),
+            YamlNode::map([("recorded", journey(folded, drafted, split))]),
         ),
         load(sifted, folded),
     ];
@@ -109,13 +106,7 @@ fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> YamlNode {
     {
         let list = if at < split { &mut once } else { &mut steps };
         if let Some(think) = action.think_ms {
-            list.push(
-                YamlNode::Map(vec![YamlEntry::new(
-                    "think",
-                    YamlNode::plain(think_time(think)),
-                )])
-                .into(),
-            );
+            list.push(YamlNode::map([("think", YamlNode::plain(think_time(think)))]).into());
         }
         list.push(step_item(action, step, kept));
     }
@@ -148,11 +139,9 @@ fn step_item(action: &Action, step: &StepDraft, kept: &[PlannedCapture]) -> Yaml
     };
     let mut entries = vec![YamlEntry::new(key, YamlNode::text(&step.url))];
     if !step.headers.is_empty() {
-        let headers = step
-            .headers
-            .iter()
-            .map(|(name, value)| YamlEntry::new(name, YamlNode::text(value)));
-        entries.push(YamlEntry::new("headers", YamlNode::Map(headers.collect())));
+        let headers = step.headers.iter();
+        let headers = headers.map(|(name, value)| (name, YamlNode::text(value)));
+        entries.push(YamlEntry::new("headers", YamlNode::map(headers)));
     }
     entries.extend(step.body.clone());
     if !action.followed.is_empty() {
@@ -221,10 +210,10 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> YamlEntry {
     }
     // At most a day: a recording left open overnight is no reason for such a long run.
     let minutes = (seconds.min(86_400.0) / 60.0).ceil();
-    let load = YamlNode::Map(vec![
-        YamlEntry::new("users", YamlNode::plain(1)),
-        YamlEntry::new("hold", YamlNode::plain(format!("{minutes}m"))),
-        YamlEntry::new("iterations", YamlNode::plain(1)),
+    let load = YamlNode::map([
+        ("users", YamlNode::plain(1)),
+        ("hold", YamlNode::plain(format!("{minutes}m"))),
+        ("iterations", YamlNode::plain(1)),
     ]);
     let note =
         "One user, one iteration; for more load: { users: 100, within: 1m, hold: 10m }".to_owned();

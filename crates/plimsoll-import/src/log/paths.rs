@@ -207,16 +207,9 @@ impl Pattern {
     }
 
     fn hole(&mut self, name: &str) {
-        let base = heuristics::slot_name(name);
-        let free = (2..10_000)
-            .map(|number| format!("{base}_{number}"))
-            .find(|name| !self.names.contains(name))
-            .unwrap_or_default();
-        self.names.push(if self.names.contains(&base) {
-            free
-        } else {
-            base
-        });
+        let is_free = |name: &String| !self.names.contains(name);
+        let name = heuristics::free_name(heuristics::slot_name(name), is_free);
+        self.names.push(name);
         self.literals.push(String::new());
     }
 

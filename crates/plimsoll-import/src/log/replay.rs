@@ -180,9 +180,9 @@ impl ReplayRows {
     fn entries(&self) -> Vec<YamlEntry> {
         let target = YamlEntry::new("target", YamlNode::text(&self.target));
         if let Some(file) = &self.replay.rows {
-            let load = YamlNode::Map(vec![
-                YamlEntry::new("replay", YamlNode::text(file)),
-                YamlEntry::new("speed", YamlNode::text(format!("{}x", self.replay.speed))),
+            let load = YamlNode::map([
+                ("replay", YamlNode::text(file)),
+                ("speed", YamlNode::text(format!("{}x", self.replay.speed))),
             ]);
             let note = "Alternative: `window: busiest hour`. The file has the columns at (seconds) and path.";
             return vec![
@@ -190,34 +190,31 @@ impl ReplayRows {
                 YamlEntry::new("load", load).with_notes([note.to_owned()]),
             ];
         }
-        let step = YamlNode::Map(vec![
-            YamlEntry::new("get", YamlNode::text("{{ request.path }}")),
-            YamlEntry::new("label", YamlNode::text("replayed")),
+        let step = YamlNode::map([
+            ("get", YamlNode::text("{{ request.path }}")),
+            ("label", YamlNode::text("replayed")),
         ]);
-        let journey = YamlNode::Map(vec![
-            YamlEntry::new("iterations", YamlNode::plain(1)),
-            YamlEntry::new("cookies", YamlNode::plain(false)),
-            YamlEntry::new("steps", YamlNode::list([step])),
+        let journey = YamlNode::map([
+            ("iterations", YamlNode::plain(1)),
+            ("cookies", YamlNode::plain(false)),
+            ("steps", YamlNode::list([step])),
         ]);
-        let row = |path: &String| YamlNode::Map(vec![YamlEntry::new("path", YamlNode::text(path))]);
-        let rows = YamlEntry::new("rows", YamlNode::list(self.rows.iter().map(row)));
-        let feed = YamlNode::Map(vec![
-            YamlEntry::new("pick", YamlNode::text("unique")),
-            YamlEntry::new("at_end", YamlNode::text("stop")),
-            rows,
+        let row = |path: &String| YamlNode::map([("path", YamlNode::text(path))]);
+        let rows = YamlNode::list(self.rows.iter().map(row));
+        let feed = YamlNode::map([
+            ("pick", YamlNode::text("unique")),
+            ("at_end", YamlNode::text("stop")),
+            ("rows", rows),
         ]);
-        let load = YamlNode::Map(vec![
-            YamlEntry::new("spacing", YamlNode::text("even")),
-            YamlEntry::new("phases", YamlNode::list(self.phases())),
+        let load = YamlNode::map([
+            ("spacing", YamlNode::text("even")),
+            ("phases", YamlNode::list(self.phases())),
         ]);
         let note = "Each second of the log is a phase: gaps stay where they were.".to_owned();
         vec![
             target,
-            YamlEntry::new(
-                "journeys",
-                YamlNode::Map(vec![YamlEntry::new("replay", journey)]),
-            ),
-            YamlEntry::new("data", YamlNode::Map(vec![YamlEntry::new("request", feed)])),
+            YamlEntry::new("journeys", YamlNode::map([("replay", journey)])),
+            YamlEntry::new("data", YamlNode::map([("request", feed)])),
             YamlEntry::new("load", load).with_notes([note]),
         ]
     }
@@ -246,9 +243,9 @@ impl ReplayRows {
             } else {
                 format!("{lasting_ns}ns")
             };
-            YamlNode::Map(vec![
-                YamlEntry::new("rate", YamlNode::plain(write::rate(rate))),
-                YamlEntry::new("for", YamlNode::plain(lasting)),
+            YamlNode::map([
+                ("rate", YamlNode::plain(write::rate(rate))),
+                ("for", YamlNode::plain(lasting)),
             ])
         };
         runs.iter().map(phase).collect()

@@ -13,9 +13,9 @@ use crate::yaml::{self, YamlEntry, YamlItem, YamlNode};
 
 /// Most paths in a plan.
 const PATHS_MAX: usize = 200;
-/// Placeholder for an unknown site.
 /// A host named by less than one in this many requests is not the site: any client can request a whole URL of any host.
 const HOST_SHARE_MIN: u64 = 10;
+/// Placeholder for an unknown site.
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
 pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
@@ -43,10 +43,7 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     let iterations = iterations(summary);
     let mut entries = vec![
         YamlEntry::new("target", YamlNode::text(target)),
-        YamlEntry::new(
-            "journeys",
-            YamlNode::Map(vec![YamlEntry::new("visitor", visit)]),
-        ),
+        YamlEntry::new("journeys", YamlNode::map([("visitor", visit)])),
     ];
     if !feeds.entries.is_empty() {
         entries.push(
@@ -215,7 +212,7 @@ fn visit(
         steps.push(files(tally, assets, feeds));
     }
     if let Some((median, sigma)) = tally.sessions.thinks.fit() {
-        let think = YamlNode::Map(vec![YamlEntry::new(
+        let think = YamlNode::map([(
             "lognormal",
             YamlNode::list([
                 YamlNode::plain(format!("{median:.1}s")),
@@ -224,7 +221,7 @@ fn visit(
         )]);
         steps.push(YamlItem {
             notes: vec![format!("Fitted to {} gaps of at least one second within visits: median, and spread of the logarithm.", tally.sessions.thinks.count())],
-            value: YamlNode::Map(vec![YamlEntry::new("think", think)]),
+            value: YamlNode::map([("think", think)]),
         });
     }
     let lengths = format!(
@@ -243,13 +240,13 @@ fn ways(ranked: &Ranked, feeds: &mut Feeds) -> YamlItem {
         return YamlItem::from(request(pattern, stat, feeds));
     }
     let ways = ranked.iter().map(|(pattern, stat)| {
-        YamlNode::Map(vec![
-            YamlEntry::new("weight", YamlNode::plain(stat.count)),
-            YamlEntry::new("steps", YamlNode::list([request(pattern, stat, feeds)])),
+        YamlNode::map([
+            ("weight", YamlNode::plain(stat.count)),
+            ("steps", YamlNode::list([request(pattern, stat, feeds)])),
         ])
     });
     let list = YamlNode::list(ways);
-    YamlItem::from(YamlNode::Map(vec![YamlEntry::new("choose", list)]))
+    YamlItem::from(YamlNode::map([("choose", list)]))
 }
 
 /// The resources of a page.
@@ -259,17 +256,14 @@ fn files(tally: &LogTally, assets: &Ranked, feeds: &mut Feeds) -> YamlItem {
     let note = format!("Files per page: {mean:.2}.");
     let value = if mean < 1.0 {
         let way = |weight: f64, steps: YamlNode| {
-            YamlNode::Map(vec![
-                YamlEntry::new("weight", YamlNode::plain(format!("{weight:.3}"))),
-                YamlEntry::new("steps", steps),
+            YamlNode::map([
+                ("weight", YamlNode::plain(format!("{weight:.3}"))),
+                ("steps", steps),
             ])
         };
         let some = way(mean.max(0.001), YamlNode::List(vec![choice]));
         let nothing = way((1.0 - mean).max(0.001), YamlNode::List(Vec::new()));
-        YamlNode::Map(vec![YamlEntry::new(
-            "choose",
-            YamlNode::list([some, nothing]),
-        )])
+        YamlNode::map([("choose", YamlNode::list([some, nothing]))])
     } else {
         // All numbers of a range are equally likely: its middle is the mean.
         #[expect(
@@ -278,9 +272,9 @@ fn files(tally: &LogTally, assets: &Ranked, feeds: &mut Feeds) -> YamlItem {
             reason = "a mean of counts"
         )]
         let high = (2.0 * mean - 1.0).round() as u64;
-        YamlNode::Map(vec![
-            YamlEntry::new("repeat", YamlNode::plain(format!("1..{}", high.max(1)))),
-            YamlEntry::new("steps", YamlNode::List(vec![choice])),
+        YamlNode::map([
+            ("repeat", YamlNode::plain(format!("1..{}", high.max(1)))),
+            ("steps", YamlNode::List(vec![choice])),
         ])
     };
     YamlItem {
@@ -373,17 +367,15 @@ fn feed_of(pattern: &Pattern, stat: &PathStats, varies: &[bool]) -> YamlNode {
         |row: &[String], at: usize| YamlNode::text(row.get(at).cloned().unwrap_or_default());
     let rows = sample.iter().map(|row| match columns.as_slice() {
         [at] => value(row, *at),
-        columns => YamlNode::Map(
-            columns
-                .iter()
-                .map(|&at| YamlEntry::new(&pattern.names[at], value(row, at)))
-                .collect(),
-        ),
+        columns => {
+            let column = |&at: &usize| (&pattern.names[at], value(row, at));
+            YamlNode::map(columns.iter().map(column))
+        }
     });
-    YamlNode::Map(vec![
-        YamlEntry::new("pick", YamlNode::text("random")),
-        YamlEntry::new("each", YamlNode::text("iteration")),
-        YamlEntry::new("rows", YamlNode::list(rows)),
+    YamlNode::map([
+        ("pick", YamlNode::text("random")),
+        ("each", YamlNode::text("iteration")),
+        ("rows", YamlNode::list(rows)),
     ])
 }
 
@@ -402,9 +394,9 @@ fn load(
         }
     }
     let nodes = phases.iter().map(|(rate, seconds)| {
-        YamlNode::Map(vec![
-            YamlEntry::new("rate", YamlNode::plain(rate)),
-            YamlEntry::new("for", YamlNode::plain(format!("{seconds}s"))),
+        YamlNode::map([
+            ("rate", YamlNode::plain(rate)),
+            ("for", YamlNode::plain(format!("{seconds}s"))),
         ])
     });
     let what = if busiest_hour {
@@ -417,11 +409,7 @@ fn load(
         Replay::moment(from_ms),
         Replay::moment(to_ms)
     );
-    YamlEntry::new(
-        "load",
-        YamlNode::Map(vec![YamlEntry::new("phases", YamlNode::list(nodes))]),
-    )
-    .with_notes([comment])
+    YamlEntry::new("load", YamlNode::map([("phases", YamlNode::list(nodes))])).with_notes([comment])
 }
 
 /// Arrivals per second in readable form.
