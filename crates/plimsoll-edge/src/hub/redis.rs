@@ -5,28 +5,22 @@ pub(super) mod resp;
 pub(super) mod value;
 
 use std::convert::Infallible;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::edge::HubRedis;
 use plimsoll_hub::HubRefusal;
-use tokio::io::AsyncReadExt as _;
 
 use super::InUse;
 use super::broker::Broker;
 use super::dial::PATIENCE;
-use link::{RedisEndpoint, authentication};
-use resp::{MalformedResp, RespReply};
+use link::{RedisConnection, RedisEndpoint};
+use value::RespValue;
 
-/// Idle time after which Redis is pinged.
-const SILENCE: Duration = Duration::from_secs(10);
 /// Pauses between two attempts, the first and the longest.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 /// Pause while the loops catch up. Redis buffers messages meanwhile, within its own limit.
 pub(super) const CATCHING_UP: Duration = Duration::from_millis(2);
-/// Size of one read.
-const READ_LEN: usize = 64 * 1024;
 
 /// Listens as long as it is configured; a reload without changes interrupts nothing.
 pub(crate) async fn keep_listening(in_use: InUse<'_>) {
@@ -69,7 +63,10 @@ async fn listen(
     };
     let mut pause = PAUSES.0;
     loop {
-        let why = session.run(config).await;
+        let why = match session.run(config).await {
+            Ok(never) => match never {},
+            Err(why) => why,
+        };
         if session.is_there != Some(false) {
             report(&format!(
                 "Redis at {address} is unavailable: {why}; retrying"
@@ -94,15 +91,7 @@ struct RedisSession<'a> {
 
 impl RedisSession<'_> {
     /// One connection until it ends; returns why.
-    async fn run(&mut self, config: &HubRedis) -> String {
-        match self.serve(config).await {
-            Ok(never) => match never {},
-            Err(why) => why,
-        }
-    }
-
-    async fn serve(&mut self, config: &HubRedis) -> Result<Infallible, String> {
-        let in_words = |error: std::io::Error| error.to_string();
+    async fn run(&mut self, config: &HubRedis) -> Result<Infallible, String> {
         let place = RedisEndpoint {
             host: &config.host,
             port: config.port,
@@ -110,101 +99,50 @@ impl RedisSession<'_> {
             password: config.password.as_deref(),
             tls: config.tls.as_ref(),
         };
-        let mut stream = link::open(&place).await?;
-        let mut commands = authentication(&place).unwrap_or_default();
+        let mut link = RedisConnection::connect(&place).await?;
+        let mut commands = place.authentication().unwrap_or_default();
         let patterns = config.patterns.iter().map(String::as_str);
         let words = ["PSUBSCRIBE"].into_iter().chain(patterns);
         commands.extend(resp::command(&words.collect::<Vec<_>>()));
-        link::send(&mut stream, &commands).await?;
-        let mut held = Vec::new();
+        link.send(&commands).await?;
+        let subscribing = async {
+            while !self.take(link.next().await?).await? {}
+            Ok::<_, String>(())
+        };
+        // Even if other data arrives meanwhile.
+        let subscribed = tokio::time::timeout(PATIENCE, subscribing).await;
+        subscribed.map_err(|_| format!("no authentication within {PATIENCE:?}"))??;
+        self.is_there = Some(true);
+        (self.report)(&format!(
+            "messages from Redis at {} are published to the hub",
+            self.address
+        ));
+        let ping = resp::command(&["PING"]);
         let mut is_asked = false;
-        let mut late = pin!(tokio::time::sleep(PATIENCE));
         loop {
-            held.reserve(READ_LEN);
-            let patience = if is_asked { PATIENCE } else { SILENCE };
-            let reading = tokio::time::timeout(patience, stream.read_buf(&mut held));
-            let read = tokio::select! {
-                // Even if other data arrives meanwhile.
-                () = &mut late, if self.is_there != Some(true) => {
-                    return Err(format!("no authentication within {PATIENCE:?}"));
-                }
-                read = reading => read,
-            };
-            match read {
-                Ok(Ok(0)) => return Err("it closed the connection".to_owned()),
-                Ok(read) => {
-                    read.map_err(in_words)?;
-                    is_asked = false;
-                }
-                Err(_) if is_asked => return Err(format!("no answer within {PATIENCE:?}")),
-                Err(_) => {
-                    let ping = resp::command(&["PING"]);
-                    link::send(&mut stream, &ping).await?;
-                    is_asked = true;
-                }
+            while let Some(reply) = link.received()? {
+                self.take(reply).await?;
             }
-            let taken = self.take_all(&held).await?;
-            held.drain(..taken);
-            if held.is_empty() {
-                held.shrink_to(READ_LEN);
-            }
+            link.line.more_or_ping(&mut is_asked, &ping).await?;
         }
     }
 
-    /// Handles complete messages; returns the number of bytes consumed.
-    async fn take_all(&mut self, held: &[u8]) -> Result<usize, String> {
-        let mut at = 0;
-        loop {
-            match resp::read(&held[at..]) {
-                Ok(None) => return Ok(at),
-                Ok(Some((len, reply))) => {
-                    self.take(reply).await?;
-                    at += len;
-                }
-                Err(MalformedResp) => return Err("malformed reply".to_owned()),
-            }
+    /// Handles a reply; whether it confirms a subscription.
+    async fn take(&mut self, reply: RespValue) -> Result<bool, String> {
+        if let RespValue::Error(error) = reply {
+            return Err(error);
         }
+        let texts = reply.list().unwrap_or_default();
+        let texts: Vec<&[u8]> = texts.iter().filter_map(RespValue::bytes).collect();
+        if let [b"pmessage", _, channel, data] = texts[..] {
+            self.publish(channel, data).await;
+        }
+        Ok(matches!(texts[..], [b"psubscribe", ..]))
     }
 
-    async fn take(&mut self, reply: RespReply<'_>) -> Result<(), String> {
-        match reply {
-            RespReply::Error(error) => Err(String::from_utf8_lossy(error).into_owned()),
-            RespReply::Array(texts) => {
-                match texts[..] {
-                    [b"pmessage", _, channel, data] => self.publish(channel, data).await,
-                    [b"psubscribe", ..] if self.is_there != Some(true) => {
-                        self.is_there = Some(true);
-                        let message = format!(
-                            "messages from Redis at {} are published to the hub",
-                            self.address
-                        );
-                        (self.report)(&message);
-                    }
-                    _ => {}
-                }
-                Ok(())
-            }
-            RespReply::Other => Ok(()),
-        }
-    }
-
-    /// Data that is not JSON becomes a string.
     async fn publish(&mut self, channel: &[u8], data: &[u8]) {
         let channel = String::from_utf8_lossy(channel);
-        let data = String::from_utf8_lossy(data);
-        let done = loop {
-            let done = match self.broker.publish(&channel, &data) {
-                Err(HubRefusal::NotJson) => {
-                    let quoted = serde_json::Value::from(&*data).to_string();
-                    self.broker.publish(&channel, &quoted)
-                }
-                done => done,
-            };
-            match done {
-                Err(HubRefusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
-                done => break done,
-            }
-        };
+        let done = publish(self.broker, &channel, &String::from_utf8_lossy(data)).await;
         if let Err(why) = done
             && !self.is_refusal_reported
         {
@@ -212,6 +150,24 @@ impl RedisSession<'_> {
             (self.report)(&format!(
                 "a message from Redis to the channel `{channel}` was not published: {why}; further ones are not reported"
             ));
+        }
+    }
+}
+
+/// Publishes a message of another program. Reading pauses while the loops are behind. Data that is not JSON becomes a
+/// string.
+pub(super) async fn publish(broker: &Broker, channel: &str, data: &str) -> Result<(), HubRefusal> {
+    loop {
+        let done = match broker.publish(channel, data) {
+            Err(HubRefusal::NotJson) => {
+                let quoted = serde_json::Value::from(data).to_string();
+                broker.publish(channel, &quoted)
+            }
+            done => done,
+        };
+        match done {
+            Err(HubRefusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
+            done => return done.map(drop),
         }
     }
 }

@@ -8,26 +8,16 @@ mod stream;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use plimsoll_config::edge::{HubSource, HubSourceKind, ServerTls};
-use plimsoll_hub::HubRefusal;
-use tokio::io::AsyncReadExt as _;
+use plimsoll_config::edge::{HubSource, HubSourceKind};
 use tokio::task::JoinHandle;
 
 use super::InUse;
 use super::broker::Broker;
-use super::dial::{self, PATIENCE};
-use super::redis::{CATCHING_UP, PAUSES};
+use super::redis::{PAUSES, publish};
 use super::view::SourceView;
 use crate::lock::lock;
 use crate::notice::NoticeSink;
-use crate::upstream::Upstream;
-
-/// Idle time after which a source is checked.
-const SILENCE: Duration = Duration::from_secs(10);
-/// Size of one read.
-const READ_LEN: usize = 64 * 1024;
 
 /// A source and its totals.
 #[derive(Debug)]
@@ -174,23 +164,10 @@ impl SourceSession {
         }
     }
 
-    /// Publishes a message of a source under a name. Pauses reading while the loops are behind. Data that is not JSON
-    /// becomes a string.
+    /// Publishes a message of a source under a name.
     async fn publish(&mut self, name: &str, data: &str) {
         let channel = self.source.config.channel_of(name);
-        let done = loop {
-            let done = match self.broker.publish(&channel, data) {
-                Err(HubRefusal::NotJson) => {
-                    let quoted = serde_json::Value::from(data).to_string();
-                    self.broker.publish(&channel, &quoted)
-                }
-                done => done,
-            };
-            match done {
-                Err(HubRefusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
-                done => break done.map(drop),
-            }
-        };
+        let done = publish(&self.broker, &channel, data).await;
         let count = match done {
             Ok(()) => &self.source.messages,
             Err(_) => &self.source.refused,
@@ -205,99 +182,5 @@ impl SourceSession {
                 "a message from {title} to the channel `{channel}` was not published: {why}; further ones are not reported"
             ));
         }
-    }
-}
-
-/// A buffered connection.
-pub(super) struct BufferedConnection {
-    stream: Upstream,
-    held: Vec<u8>,
-    /// Bytes of `held` that were consumed.
-    taken: usize,
-}
-
-impl BufferedConnection {
-    pub(super) async fn open(host: &str, port: u16) -> Result<Self, String> {
-        Ok(Self {
-            stream: Upstream::Plain(dial::connect(host, port).await?),
-            held: Vec::new(),
-            taken: 0,
-        })
-    }
-
-    /// Upgrades to TLS.
-    ///
-    /// # Errors
-    /// A message; also when data arrived before the handshake, which anyone on the path could have injected.
-    pub(super) async fn secure(self, host: &str, tls: &ServerTls) -> Result<Self, String> {
-        let (Upstream::Plain(stream), true) = (self.stream, self.taken == self.held.len()) else {
-            return Err("unexpected data before the TLS handshake".to_owned());
-        };
-        Ok(Self {
-            stream: dial::secure(stream, host, tls).await?,
-            held: Vec::new(),
-            taken: 0,
-        })
-    }
-
-    /// Whether the traffic stays on this host.
-    fn is_near(&self) -> bool {
-        match &self.stream {
-            Upstream::Plain(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
-            Upstream::Tls(_) => false,
-        }
-    }
-
-    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        super::redis::link::send(&mut self.stream, bytes).await
-    }
-
-    /// Received bytes that are not yet consumed.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.held[self.taken..]
-    }
-
-    /// Consumes this many bytes.
-    pub(super) fn advance(&mut self, len: usize) {
-        self.taken += len;
-    }
-
-    /// Waits for more data; whether some arrived in time. Cancel-safe.
-    pub(super) async fn more(&mut self, patience: Duration) -> Result<bool, String> {
-        self.held.drain(..self.taken);
-        self.taken = 0;
-        if self.held.is_empty() {
-            self.held.shrink_to(READ_LEN);
-        }
-        self.held.reserve(READ_LEN);
-        match tokio::time::timeout(patience, self.stream.read_buf(&mut self.held)).await {
-            Err(_) => Ok(false),
-            Ok(Ok(0)) => Err("it closed the connection".to_owned()),
-            Ok(Ok(_)) => Ok(true),
-            Ok(Err(error)) => Err(error.to_string()),
-        }
-    }
-
-    /// Waits for more data, which must arrive in time.
-    pub(super) async fn must_have_more(&mut self) -> Result<(), String> {
-        if self.more(PATIENCE).await? {
-            return Ok(());
-        }
-        Err(format!("no answer within {PATIENCE:?}"))
-    }
-
-    /// Waits for more data; sends `question` as a liveness check when the connection is idle for long. `is_asked` is
-    /// kept between calls.
-    async fn more_or_ping(&mut self, is_asked: &mut bool, question: &[u8]) -> Result<(), String> {
-        let patience = if *is_asked { PATIENCE } else { SILENCE };
-        if self.more(patience).await? {
-            *is_asked = false;
-            return Ok(());
-        }
-        if *is_asked {
-            return Err(format!("no answer within {PATIENCE:?}"));
-        }
-        *is_asked = true;
-        self.send(question).await
     }
 }

@@ -3,15 +3,11 @@
 use std::time::Duration;
 
 use plimsoll_config::edge::ServerTls;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::resp;
-use super::value::{self, RespValue, Scan};
-use crate::hub::dial::{self, PATIENCE};
-use crate::upstream::Upstream;
+use super::value::{ReplyParser, RespValue};
+use crate::hub::dial::{BufferedConnection, PATIENCE};
 
-/// Size of one read.
-const READ_LEN: usize = 64 * 1024;
 /// Longest reply, bytes.
 const ANSWER_LEN_MAX: usize = 256 << 20;
 
@@ -25,63 +21,47 @@ pub(in crate::hub) struct RedisEndpoint<'a> {
     pub(in crate::hub) tls: Option<&'a ServerTls>,
 }
 
-/// Connects, by TLS where configured.
-///
-/// # Errors
-/// A message.
-pub(super) async fn open(place: &RedisEndpoint<'_>) -> Result<Upstream, String> {
-    let stream = dial::connect(place.host, place.port).await?;
-    match place.tls {
-        Some(tls) => dial::secure(stream, place.host, tls).await,
-        None => Ok(Upstream::Plain(stream)),
+impl RedisEndpoint<'_> {
+    /// The AUTH command, if credentials are configured.
+    pub(super) fn authentication(&self) -> Option<Vec<u8>> {
+        let password = self.password?;
+        let words = ["AUTH"].into_iter().chain(self.user).chain([password]);
+        Some(resp::command(&words.collect::<Vec<_>>()))
     }
 }
 
-/// Writes all of it, within [`PATIENCE`].
-///
-/// # Errors
-/// A message.
-pub(in crate::hub) async fn send(stream: &mut Upstream, bytes: &[u8]) -> Result<(), String> {
-    let sending = async {
-        stream.write_all(bytes).await?;
-        stream.flush().await
-    };
-    let sent = tokio::time::timeout(PATIENCE, sending).await;
-    sent.map_err(|_| format!("it accepted no data for {PATIENCE:?}"))?
-        .map_err(|error| error.to_string())
-}
-
-/// The AUTH command, if credentials are configured.
-pub(super) fn authentication(place: &RedisEndpoint<'_>) -> Option<Vec<u8>> {
-    let password = place.password?;
-    let words = ["AUTH"].into_iter().chain(place.user).chain([password]);
-    Some(resp::command(&words.collect::<Vec<_>>()))
-}
-
 /// The connection.
-#[derive(Debug)]
 pub(in crate::hub) struct RedisConnection {
-    stream: Upstream,
-    held: Vec<u8>,
-    /// Bytes of `held` that were consumed.
-    taken: usize,
-    /// Scan state of the next reply.
-    scan: Scan,
+    pub(super) line: BufferedConnection,
+    parser: ReplyParser,
+    /// Bytes of the next reply that were parsed.
+    parsed: usize,
 }
 
 impl RedisConnection {
+    /// Connects, by TLS where configured.
+    ///
+    /// # Errors
+    /// A message.
+    pub(super) async fn connect(place: &RedisEndpoint<'_>) -> Result<Self, String> {
+        let line = BufferedConnection::open(place.host, place.port).await?;
+        Ok(Self {
+            line: match place.tls {
+                Some(tls) => line.secure(place.host, tls).await?,
+                None => line,
+            },
+            parser: ReplyParser::default(),
+            parsed: 0,
+        })
+    }
+
     /// Connects and authenticates.
     ///
     /// # Errors
     /// A message, when there is no connection or authentication fails.
     pub(in crate::hub) async fn open(place: &RedisEndpoint<'_>) -> Result<Self, String> {
-        let mut link = Self {
-            stream: open(place).await?,
-            held: Vec::new(),
-            taken: 0,
-            scan: Scan::default(),
-        };
-        if let Some(words) = authentication(place) {
+        let mut link = Self::connect(place).await?;
+        if let Some(words) = place.authentication() {
             link.send(&words).await?;
             link.answer(PATIENCE).await?;
         }
@@ -98,10 +78,7 @@ impl RedisConnection {
     }
 
     /// The next reply; an error reply is an error.
-    ///
-    /// # Errors
-    /// A message.
-    pub(in crate::hub) async fn answer(&mut self, patience: Duration) -> Result<RespValue, String> {
+    async fn answer(&mut self, patience: Duration) -> Result<RespValue, String> {
         match tokio::time::timeout(patience, self.next()).await {
             Err(_) => Err(format!("no answer within {patience:?}")),
             Ok(Ok(RespValue::Error(error))) => Err(error),
@@ -114,7 +91,7 @@ impl RedisConnection {
     /// # Errors
     /// A message.
     pub(in crate::hub) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        send(&mut self.stream, bytes).await
+        self.line.send(bytes).await
     }
 
     /// The next reply. Cancel-safe.
@@ -123,34 +100,29 @@ impl RedisConnection {
     /// A message, when the connection is gone or the reply is malformed.
     pub(in crate::hub) async fn next(&mut self) -> Result<RespValue, String> {
         loop {
-            let bytes = &self.held[self.taken..];
-            let whole = match self.scan.go_on(bytes) {
-                Ok(Some(len)) => value::read(&bytes[..len]),
-                Ok(None) => Ok(None),
-                Err(malformed) => Err(malformed),
-            };
-            match whole.map_err(|_| "malformed reply".to_owned())? {
-                Some((len, value)) => {
-                    self.taken += len;
-                    self.scan = Scan::default();
-                    return Ok(value);
-                }
-                None if bytes.len() > ANSWER_LEN_MAX => {
-                    return Err("its reply is too long".to_owned());
-                }
-                None => {}
+            if let Some(reply) = self.received()? {
+                return Ok(reply);
             }
-            self.held.drain(..self.taken);
-            self.taken = 0;
-            if self.held.is_empty() {
-                self.held.shrink_to(READ_LEN);
-            }
-            self.held.reserve(READ_LEN);
-            match self.stream.read_buf(&mut self.held).await {
-                Ok(0) => return Err("it closed the connection".to_owned()),
-                Ok(_) => {}
-                Err(error) => return Err(error.to_string()),
-            }
+            self.line.fill().await?;
         }
+    }
+
+    /// The next reply, if all of it was received.
+    ///
+    /// # Errors
+    /// A message, when it is malformed or too long.
+    pub(super) fn received(&mut self) -> Result<Option<RespValue>, String> {
+        let continued = self.parser.go_on(self.line.bytes());
+        let (len, reply) = continued.map_err(|_| "malformed reply".to_owned())?;
+        self.line.advance(len);
+        self.parsed = if reply.is_some() {
+            0
+        } else {
+            self.parsed + len
+        };
+        if self.parsed + self.line.bytes().len() > ANSWER_LEN_MAX && reply.is_none() {
+            return Err("its reply is too long".to_owned());
+        }
+        Ok(reply)
     }
 }

@@ -5,7 +5,7 @@ use super::resp::{MalformedResp, line, number, text};
 /// Maximum number of values of one reply.
 const VALUES_MAX: usize = 100_000;
 /// Maximum nesting depth of lists.
-const DEPTH_MAX: u8 = 6;
+const DEPTH_MAX: usize = 6;
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +18,17 @@ pub(in crate::hub) enum RespValue {
 }
 
 impl RespValue {
-    /// Its text, if it is valid UTF-8.
-    pub(in crate::hub) fn text(&self) -> Option<&str> {
+    /// Its text, as bytes.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
         match self {
-            Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
+            Self::Text(bytes) => Some(bytes),
             _ => None,
         }
+    }
+
+    /// Its text, if it is valid UTF-8.
+    pub(in crate::hub) fn text(&self) -> Option<&str> {
+        std::str::from_utf8(self.bytes()?).ok()
     }
 
     pub(in crate::hub) fn number(&self) -> Option<u64> {
@@ -38,117 +43,72 @@ impl RespValue {
     }
 }
 
-/// Scan state of an incomplete reply. Scanned bytes are not scanned again, however small the pieces in which the rest
-/// arrives.
+/// Parser of replies. What was parsed is not parsed again, however small the pieces in which the rest arrives.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
-    /// Bytes scanned.
-    at: usize,
-    /// Values scanned.
+pub(super) struct ReplyParser {
+    /// Values of the reply so far.
     count: usize,
-    /// Values still expected in each open list.
-    open: Vec<usize>,
+    /// Open lists, the innermost last: how many values each lacks, and those it has.
+    open: Vec<(usize, Vec<RespValue>)>,
 }
 
-impl Scan {
-    /// Continues the scan; returns the length once the reply is complete.
+impl ReplyParser {
+    /// Continues a reply: how many bytes were parsed, and the reply once it is complete.
     ///
     /// # Errors
     /// When it is malformed, or larger than allowed.
-    pub(super) fn go_on(&mut self, bytes: &[u8]) -> Result<Option<usize>, MalformedResp> {
-        loop {
-            let Some((header, after)) = line(bytes, self.at)? else {
-                return Ok(None);
-            };
+    pub(super) fn go_on(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<RespValue>), MalformedResp> {
+        let mut at = 0;
+        while let Some((header, after)) = line(bytes, at)? {
             let (&kind, rest) = header.split_first().ok_or(MalformedResp)?;
-            let mut opens = 0;
-            let end = match kind {
-                b'-' => after,
-                b'*' => {
-                    opens = number(rest)?.unwrap_or_default();
-                    after
-                }
-                _ => match text(bytes, self.at)? {
-                    Some((_, end)) => end,
-                    None => return Ok(None),
+            let (value, end) = match kind {
+                b'-' => (RespValue::Error(lossy(rest)), after),
+                b'*' | b'$' if rest == b"-1" => (RespValue::Nothing, after),
+                b'*' => (RespValue::List(Vec::new()), after),
+                _ => match text(bytes, at)? {
+                    Some((text, end)) => (RespValue::Text(text.to_vec()), end),
+                    None => break,
                 },
             };
-            self.at = end;
+            at = end;
             self.count += 1;
-            if opens > VALUES_MAX.saturating_sub(self.count) {
-                return Err(MalformedResp);
-            }
-            if opens > 0 {
-                if self.open.len() >= usize::from(DEPTH_MAX) {
+            let room = VALUES_MAX.checked_sub(self.count).ok_or(MalformedResp)?;
+            let len = match value {
+                RespValue::List(_) => number(rest)?.unwrap_or_default(),
+                _ => 0,
+            };
+            if len > 0 {
+                if len > room || self.open.len() == DEPTH_MAX {
                     return Err(MalformedResp);
                 }
-                self.open.push(opens);
-            } else if self.close() {
-                return Ok(Some(self.at));
+                self.open.push((len, Vec::new()));
+            } else if let Some(whole) = self.close(value) {
+                self.count = 0;
+                return Ok((at, Some(whole)));
             }
         }
+        Ok((at, None))
     }
 
-    /// Counts a value; whether the reply is complete.
-    fn close(&mut self) -> bool {
-        while let Some(left) = self.open.last_mut() {
-            *left -= 1;
-            if *left > 0 {
-                return false;
+    /// Adds a value to the innermost list; the reply, if that completes it.
+    fn close(&mut self, mut value: RespValue) -> Option<RespValue> {
+        while let Some((lacking, mut values)) = self.open.pop() {
+            values.push(value);
+            if lacking > 1 {
+                self.open.push((lacking - 1, values));
+                return None;
             }
-            self.open.pop();
+            value = RespValue::List(values);
         }
-        true
+        Some(value)
     }
 }
 
-/// The reply at the start of `bytes`, and its length; `None` while it is incomplete.
-///
-/// # Errors
-/// When it is malformed, or larger than allowed.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, RespValue)>, MalformedResp> {
-    let mut left = VALUES_MAX;
-    let read = read_at(bytes, 0, DEPTH_MAX, &mut left)?;
-    Ok(read.map(|(value, end)| (end, value)))
-}
-
-fn read_at(
-    bytes: &[u8],
-    at: usize,
-    depth: u8,
-    left: &mut usize,
-) -> Result<Option<(RespValue, usize)>, MalformedResp> {
-    *left = left.checked_sub(1).ok_or(MalformedResp)?;
-    let Some((header, after)) = line(bytes, at)? else {
-        return Ok(None);
-    };
-    let (&kind, rest) = header.split_first().ok_or(MalformedResp)?;
-    match kind {
-        b'-' => {
-            let error = String::from_utf8_lossy(rest).into_owned();
-            Ok(Some((RespValue::Error(error), after)))
-        }
-        b'$' if rest == b"-1" => Ok(Some((RespValue::Nothing, after))),
-        b'*' => {
-            let Some(count) = number(rest)? else {
-                return Ok(Some((RespValue::Nothing, after)));
-            };
-            let depth = depth.checked_sub(1).ok_or(MalformedResp)?;
-            if count > *left {
-                return Err(MalformedResp);
-            }
-            let (mut values, mut end) = (Vec::new(), after);
-            for _ in 0..count {
-                let Some((value, next)) = read_at(bytes, end, depth, left)? else {
-                    return Ok(None);
-                };
-                values.push(value);
-                end = next;
-            }
-            Ok(Some((RespValue::List(values), end)))
-        }
-        _ => Ok(text(bytes, at)?.map(|(text, end)| (RespValue::Text(text.to_vec()), end))),
-    }
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 #[cfg(test)]
@@ -157,69 +117,104 @@ mod tests {
 
     use super::*;
 
+    fn read(bytes: &[u8]) -> Result<(usize, Option<RespValue>), MalformedResp> {
+        ReplyParser::default().go_on(bytes)
+    }
+
+    fn text(text: &str) -> RespValue {
+        RespValue::Text(text.as_bytes().to_vec())
+    }
+
+    /// It is understood whatever follows, and incomplete until then.
+    fn check(input: &[u8], expected: RespValue) {
+        let more = [input, b"*3\r\n"].concat();
+        assert_eq!(read(&more), Ok((input.len(), Some(expected))));
+        for end in 0..input.len() {
+            assert_eq!(read(&input[..end]).unwrap().1, None, "{end}");
+        }
+    }
+
     #[test]
-    fn a_piece_of_a_stream_is_understood() {
-        let input = b"*1\r\n*2\r\n$3\r\nlog\r\n*1\r\n*2\r\n$3\r\n7-0\r\n*2\r\n$1\r\nd\r\n$2\r\n\r\n\r\n:3\r\n";
-        let text = |text: &str| RespValue::Text(text.as_bytes().to_vec());
+    fn replies_are_understood() {
         let fields = RespValue::List(vec![text("d"), text("\r\n")]);
         let entry = RespValue::List(vec![text("7-0"), fields]);
-        let expected = RespValue::List(vec![RespValue::List(vec![
-            text("log"),
-            RespValue::List(vec![entry]),
-        ])]);
-        assert_eq!(read(input), Ok(Some((input.len() - 4, expected))));
-        for end in 0..input.len() - 4 {
-            assert_eq!(read(&input[..end]), Ok(None), "{end}");
-        }
-        assert_eq!(read(b":12\r\n").unwrap().unwrap().1.number(), Some(12));
-        assert_eq!(read(b"*-1\r\n"), Ok(Some((5, RespValue::Nothing))));
-        assert_eq!(read(b"$-1\r\n"), Ok(Some((5, RespValue::Nothing))));
-        let error = RespValue::Error("LIFE it is another".to_owned());
-        assert_eq!(read(b"-LIFE it is another\r\n"), Ok(Some((21, error))));
+        let stream = RespValue::List(vec![text("log"), RespValue::List(vec![entry])]);
+        check(
+            b"*1\r\n*2\r\n$3\r\nlog\r\n*1\r\n*2\r\n$3\r\n7-0\r\n*2\r\n$1\r\nd\r\n$2\r\n\r\n\r\n",
+            RespValue::List(vec![stream]),
+        );
+        let message = ["pmessage", "*", "game-1", "\r\n\r\n"].map(text).to_vec();
+        check(
+            b"*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$6\r\ngame-1\r\n$4\r\n\r\n\r\n\r\n",
+            RespValue::List(message),
+        );
+        check(
+            b"*3\r\n$10\r\npsubscribe\r\n$-1\r\n:1\r\n",
+            RespValue::List(vec![text("psubscribe"), RespValue::Nothing, text("1")]),
+        );
+        check(b"*0\r\n", RespValue::List(Vec::new()));
+        check(b"*-1\r\n", RespValue::Nothing);
+        check(b"$-1\r\n", RespValue::Nothing);
+        check(b"+OK\r\n", text("OK"));
+        check(
+            b"-LIFE it is another\r\n",
+            RespValue::Error("LIFE it is another".to_owned()),
+        );
+        assert_eq!(text("12").number(), Some(12));
     }
 
     #[test]
     fn what_is_no_answer_is_refused() {
+        let long = vec![b'+'; 70_000];
+        let many = b":1\r\n".repeat(VALUES_MAX);
+        let lists = [b"*50000\r\n*49000\r\n", &many[..]].concat();
         for bytes in [
             &b"*999999\r\n"[..],
+            b"*100000\r\n",
             b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
             b"$99999999999\r\n",
+            b"*1\r\n$99999999999\r\n",
+            b"$x\r\n",
+            b"$1\r\nabc",
+            b"+OK\n",
             b"HTTP/1.1 400\r\n",
             b"\r\n",
+            &long,
+            &[b"*99000\r\n*99000\r\n", &many[..]].concat(),
         ] {
-            let shown = String::from_utf8_lossy(bytes);
+            let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
             assert_eq!(read(bytes), Err(MalformedResp), "{shown}");
         }
+        assert!(read(&lists).unwrap().1.is_some());
     }
 
     proptest! {
-        /// In whatever pieces a reply arrives, it is complete exactly when it can be parsed.
+        /// In whatever pieces a reply arrives, it is what it is as a whole.
         #[test]
-        fn an_answer_in_pieces_is_whole_when_it_can_be_read(bytes in proptest::collection::vec(
+        fn a_reply_in_pieces_is_that_in_one(bytes in proptest::collection::vec(
             proptest::sample::select(vec![
                 "*2\r\n", "*0\r\n", "*-1\r\n", "$2\r\nab\r\n", "$-1\r\n", ":7\r\n", "-no\r\n", "?",
             ]), 0..12,
         ), piece in 1_usize..9) {
             let bytes = bytes.concat().into_bytes();
-            let mut scan = Scan::default();
-            let mut scanned = Ok(None);
-            let mut end = 0;
-            while scanned == Ok(None) && end < bytes.len() {
+            let mut parser = ReplyParser::default();
+            let mut in_pieces = Ok((0, None));
+            let (mut taken, mut end) = (0, 0);
+            while matches!(in_pieces, Ok((_, None))) && end < bytes.len() {
                 end = (end + piece).min(bytes.len());
-                scanned = scan.go_on(&bytes[..end]);
+                in_pieces = parser.go_on(&bytes[taken..end]).map(|(len, value)| {
+                    taken += len;
+                    (taken, value)
+                });
             }
-            match read(&bytes) {
-                Ok(read) => prop_assert_eq!(scanned, Ok(read.map(|(len, _)| len))),
-                // What is rejected later is accepted now, except for its depth.
-                Err(_) => prop_assert!(scanned != Ok(None)),
-            }
+            prop_assert_eq!(in_pieces, read(&bytes));
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(
             prop_oneof![Just(b'*'), Just(b'$'), Just(b'\r'), Just(b'\n'), Just(b'1'), any::<u8>()], 0..60,
         )) {
-            if let Ok(Some((len, _))) = read(&bytes) {
+            if let Ok((len, _)) = read(&bytes) {
                 prop_assert!(len <= bytes.len());
             }
         }

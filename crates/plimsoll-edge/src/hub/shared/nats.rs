@@ -21,8 +21,8 @@ use super::{Post, SharedHub};
 use crate::clock;
 use crate::hub::broker::Broker;
 use crate::hub::dial::PATIENCE;
-use crate::hub::sources::nats::protocol::{self, NatsOp};
-use crate::hub::sources::nats::{PING, PONG, not_understood};
+use crate::hub::sources::nats::PING;
+use crate::hub::sources::nats::protocol::NatsOp;
 use connection::NatsConnection;
 
 /// Heartbeat interval of an idle consumer, ns.
@@ -192,24 +192,18 @@ async fn read_more(
     connection: &mut NatsConnection,
 ) -> Result<bool, String> {
     // A consumer whose stream is gone falls silent without a notice.
-    if !connection.line.more(PATIENCE).await? {
+    if !connection.nats.line.more(PATIENCE).await? {
         return Err(format!(
             "the stream is gone: no data and no heartbeat for {PATIENCE:?}"
         ));
     }
     let epoch = session.shared.epoch.load(Ordering::Acquire);
     let mut is_idle = false;
-    loop {
-        let read = protocol::read(connection.line.bytes()).map_err(not_understood)?;
-        let Some((len, op)) = read else {
-            return Ok(is_idle);
-        };
-        let mut answer = Vec::new();
+    while let Some(op) = connection.nats.received().await? {
         match op {
             NatsOp::Message { reply, .. } if reply.starts_with(FLOW) => {
-                answer.extend_from_slice(b"PUB ");
-                answer.extend_from_slice(reply);
-                answer.extend_from_slice(b" 0\r\n\r\n");
+                let answer = [b"PUB ", reply, b" 0\r\n\r\n"].concat();
+                connection.nats.line.send(&answer).await?;
             }
             // A heartbeat.
             NatsOp::Message { reply: b"", .. } => is_idle = true,
@@ -226,15 +220,10 @@ async fn read_more(
                 };
                 session.take(&entry).await?;
             }
-            NatsOp::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
-            NatsOp::Ping => answer.extend_from_slice(PONG),
-            NatsOp::Pong | NatsOp::Info(_) | NatsOp::Ok => {}
-        }
-        connection.line.advance(len);
-        if !answer.is_empty() {
-            connection.line.send(&answer).await?;
+            _ => {}
         }
     }
+    Ok(is_idle)
 }
 
 /// Requests the offsets of publications.
@@ -271,7 +260,7 @@ async fn post(
             in_flight.push_back(post);
         }
         if !commands.is_empty() {
-            connection.line.send(&commands).await?;
+            connection.nats.line.send(&commands).await?;
         }
         let is_idle = in_flight.is_empty() && !is_asked;
         let patience = if is_idle { SILENCE } else { PATIENCE };
@@ -280,12 +269,12 @@ async fn post(
             () = &mut late, if !in_flight.is_empty() => {
                 return Err(format!("no answer within {PATIENCE:?}"));
             }
-            more = connection.line.more(patience) => {
+            more = connection.nats.line.more(patience) => {
                 if more? {
                     is_asked = false;
                 } else if is_idle {
                     is_asked = true;
-                    connection.line.send(PING).await?;
+                    connection.nats.line.send(PING.as_bytes()).await?;
                 } else {
                     return Err(format!("no answer within {PATIENCE:?}"));
                 }

@@ -8,24 +8,26 @@ use std::fmt::Write as _;
 use plimsoll_config::edge::{HubSource, ServerTls};
 use serde_json::{Value, json};
 
-use super::super::dial::within;
-use super::{BufferedConnection, SourceSession};
-use protocol::{MalformedNats, NatsOp};
-
-pub(in crate::hub) const PING: &[u8] = b"PING\r\n";
-pub(in crate::hub) const PONG: &[u8] = b"PONG\r\n";
+use super::SourceSession;
+use crate::hub::dial::{BufferedConnection, within};
+use protocol::NatsOp;
 
 /// One connection until it ends; returns why.
 pub(super) async fn listen(
     session: &mut SourceSession,
     config: &HubSource,
 ) -> Result<Infallible, String> {
-    let line = BufferedConnection::open(&config.host, config.port).await?;
-    let (mut line, _) = greet(line, &config.host, config.tls.as_ref()).await?;
-    line.send(&commands(config)).await?;
+    let credentials = (config.user.as_deref(), config.password.as_deref());
+    let (mut nats, _) =
+        NatsLine::open(&config.host, config.port, credentials, config.tls.as_ref()).await?;
+    let mut commands = String::new();
+    for (number, subject) in (1..).zip(&config.names) {
+        let _ = write!(commands, "SUB {subject} {number}\r\n");
+    }
+    nats.line.send((commands + PING).as_bytes()).await?;
     let entering = async {
-        while !take_all(session, &mut line).await? {
-            line.must_have_more().await?;
+        while !take_all(session, &mut nats).await? {
+            nats.line.must_have_more().await?;
         }
         Ok(())
     };
@@ -33,22 +35,17 @@ pub(super) async fn listen(
     session.arrive();
     let mut is_asked = false;
     loop {
-        line.more_or_ping(&mut is_asked, PING).await?;
-        take_all(session, &mut line).await?;
+        nats.line
+            .more_or_ping(&mut is_asked, PING.as_bytes())
+            .await?;
+        take_all(session, &mut nats).await?;
     }
 }
 
 /// Handles complete messages; whether a PONG arrived. The first ping is sent behind the subscriptions.
-async fn take_all(
-    session: &mut SourceSession,
-    line: &mut BufferedConnection,
-) -> Result<bool, String> {
-    let (mut pings, mut is_answered) = (0, false);
-    loop {
-        let read = protocol::read(line.bytes()).map_err(not_understood)?;
-        let Some((len, op)) = read else {
-            break;
-        };
+async fn take_all(session: &mut SourceSession, nats: &mut NatsLine) -> Result<bool, String> {
+    let mut is_answered = false;
+    while let Some(op) = nats.received().await? {
         match op {
             NatsOp::Message { subject, data, .. } => {
                 let subject = String::from_utf8_lossy(subject);
@@ -56,40 +53,88 @@ async fn take_all(
                     .publish(&subject, &String::from_utf8_lossy(data))
                     .await;
             }
-            NatsOp::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
-            NatsOp::Ping => pings += 1,
-            NatsOp::Pong => is_answered = true,
-            NatsOp::Info(_) | NatsOp::Ok => {}
+            _ => is_answered = true,
         }
-        line.advance(len);
-    }
-    for _ in 0..pings {
-        line.send(PONG).await?;
     }
     Ok(is_answered)
 }
 
-/// Reads the server's INFO; upgrades to TLS where configured.
-pub(in crate::hub) async fn greet(
-    mut line: BufferedConnection,
-    host: &str,
-    tls: Option<&ServerTls>,
-) -> Result<(BufferedConnection, Value), String> {
-    let info = within(introduction(&mut line)).await?;
-    let offers_tls = info["tls_required"] == true || info["tls_available"] == true;
-    match tls {
-        Some(_) if !offers_tls => Err("the server does not offer TLS; remove `tls`".to_owned()),
-        Some(tls) => Ok((line.secure(host, tls).await?, info)),
-        None if info["tls_required"] == true => {
-            Err("the server requires TLS; set `tls: true`".to_owned())
+/// A connection to NATS that replies to pings, and ends when the server reports an error.
+pub(in crate::hub) struct NatsLine {
+    pub(in crate::hub) line: BufferedConnection,
+    /// Length of the message that was returned last.
+    len: usize,
+}
+
+/// A ping, which confirms everything sent before.
+pub(in crate::hub) const PING: &str = "PING\r\n";
+
+impl NatsLine {
+    /// Connects, by TLS where configured, and sends the credentials: user and password, or a token. Returns the
+    /// server's INFO too.
+    ///
+    /// # Errors
+    /// A message.
+    pub(in crate::hub) async fn open(
+        host: &str,
+        port: u16,
+        credentials: (Option<&str>, Option<&str>),
+        tls: Option<&ServerTls>,
+    ) -> Result<(Self, Value), String> {
+        let mut line = BufferedConnection::open(host, port).await?;
+        let info = within(introduction(&mut line)).await?;
+        let offers_tls = info["tls_required"] == true || info["tls_available"] == true;
+        match tls {
+            Some(_) if !offers_tls => {
+                return Err("the server does not offer TLS; remove `tls`".to_owned());
+            }
+            Some(tls) => line = line.secure(host, tls).await?,
+            None if info["tls_required"] == true => {
+                return Err("the server requires TLS; set `tls: true`".to_owned());
+            }
+            None => {}
         }
-        None => Ok((line, info)),
+        line.send(connect(credentials, tls.is_some()).as_bytes())
+            .await?;
+        Ok((Self { line, len: 0 }, info))
+    }
+
+    /// The next received message or PONG; `None` when more data is needed.
+    ///
+    /// # Errors
+    /// A message, also when the server reports an error.
+    pub(in crate::hub) async fn received(&mut self) -> Result<Option<NatsOp<'_>>, String> {
+        self.line.advance(std::mem::take(&mut self.len));
+        loop {
+            let (len, is_ping) = match read(&self.line)? {
+                None => return Ok(None),
+                Some((_, NatsOp::Error(why))) => {
+                    return Err(String::from_utf8_lossy(why).into_owned());
+                }
+                Some((len, NatsOp::Message { .. } | NatsOp::Pong)) => {
+                    self.len = len;
+                    break;
+                }
+                Some((len, op)) => (len, op == NatsOp::Ping),
+            };
+            self.line.advance(len);
+            if is_ping {
+                self.line.send(b"PONG\r\n").await?;
+            }
+        }
+        // Read again: a message cannot be returned out of the loop that goes on without one.
+        Ok(read(&self.line)?.map(|(_, op)| op))
     }
 }
 
+fn read(line: &BufferedConnection) -> Result<Option<(usize, NatsOp<'_>)>, String> {
+    protocol::read(line.bytes()).map_err(|_| "malformed message".to_owned())
+}
+
+/// Waits for the server's INFO.
 async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     loop {
-        if let Some((len, op)) = protocol::read(line.bytes()).map_err(not_understood)? {
+        if let Some((len, op)) = read(line)? {
             let NatsOp::Info(info) = op else {
                 return Err("no INFO from the server".to_owned());
             };
@@ -101,17 +146,12 @@ async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     }
 }
 
-/// Credentials: user and password, or a token.
-pub(in crate::hub) fn connect(
-    user: Option<&str>,
-    password: Option<&str>,
-    is_secure: bool,
-) -> String {
+fn connect(credentials: (Option<&str>, Option<&str>), is_secure: bool) -> String {
     let mut who = json!({
         "verbose": false, "pedantic": false, "tls_required": is_secure, "headers": false, "echo": false,
         "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "name": "plimsoll", "protocol": 1,
     });
-    match (user, password) {
+    match credentials {
         (Some(user), password) => {
             who["user"] = user.into();
             who["pass"] = password.unwrap_or_default().into();
@@ -120,23 +160,4 @@ pub(in crate::hub) fn connect(
         (None, None) => {}
     }
     format!("CONNECT {who}\r\n")
-}
-
-/// CONNECT, the subscriptions, and a ping that confirms them.
-fn commands(config: &HubSource) -> Vec<u8> {
-    let mut commands = connect(
-        config.user.as_deref(),
-        config.password.as_deref(),
-        config.tls.is_some(),
-    );
-    for (number, subject) in config.names.iter().enumerate() {
-        let _ = write!(commands, "SUB {subject} {}\r\n", number + 1);
-    }
-    let mut commands = commands.into_bytes();
-    commands.extend_from_slice(PING);
-    commands
-}
-
-pub(in crate::hub) fn not_understood(_: MalformedNats) -> String {
-    "malformed message".to_owned()
 }

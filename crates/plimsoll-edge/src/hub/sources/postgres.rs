@@ -7,8 +7,8 @@ use plimsoll_wire::postgres::{
     self, AuthError, AuthStep, Authentication, BackendMessage, error_field, notification,
 };
 
-use super::super::dial::within;
-use super::{BufferedConnection, SourceSession};
+use super::SourceSession;
+use crate::hub::dial::{BufferedConnection, within};
 
 /// Longest message of the server, bytes: a notification has at most 8,000.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
