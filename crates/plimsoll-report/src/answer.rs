@@ -8,13 +8,14 @@ use plimsoll_model::load_line::{Estimate, LoadLine, NoLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
+use plimsoll_model::trial::Trial;
 use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 
 use crate::number::{self, count, load, micros, percent, rate, short};
 use crate::report::Report;
 
 use journeys::nobody_got_in;
-pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
+pub(crate) use journeys::{Bound, bounds, processes, step_cells, thresholds, users};
 pub use remarks::remarks;
 pub(crate) use websockets::{
     kind as websocket_kind, load as websocket_load, opened, received, sent,
@@ -201,11 +202,7 @@ fn run_sentence(report: &Report<'_>) -> String {
             websockets::sentence(websocket, &report.run.header.plan.load)
         );
     }
-    let users = summary
-        .breakdown
-        .as_ref()
-        .and_then(|breakdown| breakdown.users);
-    let offered = match users {
+    let offered = match report.users() {
         // The offered load of users follows from the responses.
         Some(users) => format!("from {} at most", number::users(users.max)),
         None => format!("of {} offered", rate(summary.offered)),
@@ -311,6 +308,19 @@ pub fn not_named(report: &Report<'_>) -> Option<String> {
 pub fn not_known(report: &Report<'_>) -> String {
     let searched = plimsoll_analysis::findings::not_known(report.run);
     searched.unwrap_or_else(|| "not known: no load failed, so nothing set a limit".to_owned())
+}
+
+/// How many trials passed, failed and were void.
+pub(crate) fn trial_counts<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> String {
+    let (mut passed, mut failed, mut void) = (0, 0, 0);
+    for trial in trials {
+        *match trial.verdict {
+            TrialVerdict::Pass => &mut passed,
+            TrialVerdict::Fail { .. } => &mut failed,
+            TrialVerdict::Void { .. } => &mut void,
+        } += 1;
+    }
+    format!("{passed} passed, {failed} failed, {void} void")
 }
 
 /// The reason of a trial's verdict; `None` for a pass.

@@ -9,34 +9,14 @@ use std::fmt::Write as _;
 
 use plimsoll_model::run::Run;
 
-use crate::table::{self, ColumnValues, ExportTable};
+use crate::table::{ColumnValues, ExportTable, RunTable};
 
-/// One row for each second of results.
-pub fn windows(run: &Run) -> String {
-    render(&table::windows(run))
+/// A table of a run.
+pub fn render(run: &Run, table: RunTable) -> String {
+    text(&table.of(run))
 }
 
-/// One row for each sample of a probe.
-pub fn readings(run: &Run) -> String {
-    render(&table::readings(run))
-}
-
-/// One row for each line of evidence, best finding first.
-pub fn findings(run: &Run) -> String {
-    render(&table::findings(run))
-}
-
-/// One row for each judged trial.
-pub fn trials(run: &Run) -> String {
-    render(&table::trials(run))
-}
-
-/// One row for each journey, step and group, in the order of the plan.
-pub fn steps(run: &Run) -> String {
-    render(&table::steps(run))
-}
-
-fn render(table: &ExportTable) -> String {
+fn text(table: &ExportTable) -> String {
     let names = table.columns.iter().map(|column| cell(&column.name));
     let mut text = names.collect::<Vec<_>>().join(",") + "\r\n";
     for row in 0..table.rows() {
@@ -132,7 +112,7 @@ mod tests {
                 column("c", ColumnValues::Counts(vec![None])),
             ],
         };
-        assert_eq!(render(&table), "'=name,n,c\r\n'@a,-1.5,\r\n");
+        assert_eq!(text(&table), "'=name,n,c\r\n'@a,-1.5,\r\n");
     }
 
     proptest::proptest! {

@@ -209,21 +209,13 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         facts.push(("verified", load_of(line.verified, line.unit), fresh));
         let interval = format!("90 %: {} to {}", short(line.low), short(line.high));
         facts.push(("load line", load_of(line.median, line.unit), interval));
-        let set_by = report.set_by();
-        let set_by = set_by.map_or_else(
-            || "not known".to_owned(),
-            |finding| printable(&finding.limit),
-        );
-        facts.push(("set by", set_by, String::new()));
+        facts.push(("set by", comparison::set_by(report), String::new()));
     } else if let Some(known) = report.estimate() {
         let interval = format!("90 %: {} to {}", short(known.low), short(known.high));
         facts.push(("about", load_of(known.median, report.unit()), interval));
         facts.push(("confirmed", "no".to_owned(), String::new()));
     } else if !report.is_search() && summary.requests > 0 {
-        let users = summary
-            .breakdown
-            .as_ref()
-            .and_then(|breakdown| breakdown.users);
+        let users = report.users();
         let offered = match users {
             // The offered load of users follows from the responses.
             Some(_) => String::new(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_model::finding::{Certainty, Tier};
+use plimsoll_model::finding::Certainty;
 use plimsoll_model::verdict::Verdict;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
@@ -58,7 +58,8 @@ pub struct RunObject {
     pub objective: Option<ObjectiveObject>,
     /// Verdict of the whole run: met, missed, undecided, unreachable, void or interrupted; null when the log is
     /// truncated.
-    pub verdict: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub verdict: Option<Verdict>,
     /// The result in one sentence.
     pub answer: String,
     /// Arrivals due per second.
@@ -152,7 +153,8 @@ pub struct ThroughEdgeObject {
     /// The edge's configuration file, as given.
     pub configuration: String,
     /// Verdict of the search, as `verdict` above.
-    pub verdict: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub verdict: Option<Verdict>,
     /// The result in one sentence.
     pub answer: String,
     /// The highest load that meets the objective; null with a `reason`.
@@ -340,9 +342,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             text,
             met: summary.objective.as_ref().map(|objective| objective.met),
         }),
-        verdict: summary
-            .verdict
-            .map(|verdict| verdict_name(verdict).to_owned()),
+        verdict: summary.verdict,
         answer: answer::sentence(report),
         offered: summary.offered,
         completed: summary.completed,
@@ -443,30 +443,6 @@ pub fn schemas() -> Vec<(String, String)> {
             text(&schema_for!(LimitObject)),
         ),
     ]
-}
-
-/// The name of a verdict in JSON.
-pub fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Met => "met",
-        Verdict::Missed => "missed",
-        Verdict::Undecided => "undecided",
-        Verdict::Unreachable => "unreachable",
-        Verdict::Void => "void",
-        Verdict::Interrupted => "interrupted",
-    }
-}
-
-/// The name of a tier in JSON.
-pub fn tier_name(tier: Tier) -> &'static str {
-    match tier {
-        Tier::Generator => "generator",
-        Tier::Network => "network",
-        Tier::Proxy => "proxy",
-        Tier::Runtime => "runtime",
-        Tier::Machine => "machine",
-        Tier::Store => "store",
-    }
 }
 
 /// The name of a certainty in JSON.

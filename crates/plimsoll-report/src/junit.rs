@@ -7,11 +7,11 @@
 use std::io;
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::verdict::Verdict;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::answer;
-use crate::json::verdict_name;
 use crate::number::{count, load, micros, percent};
 use crate::report::Report;
 use crate::text::printable;
@@ -202,11 +202,9 @@ fn validity(report: &Report<'_>) -> TestCase {
         _ if !reasons.is_empty() => CaseOutcome::Error(reasons.join("; ")),
         None => CaseOutcome::Error("the run log is truncated".to_owned()),
         Some(_) if summary.requests == 0 => CaseOutcome::Error(answer::sentence(report)),
-        Some(verdict)
-            if ["unreachable", "void", "interrupted"].contains(&verdict_name(verdict)) =>
-        {
-            CaseOutcome::Error(verdict_name(verdict).to_owned())
-        }
+        Some(Verdict::Unreachable) => CaseOutcome::Error("unreachable".to_owned()),
+        Some(Verdict::Void) => CaseOutcome::Error("void".to_owned()),
+        Some(Verdict::Interrupted) => CaseOutcome::Error("interrupted".to_owned()),
         Some(_) => CaseOutcome::Passed,
     };
     let name = "the measurement is valid".to_owned();

@@ -13,7 +13,7 @@ pub mod live;
 pub mod number;
 pub mod parquet;
 pub mod report;
-mod table;
+pub mod table;
 pub mod text;
 
 pub use report::Report;

@@ -1,5 +1,7 @@
 //! Numbers in readable form: three significant digits, a unit, thousands separators.
 
+use std::time::Duration;
+
 use plimsoll_model::plan::LoadUnit;
 
 /// A count with thousands separators: `1,234,567`.
@@ -30,12 +32,7 @@ pub fn short(value: f64) -> String {
         return "–".to_owned();
     }
     if size >= 99.95 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "not negative, and a float beyond u64 saturates"
-        )]
-        let whole = count(size.round() as u64);
+        let whole = count(whole(size));
         return if value < 0.0 {
             format!("-{whole}")
         } else {
@@ -74,6 +71,26 @@ pub fn micros(us: u64) -> String {
         999_500..100_000_000 => format!("{} s", short(value / 1e6)),
         _ => seconds(us / 1_000_000),
     }
+}
+
+/// The same, of a fraction of microseconds that is not negative.
+pub fn micros_of(us: f64) -> String {
+    micros(whole(us))
+}
+
+/// The same, of a duration.
+pub fn duration(duration: Duration) -> String {
+    micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// The whole number next to a value that is shown and not negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and a float beyond u64 saturates"
+)]
+pub(crate) fn whole(value: f64) -> u64 {
+    value.round() as u64
 }
 
 /// A duration in whole seconds: `45 s`, `2 min 5 s`, `1 h 3 min`.
@@ -118,19 +135,13 @@ pub fn millis(us: u64) -> f64 {
 
 /// A sample in its unit, as named in OpenTelemetry.
 pub fn reading(value: f64, unit: &str) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "shown only, and checked not to be negative"
-    )]
-    let whole = |value: f64| value.round() as u64;
     match unit {
         _ if !value.is_finite() => "–".to_owned(),
         "1" => percent(value),
         "By" if value >= 0.0 => bytes(whole(value)),
-        "s" if value >= 0.0 => micros(whole(value * 1e6)),
-        "ms" if value >= 0.0 => micros(whole(value * 1e3)),
-        "us" if value >= 0.0 => micros(whole(value)),
+        "s" if value >= 0.0 => micros_of(value * 1e6),
+        "ms" if value >= 0.0 => micros_of(value * 1e3),
+        "us" if value >= 0.0 => micros_of(value),
         _ => {
             // `{connection}` is a counted thing: its name follows the number.
             let counted = unit

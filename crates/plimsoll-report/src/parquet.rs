@@ -11,49 +11,14 @@ use plimsoll_model::run::Run;
 
 pub use parquet::errors::ParquetError;
 
-use crate::table::{self, ColumnValues, ExportTable};
+use crate::table::{ColumnValues, RunTable};
 
-/// One row for each second of results.
+/// A table of a run.
 ///
 /// # Errors
 /// When the library refuses the table; nothing is written to disk here.
-pub fn windows(run: &Run) -> Result<Vec<u8>, ParquetError> {
-    render("windows", &table::windows(run))
-}
-
-/// One row for each sample of a probe.
-///
-/// # Errors
-/// As [`windows`].
-pub fn readings(run: &Run) -> Result<Vec<u8>, ParquetError> {
-    render("readings", &table::readings(run))
-}
-
-/// One row for each line of evidence, best finding first.
-///
-/// # Errors
-/// As [`windows`].
-pub fn findings(run: &Run) -> Result<Vec<u8>, ParquetError> {
-    render("findings", &table::findings(run))
-}
-
-/// One row for each judged trial.
-///
-/// # Errors
-/// As [`windows`].
-pub fn trials(run: &Run) -> Result<Vec<u8>, ParquetError> {
-    render("trials", &table::trials(run))
-}
-
-/// One row for each journey, step and group, in the order of the plan.
-///
-/// # Errors
-/// As [`windows`].
-pub fn steps(run: &Run) -> Result<Vec<u8>, ParquetError> {
-    render("steps", &table::steps(run))
-}
-
-fn render(name: &str, table: &ExportTable) -> Result<Vec<u8>, ParquetError> {
+pub fn render(run: &Run, table: RunTable) -> Result<Vec<u8>, ParquetError> {
+    let (name, table) = (table.name(), table.of(run));
     let fields: String = table
         .columns
         .iter()

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use plimsoll_analysis::aborts;
 use plimsoll_analysis::failures::{self, Failures};
 use plimsoll_analysis::findings::{self, Forecast, Scaling};
+use plimsoll_analysis::summary::users::UsersSummary;
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::finding::{Certainty, Finding};
@@ -63,6 +64,11 @@ impl<'a> Report<'a> {
     pub fn set_by(&self) -> Option<&'a Finding> {
         let mut findings = self.run.findings.iter();
         findings.find(|finding| finding.certainty != Certainty::Demoted)
+    }
+
+    /// The users of the run, if it has any.
+    pub(crate) fn users(&self) -> Option<UsersSummary> {
+        self.summary.breakdown.as_ref()?.users
     }
 
     /// The strictest latency bound of the objective, if it has one.

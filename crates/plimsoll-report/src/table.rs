@@ -16,7 +16,52 @@ use crate::json::certainty_name;
 mod steps;
 mod websockets;
 
-pub(crate) use steps::steps;
+/// A table of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunTable {
+    /// One row for each second of results.
+    Windows,
+    /// One row for each sample of a probe.
+    Readings,
+    /// One row for each line of evidence, best finding first.
+    Findings,
+    /// One row for each judged trial.
+    Trials,
+    /// One row for each journey, step and group, in the order of the plan; without journeys none.
+    Steps,
+}
+
+impl RunTable {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Windows,
+        Self::Readings,
+        Self::Findings,
+        Self::Trials,
+        Self::Steps,
+    ];
+
+    /// Its name, as files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Windows => "windows",
+            Self::Readings => "readings",
+            Self::Findings => "findings",
+            Self::Trials => "trials",
+            Self::Steps => "steps",
+        }
+    }
+
+    pub(crate) fn of(self, run: &Run) -> ExportTable {
+        match self {
+            Self::Windows => windows(run),
+            Self::Readings => readings(run),
+            Self::Findings => findings(run),
+            Self::Trials => trials(run),
+            Self::Steps => steps::steps(run),
+        }
+    }
+}
 
 /// A column's name and how to take its value from a row.
 type Pick<Row, Value> = (&'static str, fn(&Row) -> Value);
@@ -103,8 +148,7 @@ impl ExportTable {
     }
 }
 
-/// One row for each second of results.
-pub(crate) fn windows(run: &Run) -> ExportTable {
+fn windows(run: &Run) -> ExportTable {
     let rows = &run.windows;
     let mut table = ExportTable::default();
     let counts: [Pick<Window, u64>; 4] = [
@@ -177,8 +221,7 @@ pub(crate) fn windows(run: &Run) -> ExportTable {
     table
 }
 
-/// One row for each sample of a probe.
-pub(crate) fn readings(run: &Run) -> ExportTable {
+fn readings(run: &Run) -> ExportTable {
     let readings = &run.readings;
     let mut rows: Vec<(u32, &str, f64)> = Vec::new();
     for name in readings.names() {
@@ -205,8 +248,7 @@ pub(crate) fn readings(run: &Run) -> ExportTable {
     table
 }
 
-/// One row for each line of evidence, best finding first.
-pub(crate) fn findings(run: &Run) -> ExportTable {
+fn findings(run: &Run) -> ExportTable {
     let mut rows: Vec<(u64, &Finding, Option<&Evidence>)> = Vec::new();
     for (rank, finding) in (1..).zip(&run.findings) {
         if finding.evidence.is_empty() {
@@ -262,8 +304,7 @@ pub(crate) fn findings(run: &Run) -> ExportTable {
     table
 }
 
-/// One row for each judged trial.
-pub(crate) fn trials(run: &Run) -> ExportTable {
+fn trials(run: &Run) -> ExportTable {
     let rows = &run.trials;
     let mut table = ExportTable::default();
     table.counts("trial", rows.iter().map(|trial| u64::from(trial.index)));

@@ -92,7 +92,9 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
         blocks.push((0, block(style, "void", &reason.to_string(), 3)));
     }
     if report.is_search() {
-        blocks.push((1, block(style, "trials", &trials(report), 1)));
+        let trials = &report.run.trials;
+        let text = format!("{}: {}", trials.len(), answer::trial_counts(trials));
+        blocks.push((1, block(style, "trials", &text, 1)));
     }
     if let Some(missed) = answer::thresholds(report) {
         blocks.push((0, block(style, "thresholds", &missed, 4)));
@@ -135,23 +137,6 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     }
     blocks.push((5, block(style, "generator", &generator(report), 1)));
     blocks
-}
-
-fn trials(report: &Report<'_>) -> String {
-    let trials = &report.run.trials;
-    let named = |name| {
-        trials
-            .iter()
-            .filter(|trial| trial.verdict.name() == name)
-            .count()
-    };
-    format!(
-        "{}: {} passed, {} failed, {} void",
-        trials.len(),
-        named("pass"),
-        named("fail"),
-        named("void")
-    )
 }
 
 /// Percentiles of response and service time as a small table.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_lab::{output, run_log};
+use plimsoll_report::table::RunTable;
 use plimsoll_report::{csv, parquet};
 
 use crate::arguments::ExportArguments;
@@ -21,26 +22,21 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, CliError> {
         CliError::usage(format!("cannot write {}: {error}", path.display()))
     };
     output::create_folder(&folder).map_err(|error| write_error(&folder, &error))?;
-    let tables: Vec<(&str, Vec<u8>)> = if arguments.csv {
-        vec![
-            ("windows.csv", csv::windows(&run).into_bytes()),
-            ("readings.csv", csv::readings(&run).into_bytes()),
-            ("findings.csv", csv::findings(&run).into_bytes()),
-            ("trials.csv", csv::trials(&run).into_bytes()),
-            ("steps.csv", csv::steps(&run).into_bytes()),
-        ]
-    } else {
-        let made = |table: Result<Vec<u8>, parquet::ParquetError>| {
-            table.map_err(|error| CliError::new(Exit::Internal, chain(&error)))
-        };
-        vec![
-            ("windows.parquet", made(parquet::windows(&run))?),
-            ("readings.parquet", made(parquet::readings(&run))?),
-            ("findings.parquet", made(parquet::findings(&run))?),
-            ("trials.parquet", made(parquet::trials(&run))?),
-            ("steps.parquet", made(parquet::steps(&run))?),
-        ]
+    let written = |table: RunTable| {
+        let name = table.name();
+        if arguments.csv {
+            let text = csv::render(&run, table);
+            return Ok((format!("{name}.csv"), text.into_bytes()));
+        }
+        match parquet::render(&run, table) {
+            Ok(bytes) => Ok((format!("{name}.parquet"), bytes)),
+            Err(error) => Err(CliError::new(Exit::Internal, chain(&error))),
+        }
     };
+    let tables: Vec<(String, Vec<u8>)> = RunTable::ALL
+        .into_iter()
+        .map(written)
+        .collect::<Result<_, _>>()?;
     for (name, bytes) in tables {
         let path = folder.join(name);
         output::write(&path, &bytes).map_err(|error| write_error(&path, &error))?;

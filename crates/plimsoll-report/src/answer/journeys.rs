@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_analysis::summary::breakdown::Measured;
+use plimsoll_analysis::summary::breakdown::{Measured, ScopeMetrics};
 use plimsoll_analysis::summary::processes::ProcessSummary;
 use plimsoll_analysis::summary::users::Little;
+use plimsoll_model::trial::Percentiles;
 
 use super::websockets::percent_exactly;
-use crate::number::{count, micros, percent, rate, short};
+use crate::number::{bytes, count, micros, micros_of, percent, rate, short};
 use crate::report::Report;
 
 /// Largest deviation of requests in flight from X·R that is not reported.
@@ -39,7 +40,7 @@ pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
                     us.map_or_else(|| "the quantile falls on a failure".to_owned(), micros)
                 }
                 (_, Measured::MeanUs(us)) => {
-                    us.map_or_else(|| "no answer was good".to_owned(), of_us)
+                    us.map_or_else(|| "no answer was good".to_owned(), micros_of)
                 }
                 (_, Measured::Share(share)) => percent(share.unwrap_or(0.0)),
                 (_, Measured::Reach(share)) => percent_exactly(share.unwrap_or(0.0)),
@@ -70,9 +71,33 @@ pub(crate) fn thresholds(report: &Report<'_>) -> Option<String> {
     Some(texts.join("; "))
 }
 
+/// Numbers of a step as text and value, which is missing without a measurement: samples, mean, p50, p75, p90, p95, p99
+/// (ms as text, µs as value), errors, throughput, bytes.
+pub(crate) fn step_cells(metrics: &ScopeMetrics) -> [(String, Option<f64>); 10] {
+    let times = metrics.response_us.as_ref();
+    let time = |pick: fn(&Percentiles) -> f64| {
+        let us = times.map(pick);
+        let text = us.map_or_else(|| "–".to_owned(), |us| short(us / 1e3));
+        (text, us)
+    };
+    let errors = metrics.error_share();
+    [
+        (count(metrics.samples), Some(metrics.samples as f64)),
+        time(|times| times.mean),
+        time(|times| times.p50 as f64),
+        time(|times| times.p75 as f64),
+        time(|times| times.p90 as f64),
+        time(|times| times.p95 as f64),
+        time(|times| times.p99 as f64),
+        (percent(errors), Some(errors)),
+        (short(metrics.throughput), Some(metrics.throughput)),
+        (bytes(metrics.bytes), Some(metrics.bytes as f64)),
+    ]
+}
+
 /// Number of users, and their requests by Little's law; `None` without users.
 pub(crate) fn users(report: &Report<'_>) -> Option<String> {
-    let users = report.summary.breakdown.as_ref()?.users?;
+    let users = report.users()?;
     let mut texts = vec![format!("{} at most", count(users.max))];
     if !report.is_search() {
         texts.push(format!("{} on average", short(users.mean)));
@@ -131,18 +156,9 @@ fn little_text(little: &Little) -> String {
         rate(little.throughput),
         rate(100.0),
         short(little.users_of(100.0).round()),
-        of_us(little.response_us),
-        of_us(little.think_us),
+        micros_of(little.response_us),
+        micros_of(little.think_us),
     )
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "times are not negative, and a float saturates"
-)]
-fn of_us(us: f64) -> String {
-    micros(us.round() as u64)
 }
 
 /// The steps of `once` that kept every user out; `None` without any.

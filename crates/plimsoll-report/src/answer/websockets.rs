@@ -1,13 +1,12 @@
 //! Results of WebSockets, as sentences.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use plimsoll_analysis::summary::websockets::WebSocketSummary;
 use plimsoll_model::plan::Load;
 use plimsoll_model::websocket::WebSocketLoad;
 
-use crate::number::{count, micros, percent, short};
+use crate::number::{count, duration, micros, percent, short};
 
 /// Most causes, codes or errors listed per kind.
 const KINDS_MAX: usize = 4;
@@ -219,10 +218,6 @@ pub(crate) fn load(load: &WebSocketLoad) -> String {
         let _ = write!(text, ", a message {how}");
     }
     text
-}
-
-fn duration(duration: Duration) -> String {
-    micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

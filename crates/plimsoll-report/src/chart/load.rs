@@ -10,7 +10,7 @@ use super::panel::horizontal_grid;
 use super::percent_of;
 use super::scale::Scale;
 use crate::answer;
-use crate::number::{load, micros, rate, short};
+use crate::number::{load, micros, micros_of, rate, short};
 use crate::report::Report;
 
 /// The load of a trial: the offered rate, or the achieved rate of one client alone.
@@ -78,12 +78,6 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
 }
 
 fn description(trials: &[&Trial], line: Option<&LoadLine>) -> String {
-    let named = |name| {
-        trials
-            .iter()
-            .filter(|trial| trial.verdict.name() == name)
-            .count()
-    };
     let found = line.map_or_else(String::new, |line| {
         format!(
             " The load line lies between {} and {}.",
@@ -92,21 +86,10 @@ fn description(trials: &[&Trial], line: Option<&LoadLine>) -> String {
         )
     });
     format!(
-        "{} trials: {} passed, {} failed, {} void.{found} The table below has every trial.",
+        "{} trials: {}.{found} The table below has every trial.",
         trials.len(),
-        named("pass"),
-        named("fail"),
-        named("void")
+        answer::trial_counts(trials.iter().copied())
     )
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "ticks are positive and far below 2^64"
-)]
-fn micros_of(us: f64) -> String {
-    micros(us.round() as u64)
 }
 
 fn interval(x: &Scale, line: &LoadLine) -> Markup {

@@ -9,7 +9,7 @@ use plimsoll_analysis::summary::timeline::{StepPoint, Timeline};
 use super::panel::{BOX_HEIGHT, horizontal_grid, path};
 use super::percent_of;
 use super::scale::{Scale, clock};
-use crate::number::{count, micros};
+use crate::number::{count, micros, micros_of};
 use crate::report::Report;
 use crate::text::printable;
 
@@ -148,13 +148,4 @@ impl StepCharts {
             }
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "ticks are positive and far below 2^64"
-)]
-fn micros_of(us: f64) -> String {
-    micros(us.round() as u64)
 }

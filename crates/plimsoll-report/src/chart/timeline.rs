@@ -13,7 +13,7 @@ use super::load::load_of;
 use super::panel::{BOX_HEIGHT, ChartLine, horizontal_grid, path};
 use super::scale::{Scale, clock, time_step};
 use super::{number, percent_of};
-use crate::number::{bytes, micros, percent, short};
+use crate::number::{bytes, micros, micros_of, percent, short, whole};
 use crate::report::Report;
 
 /// Format of a value.
@@ -225,15 +225,6 @@ impl TimeChart {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "values of charts are not negative, and a float saturates"
-)]
-fn whole(value: f64) -> u64 {
-    value.round() as u64
-}
-
 fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
     let line = |name: &str, class, pick: fn(&Percentiles) -> u64| {
         let points = timeline.points.iter();
@@ -266,7 +257,7 @@ fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
         scale: Scale::fitting(values.chain(bound.as_ref().map(|bound| bound.0))),
         lines,
         bound,
-        text: |us| micros(whole(us)),
+        text: micros_of,
     })
 }
 

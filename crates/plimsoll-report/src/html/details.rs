@@ -11,7 +11,7 @@ use super::repeat;
 use crate::answer;
 use crate::chart::load::{load_of, rate_of, trials_of};
 use crate::chart::scale::clock;
-use crate::number::{bytes, count, micros, percent, rate, seconds, short};
+use crate::number::{bytes, count, duration, micros, percent, rate, seconds, short, whole};
 use crate::report::Report;
 use crate::text::printable;
 
@@ -26,12 +26,7 @@ pub(super) fn classes_by_rate(report: &Report<'_>) -> Vec<(f64, Classes)> {
         };
     }
     // Rates are keyed in thousandths of a request a second: floats do not order.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a rate is positive and far below 2^64"
-    )]
-    let key = |rate: f64| (rate * 1e3).round() as u64;
+    let key = |rate: f64| whole(rate * 1e3);
     let mut rows: BTreeMap<u64, Classes> = BTreeMap::new();
     for trial in trials_of(report).filter(|trial| !trial.verdict.is_void()) {
         let classes = trial_classes(report.run, trial);
@@ -215,7 +210,7 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
         facts.push(("load", load_text(&plan.load)));
     }
     let transport = &plan.transport;
-    facts.push(("time-out", seconds_text(transport.timeout)));
+    facts.push(("time-out", duration(transport.timeout)));
     facts.push((
         "connections at most",
         count(u64::from(transport.connections_max)),
@@ -245,7 +240,7 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
     }
     facts.push(("event loops", plan.cores.to_string()));
     if !plan.warmup.is_zero() {
-        facts.push(("warm-up", seconds_text(plan.warmup)));
+        facts.push(("warm-up", duration(plan.warmup)));
     }
     facts.push(("seed", plan.seed.0.to_string()));
     facts
@@ -266,10 +261,6 @@ fn describe_workload(plan: &Plan) -> (&'static str, String) {
         paths => format!("{} URLs", count(paths.len() as u64)),
     };
     ("request", format!("{} {paths}", plan.request.method))
-}
-
-fn seconds_text(duration: std::time::Duration) -> String {
-    micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }
 
 fn load_text(load: &Load) -> String {
@@ -298,7 +289,7 @@ fn load_text(load: &Load) -> String {
             let pause = if think.is_zero() {
                 String::new()
             } else {
-                format!(", {} think time", seconds_text(*think))
+                format!(", {} think time", duration(*think))
             };
             format!(
                 "{connections} connections{pause} for {}",
@@ -312,7 +303,7 @@ fn load_text(load: &Load) -> String {
                     "{:.0} to {:.0} users in {}",
                     phase.from,
                     phase.to,
-                    seconds_text(phase.lasting)
+                    duration(phase.lasting)
                 )
             });
             texts.collect::<Vec<_>>().join(", ")

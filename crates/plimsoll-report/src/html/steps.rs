@@ -8,7 +8,6 @@ use plimsoll_model::window::FailureSample;
 use crate::answer;
 use crate::chart::scale::clock;
 use crate::chart::steps::StepCharts;
-use crate::number::{bytes, count, percent, short};
 use crate::report::Report;
 use crate::text::{printable, unbroken};
 
@@ -106,7 +105,7 @@ fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
                             @if !mark.is_empty() { " " span.badge.possible { (mark) } }
                         }
                         @if several { td.text { (printable(journey)) } }
-                        @for (text, value) in cells(part) {
+                        @for (text, value) in answer::step_cells(part) {
                             td data-value=[value] { (text) }
                         }
                     }
@@ -114,26 +113,6 @@ fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
             }
         }
     }
-}
-
-/// Text and value of each cell; no value without a measurement.
-fn cells(summary: &ScopeMetrics) -> Vec<(String, Option<f64>)> {
-    let times = summary.response_us.as_ref();
-    let time = |us: Option<f64>| {
-        let text = us.map_or_else(|| "–".to_owned(), |us| short(us / 1e3));
-        (text, us)
-    };
-    let mut cells = vec![(count(summary.samples), Some(summary.samples as f64))];
-    cells.push(time(times.map(|times| times.mean)));
-    let all = times.map(|times| [times.p50, times.p75, times.p90, times.p95, times.p99]);
-    for index in 0..5 {
-        cells.push(time(all.map(|all| all[index] as f64)));
-    }
-    let errors = summary.error_share();
-    cells.push((percent(errors), Some(errors)));
-    cells.push((short(summary.throughput), Some(summary.throughput)));
-    cells.push((bytes(summary.bytes), Some(summary.bytes as f64)));
-    cells
 }
 
 /// The cost of external scripts, and their standard error.

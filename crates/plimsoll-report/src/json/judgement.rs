@@ -2,11 +2,10 @@
 
 use plimsoll_analysis::failures::Failures;
 use plimsoll_analysis::findings::{Forecast, Scaling};
-use plimsoll_model::finding::{Intervention, InterventionOutcome, TrialTally};
+use plimsoll_model::finding::{Certainty, Intervention, InterventionOutcome, Tier, TrialTally};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::certainty_name;
 use crate::report::Report;
 
 /// The estimate of a load line that was not confirmed.
@@ -43,9 +42,11 @@ pub struct FindingObject {
     /// The limiting resource.
     pub limit: String,
     /// Its layer: `generator`, `network`, `proxy`, `machine` or `store`; null in logs without it.
-    pub tier: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub tier: Option<Tier>,
     /// `demoted`, `possible`, `suspected`, `explicit` or `confirmed`.
-    pub certainty: String,
+    #[schemars(with = "String")]
+    pub certainty: Certainty,
     /// Strength of the symptom × its onset at the line, 0 to 1.
     pub score: f64,
     /// One sentence with the numbers.
@@ -89,7 +90,8 @@ pub struct ConfirmationObject {
     /// The change; empty without one.
     pub change: String,
     /// `confirmed`, `demoted`, `undecided` or `not_tried`.
-    pub outcome: String,
+    #[schemars(with = "String")]
+    pub outcome: InterventionOutcome,
     /// The load that had failed, in `unit`.
     pub load: f64,
     /// `req/s`, `users` or `sessions/s`.
@@ -121,21 +123,11 @@ impl From<TrialTally> for TallyObject {
     }
 }
 
-/// The name of an outcome in JSON.
-pub fn outcome_name(outcome: InterventionOutcome) -> &'static str {
-    match outcome {
-        InterventionOutcome::Confirmed => "confirmed",
-        InterventionOutcome::Demoted => "demoted",
-        InterventionOutcome::Undecided => "undecided",
-        InterventionOutcome::NotTried => "not_tried",
-    }
-}
-
 impl ConfirmationObject {
     pub(super) fn of(intervention: &Intervention) -> Self {
         Self {
             change: intervention.change.clone(),
-            outcome: outcome_name(intervention.outcome).to_owned(),
+            outcome: intervention.outcome,
             load: intervention.load,
             unit: intervention.unit.symbol().to_owned(),
             relaxed: intervention.mitigated.into(),
@@ -165,7 +157,8 @@ pub struct ForecastObject {
     #[serde(rename = "seen_at")]
     pub measured_at: f64,
     /// `suspected` or `possible`.
-    pub certainty: String,
+    #[schemars(with = "String")]
+    pub certainty: Certainty,
     /// Summary in a sentence.
     pub sentence: String,
 }
@@ -180,7 +173,7 @@ impl ForecastObject {
             unit: forecast.unit.symbol().to_owned(),
             used: forecast.used,
             measured_at: forecast.measured_at,
-            certainty: certainty_name(forecast.certainty).to_owned(),
+            certainty: forecast.certainty,
             sentence: forecast.sentence.clone(),
         }
     }

@@ -12,7 +12,7 @@ use plimsoll_model::trial::{Percentiles, Trial};
 use super::judgement::{ConfirmationObject, EvidenceObject, FindingObject};
 use super::{
     ClassesObject, GateObject, GeneratorObject, LoadLineObject, OutcomesObject, TimesObject,
-    TrialObject, certainty_name, tier_name,
+    TrialObject,
 };
 use crate::answer;
 use crate::number::millis;
@@ -168,8 +168,8 @@ impl FindingObject {
         Self {
             rule: finding.rule.clone(),
             limit: finding.limit.clone(),
-            tier: finding.tier.map(|tier| tier_name(tier).to_owned()),
-            certainty: certainty_name(finding.certainty).to_owned(),
+            tier: finding.tier,
+            certainty: finding.certainty,
             score: finding.score,
             sentence: finding.sentence.clone(),
             remedy: finding.remedy.clone(),

@@ -11,8 +11,7 @@ use super::{ColumnValues, ExportTable};
 /// Journey, label, what the row is, and its numbers.
 type StepTableRow<'a> = (&'a str, &'a str, &'static str, &'a ScopeMetrics);
 
-/// One row for each journey, step and group, in the order of the plan; without journeys none.
-pub(crate) fn steps(run: &Run) -> ExportTable {
+pub(super) fn steps(run: &Run) -> ExportTable {
     let breakdown = Summary::of(run).breakdown;
     let mut rows: Vec<StepTableRow<'_>> = Vec::new();
     if let Some(breakdown) = &breakdown {

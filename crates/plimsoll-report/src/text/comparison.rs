@@ -44,23 +44,24 @@ fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
         "set by",
     ])];
     for (label, report) in reports {
-        let set_by = report.set_by();
-        let set_by = set_by.map_or_else(
-            || "not known".to_owned(),
-            |finding| printable(&finding.limit),
-        );
         rows.push(match report.load_line() {
             Some(line) => row([
                 &printable(label),
                 &load(line.median, line.unit),
                 &format!("{} to {}", short(line.low), short(line.high)),
                 &short(line.verified),
-                &set_by,
+                &set_by(report),
             ]),
             None => row_without_line(label, report),
         });
     }
     rows
+}
+
+/// The limit that sets the line.
+pub(crate) fn set_by(report: &Report<'_>) -> String {
+    let limit = report.set_by().map(|finding| printable(&finding.limit));
+    limit.unwrap_or_else(|| "not known".to_owned())
 }
 
 /// The estimate without a line, and the reason for its absence.

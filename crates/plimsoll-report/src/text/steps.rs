@@ -3,7 +3,7 @@
 use plimsoll_analysis::summary::breakdown::{Breakdown, ScopeMetrics};
 
 use super::layout::{Style, printable};
-use crate::number::{bytes, count, percent, short};
+use crate::answer;
 use crate::report::Report;
 
 /// Columns of the table.
@@ -69,28 +69,12 @@ fn rows(breakdown: &Breakdown) -> Vec<StepTextRow> {
 }
 
 impl StepTextRow {
-    fn of(label: &str, mark: &'static str, indent: usize, summary: &ScopeMetrics) -> Self {
-        let time = |us: Option<f64>| us.map_or_else(|| "–".to_owned(), |us| short(us / 1e3));
-        let times = summary.response_us;
-        let at = |pick: fn(&plimsoll_model::trial::Percentiles) -> u64| {
-            time(times.as_ref().map(|times| pick(times) as f64))
-        };
+    fn of(label: &str, mark: &'static str, indent: usize, metrics: &ScopeMetrics) -> Self {
         Self {
             label: printable(label),
             mark,
             indent,
-            cells: [
-                count(summary.samples),
-                time(times.map(|times| times.mean)),
-                at(|times| times.p50),
-                at(|times| times.p75),
-                at(|times| times.p90),
-                at(|times| times.p95),
-                at(|times| times.p99),
-                percent(summary.error_share()),
-                short(summary.throughput),
-                bytes(summary.bytes),
-            ],
+            cells: answer::step_cells(metrics).map(|(text, _)| text),
         }
     }
 

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Row;
+use plimsoll_report::table::RunTable;
 use plimsoll_report::{Report, csv, junit, parquet as tables};
 use quick_xml::events::Event;
 
@@ -37,7 +38,7 @@ fn cell<'a>(rows: &'a [Vec<String>], row: usize, name: &str) -> &'a str {
 #[test]
 fn csv_tells_the_same_as_the_run() {
     let run = runs::search();
-    let windows = rows(&csv::windows(&run));
+    let windows = rows(&csv::render(&run, RunTable::Windows));
     assert_eq!(windows.len(), run.windows.len() + 1);
     let window = &run.windows[40];
     assert_eq!(cell(&windows, 40, "second"), window.second.to_string());
@@ -48,15 +49,15 @@ fn csv_tells_the_same_as_the_run() {
     let histogram = plimsoll_model::histogram::Histogram::from_v2_base64(histogram).unwrap();
     assert_eq!(histogram, window.response);
 
-    let trials = rows(&csv::trials(&run));
+    let trials = rows(&csv::render(&run, RunTable::Trials));
     assert_eq!(trials.len(), 27);
     assert_eq!(cell(&trials, 25, "kind"), "confirm");
     assert_eq!(cell(&trials, 17, "verdict"), "void");
     assert!(cell(&trials, 17, "why").contains("hypervisor"));
 
-    let readings = rows(&csv::readings(&run));
+    let readings = rows(&csv::render(&run, RunTable::Readings));
     assert_eq!(readings.len(), 1 + 10 * run.readings.seconds().len());
-    let findings = rows(&csv::findings(&run));
+    let findings = rows(&csv::render(&run, RunTable::Findings));
     assert_eq!(
         (
             findings.len(),
@@ -70,7 +71,7 @@ fn csv_tells_the_same_as_the_run() {
 #[test]
 fn csv_keeps_hostile_cells_in_their_place() {
     let run = runs::hostile();
-    let findings = rows(&csv::findings(&run));
+    let findings = rows(&csv::render(&run, RunTable::Findings));
     assert!(findings.iter().all(|row| row.len() == findings[0].len()));
     assert_eq!(cell(&findings, 0, "limit"), run.findings[0].limit);
 }
@@ -89,14 +90,13 @@ fn parquet_rows(bytes: &[u8]) -> Vec<Row> {
 #[test]
 fn parquet_tells_the_same_as_csv() {
     let (run, users) = (runs::search(), runs::users());
-    let pairs = [
-        (csv::steps(&users), tables::steps(&users)),
-        (csv::windows(&run), tables::windows(&run)),
-        (csv::readings(&run), tables::readings(&run)),
-        (csv::findings(&run), tables::findings(&run)),
-        (csv::trials(&run), tables::trials(&run)),
-    ];
-    for (text, table) in pairs {
+    for table in RunTable::ALL {
+        let run = if table == RunTable::Steps {
+            &users
+        } else {
+            &run
+        };
+        let (text, table) = (csv::render(run, table), tables::render(run, table));
         let (text, table) = (rows(&text), parquet_rows(&table.unwrap()));
         assert_eq!(table.len() + 1, text.len());
         for (index, row) in table.iter().enumerate() {
@@ -120,7 +120,7 @@ fn parquet_tells_the_same_as_csv() {
 #[test]
 fn every_journey_step_and_group_has_a_row() {
     let run = runs::users();
-    let steps = rows(&csv::steps(&run));
+    let steps = rows(&csv::render(&run, RunTable::Steps));
     assert_eq!(steps.len(), 1 + 2 + 8 + 1);
     let kinds: Vec<&str> = (0..11).map(|row| cell(&steps, row, "kind")).collect();
     assert_eq!(kinds[..4], ["journey", "journey", "once", "step"]);
@@ -134,14 +134,17 @@ fn every_journey_step_and_group_has_a_row() {
             .unwrap()
             .p75
     );
-    assert_eq!(rows(&csv::steps(&runs::plain(400.0, 2))).len(), 1);
+    assert_eq!(
+        rows(&csv::render(&runs::plain(400.0, 2), RunTable::Steps)).len(),
+        1
+    );
 }
 
 #[test]
 fn an_empty_run_has_tables_without_rows() {
     let run = runs::header_only("run");
-    assert_eq!(rows(&csv::windows(&run)).len(), 1);
-    assert!(parquet_rows(&tables::trials(&run).unwrap()).is_empty());
+    assert_eq!(rows(&csv::render(&run, RunTable::Windows)).len(), 1);
+    assert!(parquet_rows(&tables::render(&run, RunTable::Trials).unwrap()).is_empty());
 }
 
 /// (name, attributes) of every element, in order; the reader refuses invalid XML.
@@ -220,7 +223,7 @@ fn junit_has_a_case_for_every_bound() {
 
 #[test]
 fn seconds_of_websockets_have_their_columns() {
-    let windows = rows(&csv::windows(&runs::websockets()));
+    let windows = rows(&csv::render(&runs::websockets(), RunTable::Windows));
     assert_eq!(cell(&windows, 0, "websockets_connected"), "1000");
     assert_eq!(cell(&windows, 0, "websockets_failed"), "10");
     assert_eq!(cell(&windows, 0, "broadcast_us_p50"), "");
@@ -228,7 +231,7 @@ fn seconds_of_websockets_have_their_columns() {
     assert_eq!(cell(&windows, 5, "messages_unanswered"), "2");
     let p50: f64 = cell(&windows, 5, "broadcast_us_p50").parse().unwrap();
     assert!((p50 - 12_000.0).abs() < 120.0, "{p50}");
-    let plain = rows(&csv::windows(&runs::plain(400.0, 5)));
+    let plain = rows(&csv::render(&runs::plain(400.0, 5), RunTable::Windows));
     assert!(
         !plain[0]
             .iter()

@@ -2,8 +2,8 @@
 
 use plimsoll_analysis::summary::timeline::{Timeline, WebSocketPoint};
 
-use super::{ChartLine, Panel, from_zero, whole};
-use crate::number::{micros, short};
+use super::{ChartLine, Panel, from_zero};
+use crate::number::{micros_of, short};
 
 pub(super) fn open(timeline: &Timeline) -> Option<Panel> {
     let lines = vec![line("open", "l-completed", timeline, |point| {
@@ -33,7 +33,7 @@ pub(super) fn broadcasts(timeline: &Timeline) -> Option<Panel> {
             Some(point.broadcast_us?.p50 as f64)
         }),
     ];
-    from_zero("Broadcast latency", lines, |us| micros(whole(us)))
+    from_zero("Broadcast latency", lines, micros_of)
 }
 
 fn line(
