@@ -192,6 +192,42 @@ pub fn share(text: &str) -> Result<f64, Problem> {
     Ok(share)
 }
 
+/// A duration as a person writes it, in the largest unit of which it is a whole number.
+pub fn duration_text(duration: Duration) -> String {
+    const UNITS: [(&str, u128); 6] = [
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1000),
+        ("ns", 1),
+    ];
+    let nanos = duration.as_nanos();
+    if nanos == 0 {
+        return "0s".to_owned();
+    }
+    let whole = UNITS.iter().find(|(_, unit)| nanos.is_multiple_of(*unit));
+    let (unit, len) = whole.unwrap_or(&("ns", 1));
+    format!("{}{unit}", nanos / len)
+}
+
+/// A size as a person writes it, in the largest unit of which it is a whole number.
+pub fn size_text(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+    ];
+    let whole = UNITS.iter().find(|(_, unit)| bytes.is_multiple_of(*unit));
+    match (bytes, whole) {
+        (0, _) => "0 bytes".to_owned(),
+        (1, _) => "1 byte".to_owned(),
+        (_, Some((unit, len))) => format!("{}{unit}", bytes / len),
+        (_, None) => format!("{bytes} bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +279,26 @@ mod tests {
         assert_eq!(share("1%"), Ok(0.01));
         assert_eq!(share("0.01"), Ok(0.01));
         assert!(share("150%").is_err());
+    }
+
+    #[test]
+    fn texts_are_as_people_write_them() {
+        let times = ["0s", "500ms", "1m", "90s", "24h", "1us", "1500ns"];
+        for text in times {
+            let read = duration(if text == "0s" { "0" } else { text }).unwrap();
+            assert_eq!(duration_text(read), text);
+        }
+        let sizes = [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (128, "128 bytes"),
+            (256 << 10, "256KiB"),
+            (64 << 30, "64GiB"),
+            (1 << 46, "64TiB"),
+        ];
+        for (bytes, text) in sizes {
+            assert_eq!(size_text(bytes), text);
+        }
     }
 
     proptest! {

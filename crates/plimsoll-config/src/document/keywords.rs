@@ -7,6 +7,7 @@ macro_rules! word {
             name: $name,
             shape: $shape,
             meaning: $meaning,
+            describe: str::to_owned,
         }
     };
 }
@@ -29,10 +30,19 @@ pub(crate) struct Word {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
     pub(crate) meaning: &'static str,
+    /// Adds the range and the default to the meaning.
+    pub(crate) describe: fn(&str) -> String,
+}
+
+impl Word {
+    /// The meaning of the key, with its range and default.
+    pub(crate) fn text(&self) -> String {
+        (self.describe)(self.meaning)
+    }
 }
 
 /// The shape of a value.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     /// A plain scalar.
     Text,

@@ -17,7 +17,7 @@ pub(crate) fn section(page: &mut String, table: &KeywordTable) {
             "| `{}` | {} | {} |",
             word.name,
             shape(&word.shape).replace('|', "\\|"),
-            word.meaning.replace('|', "\\|")
+            word.text().replace('|', "\\|")
         );
     }
 }

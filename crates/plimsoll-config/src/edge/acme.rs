@@ -1,48 +1,93 @@
-//! Reads the settings of certificates that are obtained by ACME.
+//! Certificates that are obtained by ACME.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::file::required;
-use super::keywords::ACME;
-use super::{Acme, AcmeCertificate, Certificate};
-use crate::document::{DocumentNode, DocumentReader};
+use super::{Certificate, EdgeConfig};
+use crate::document::Shape::Switch;
+use crate::document::{
+    DocumentNode, DocumentReader, MapFields, SettingsMap as _, file, settings, text,
+};
+
+settings! {
+    /// How certificates are obtained by ACME. Names are validated in the TLS handshake (TLS-ALPN-01), so the listener
+    /// must be reachable at port 443.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Acme, ACME "acme" {
+        /// URL of the ACME directory. Default: that of Let's Encrypt.
+        directory: String = DIRECTORY.to_owned(),
+            "directory": text("the https:// URL of the ACME directory").that(is_https, "an https:// URL");
+        /// Contact address for the certificate authority.
+        email: Option<String> = None,
+            "email": text("an email address such as ops@example.org").that(is_email, "an email address");
+        /// PEM file of the CA certificates trusted for the ACME server. Default: those of the system.
+        ca: Option<PathBuf> = None, "ca": file("a PEM file");
+        /// Agreement to the terms of the certificate authority; must be `true`.
+        "terms_agreed": Switch;
+        /// Folder of the account and the certificates.
+        state: PathBuf = PathBuf::new();
+        /// Certificates that listeners use.
+        certificates: Vec<AcmeCertificate> = Vec::new();
+    }
+}
+
+/// A certificate that is obtained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcmeCertificate {
+    /// Its DNS names.
+    pub names: Vec<String>,
+    /// Its files.
+    pub files: Certificate,
+}
 
 /// Default directory.
 const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// Maximum names per certificate, as certificate authorities accept it.
 const NAMES_MAX: usize = 100;
 
-/// Reads `acme:` of the file.
+impl EdgeConfig {
+    /// Sets the folder of ACME files; until then they have relative names only.
+    pub fn keep_state_in(&mut self, folder: &Path) {
+        let Some(acme) = &mut self.acme else {
+            return;
+        };
+        folder.clone_into(&mut acme.state);
+        let certificates = folder.join("certificates");
+        let place = |files: &mut Certificate| {
+            files.cert = certificates.join(&files.cert);
+            files.key = certificates.join(&files.key);
+        };
+        let listed = self
+            .listen
+            .iter_mut()
+            .flat_map(|listener| &mut listener.tls);
+        for files in listed.filter(|files| {
+            acme.certificates
+                .iter()
+                .any(|certificate| certificate.files == **files)
+        }) {
+            place(files);
+        }
+        for certificate in &mut acme.certificates {
+            place(&mut certificate.files);
+        }
+    }
+}
+
+/// Reads `acme:` of the file; `wanted` are the certificates of its listeners.
 pub(super) fn acme(
     reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    certificates: Vec<AcmeCertificate>,
+    file: &MapFields<'_>,
+    wanted: Vec<AcmeCertificate>,
 ) -> Option<Acme> {
+    let Some(node) = file.get("acme") else {
+        if !wanted.is_empty() && !file.misspells(&["acme"]) {
+            let message = "`acme` is missing, but a listener uses it";
+            reader.report(file.node, message, "acme: { terms_agreed: true }");
+        }
+        return None;
+    };
     let fields = reader.fields(node, &ACME)?;
-    let directory = fields.get("directory").and_then(|node| {
-        let valid = "the https:// URL of the ACME directory";
-        let url = reader.word(node, valid)?;
-        let is_url = url::Url::parse(&url).is_ok_and(|url| url.scheme() == "https");
-        if !is_url {
-            reader.report(node, format!("`{url}` is not an https:// URL"), valid);
-        }
-        is_url.then_some(url)
-    });
-    let email = fields.get("email").and_then(|node| {
-        let valid = "an email address such as ops@example.org";
-        let email = reader.word(node, valid)?;
-        let is_email = email
-            .split_once('@')
-            .is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
-        let is_plain = email.bytes().all(|byte| byte.is_ascii_graphic());
-        if !(is_email && is_plain) {
-            reader.report(node, format!("`{email}` is not an email address"), valid);
-        }
-        (is_email && is_plain).then_some(email)
-    });
-    let ca = fields
-        .get("ca")
-        .and_then(|node| reader.word(node, "a PEM file"));
     let agreed = required(reader, &fields, "terms_agreed")
         .and_then(|node| reader.switch(node).map(|is| (node, is)));
     if let Some((node, false)) = agreed {
@@ -52,7 +97,7 @@ pub(super) fn acme(
             "true, once you have read them",
         );
     }
-    if certificates.is_empty() {
+    if wanted.is_empty() {
         reader.report(
             node,
             "`acme` is set, but no listener uses it",
@@ -60,12 +105,20 @@ pub(super) fn acme(
         );
     }
     Some(Acme {
-        directory: directory.unwrap_or_else(|| DIRECTORY.to_owned()),
-        email,
-        ca: ca.map(PathBuf::from),
-        state: PathBuf::new(),
-        certificates,
+        certificates: wanted,
+        ..Acme::read(reader, &fields)
     })
+}
+
+fn is_https(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| url.scheme() == "https")
+}
+
+fn is_email(text: &str) -> bool {
+    let is_address = text
+        .split_once('@')
+        .is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+    is_address && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Reads `acme:` of a listener's certificate: the names that it is for.

@@ -1,19 +1,98 @@
-//! Reads the settings of responses: fallback, waiting page, compression.
+//! Synthetic responses: the fallback and the waiting page.
 
 use std::time::Duration;
 
-use super::answer_keywords::{COMPRESS, FALLBACK, WAITING};
 use super::routes::is_visible;
-use super::{Captured, Compress, CompressCoding, Fallback, LearnedFallback, WaitingRoomConfig};
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
-use crate::units;
+use crate::document::Shape::Text;
+use crate::document::{
+    DocumentNode, DocumentReader, NodeKind, SettingsMap as _, count, settings, size, text, time,
+};
 
 /// Maximum size of a fallback, bytes.
 const FALLBACK_LEN_MAX: u64 = 16 << 20;
 /// Maximum size of a waiting page, bytes.
 const WAITING_LEN_MAX: u64 = 1 << 20;
-/// Default of the maximum size of a learned page.
-const LEARNED_FALLBACK_LEN_MAX: u64 = 1 << 20;
+
+/// A cheap response instead of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    /// Source, for messages.
+    pub name: String,
+    /// Its content.
+    pub content: Vec<u8>,
+    /// Its media type.
+    pub media_type: String,
+}
+
+settings! {
+    /// Fallback page that browsers get when the pool has no capacity.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LearnedFallback, FALLBACK "fallback" {
+        /// HTML file. A page learned from the origin takes precedence.
+        "file": Text;
+        /// URL in the route's pool, `/shell` or `http://a.example/shell`. Fetched at start and at each interval; the
+        /// last good response is served.
+        captured: Option<Captured> = None, "captured": Text => captured;
+        /// Name of a response header with which the origin marks a page as the fallback for a path pattern:
+        /// `X-Plimsoll-Shell: /news/*`. The edge removes it.
+        header: Option<String> = None,
+            "header": text("a header name such as X-Plimsoll-Shell").that(is_header_name, "a header name");
+        /// Interval of fetches; also the shortest interval between two updates from marked responses.
+        every: Duration = Duration::from_mins(1), "every": time();
+        /// Maximum size of a learned page.
+        len_max: u64 = 1 << 20, "size": size(1..=FALLBACK_LEN_MAX);
+    }
+}
+
+/// A page of a route's pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// Value of the `Host` header; `None` is that of the server.
+    pub host: Option<String>,
+    /// Path and query.
+    pub target: String,
+}
+
+settings! {
+    /// Waiting page for browsers, with their position in the queue. `true` selects all defaults.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct WaitingRoomConfig, WAITING "waiting" {
+        /// Custom HTML file; the placeholders `{place}`, `{wait}` and `{retry}` (seconds) are replaced.
+        page: Option<String> = None, "page": Text => page;
+        /// Maximum length of the queue.
+        most: u32 = 10_000, "most": count(1..=1_000_000);
+        /// Maximum interval at which the page retries.
+        retry: Duration = Duration::from_secs(10), "retry": time().within(SECOND, DAY, "1s to 24h");
+        /// How long an admitted client bypasses the queue.
+        stay: Duration = Duration::from_mins(10), "stay": time().within(SECOND, DAY, "1s to 24h");
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_hours(24);
+
+impl Default for WaitingRoomConfig {
+    fn default() -> Self {
+        Self::defaults()
+    }
+}
+
+impl Fallback {
+    /// A fallback with the content of a file; its extension gives the media type.
+    pub fn new(name: &str, content: Vec<u8>) -> Self {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let media_type = match ending.to_ascii_lowercase().as_str() {
+            "json" => "application/json",
+            "txt" => "text/plain; charset=utf-8",
+            _ => "text/html; charset=utf-8",
+        };
+        Self {
+            name: name.to_owned(),
+            content,
+            media_type: media_type.to_owned(),
+        }
+    }
+}
 
 /// The fallback for browsers when the pool of a route has no capacity: a file, and where it is learned from the origin.
 pub(super) fn fallback(
@@ -32,22 +111,9 @@ pub(super) fn fallback(
         reader.report(node, "the source of the fallback is missing", valid);
     }
     let page = fields.get("file").and_then(|node| file(reader, node));
-    let every = fields
-        .get("every")
-        .and_then(|node| reader.duration_above_zero(node));
-    let learned_fallback = LearnedFallback {
-        captured: fields
-            .get("captured")
-            .and_then(|node| captured(reader, node)),
-        header: fields
-            .get("header")
-            .and_then(|node| header_name(reader, node)),
-        len_max: size(reader, &fields, "size", 1, FALLBACK_LEN_MAX)
-            .unwrap_or(LEARNED_FALLBACK_LEN_MAX),
-        every: every.unwrap_or(Duration::from_mins(1)),
-    };
-    let learns = learned_fallback.captured.is_some() || learned_fallback.header.is_some();
-    (page, learns.then_some(learned_fallback))
+    let learned = LearnedFallback::read(reader, &fields);
+    let learns = learned.captured.is_some() || learned.header.is_some();
+    (page, learns.then_some(learned))
 }
 
 fn file(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Fallback> {
@@ -82,132 +148,22 @@ fn captured(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Captured
     })
 }
 
-fn header_name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
-    let valid = "a header name such as X-Plimsoll-Shell";
-    let name = reader.word(node, valid)?;
-    let is_name = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    if !is_name {
-        reader.report(node, format!("`{name}` is not a header name"), valid);
-    }
-    is_name.then_some(name)
+fn is_header_name(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// A size within bounds.
-pub(super) fn size(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'_>,
-    word: &str,
-    least: u64,
-    most: u64,
-) -> Option<u64> {
-    let node = fields.get(word)?;
-    let size = reader.value(node, "a size such as 64KiB", units::size)?;
-    if (least..=most).contains(&size) {
-        return Some(size);
+/// The HTML of the waiting page.
+fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
+    let name = reader.word(node, "a file")?;
+    let content = reader.file(node, &name, WAITING_LEN_MAX)?;
+    let page = String::from_utf8(content).ok();
+    if page.is_none() {
+        reader.report(
+            node,
+            format!("`{name}` is not UTF-8"),
+            "an HTML page in UTF-8",
+        );
     }
-    let valid = format!("{least} to {most} bytes");
-    reader.report(node, format!("{size} bytes are out of range"), valid);
-    None
-}
-
-/// Reads `waiting:`; `false` disables it.
-pub(super) fn waiting(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-) -> Option<WaitingRoomConfig> {
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return reader.switch(node)?.then(WaitingRoomConfig::default);
-    }
-    let fields = reader.fields(node, &WAITING)?;
-    let defaults = WaitingRoomConfig::default();
-    let page = fields.get("page").and_then(|node| {
-        let name = reader.word(node, "a file")?;
-        let content = reader.file(node, &name, WAITING_LEN_MAX)?;
-        let page = String::from_utf8(content).ok();
-        if page.is_none() {
-            reader.report(
-                node,
-                format!("`{name}` is not UTF-8"),
-                "an HTML page in UTF-8",
-            );
-        }
-        page
-    });
-    let time = |word: &str, least: u64| {
-        let node = fields.get(word)?;
-        let time = reader.duration_above_zero(node)?;
-        if time < Duration::from_secs(least) || time > Duration::from_hours(24) {
-            let valid = format!("{least}s to 24h");
-            reader.report(node, format!("{time:?} is out of range"), valid);
-            return None;
-        }
-        Some(time)
-    };
-    let most = fields
-        .get("most")
-        .and_then(|node| reader.count32(node, 1..=1_000_000));
-    Some(WaitingRoomConfig {
-        page,
-        most: most.unwrap_or(defaults.most),
-        retry: time("retry", 1).unwrap_or(defaults.retry),
-        stay: time("stay", 1).unwrap_or(defaults.stay),
-    })
-}
-
-/// Reads `compress:`; `false` disables it.
-pub(super) fn compress(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Compress> {
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return reader.switch(node)?.then(Compress::default);
-    }
-    let fields = reader.fields(node, &COMPRESS)?;
-    let mut compress = Compress::default();
-    if let Some(node) = fields.get("codings") {
-        let names = [
-            ("zstd", CompressCoding::Zstd),
-            ("br", CompressCoding::Brotli),
-            ("gzip", CompressCoding::Gzip),
-        ];
-        let items = reader.one_or_more(node).iter();
-        compress.codings = items
-            .filter_map(|node| reader.one_of(node, &names))
-            .collect();
-        if compress.codings.is_empty() {
-            reader.report(
-                node,
-                "the list of codings is empty",
-                "a list of zstd, br, gzip",
-            );
-        }
-    }
-    if let Some(level) = fields
-        .get("level")
-        .and_then(|node| reader.count32(node, 1..=9))
-    {
-        compress.level = level;
-    }
-    if let Some(node) = fields.get("types") {
-        let items = reader.one_or_more(node).iter();
-        compress.types = items.filter_map(|node| media_type(reader, node)).collect();
-    }
-    compress.len_min = size(reader, &fields, "least", 0, 1 << 30).unwrap_or(compress.len_min);
-    if let Some(node) = fields.get("cpu")
-        && let Some(share) = reader.value(node, "a share such as 50%", units::share)
-    {
-        compress.cpu_share = share;
-    }
-    Some(compress)
-}
-
-fn media_type(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
-    let valid = "a media type such as text/html, or text/*";
-    let text = reader.word(node, valid)?.to_ascii_lowercase();
-    let is_type = text.split_once('/').is_some_and(|(kind, subtype)| {
-        !kind.is_empty() && !subtype.is_empty() && !subtype.contains(['/', ';', ' '])
-    });
-    if !is_type {
-        reader.report(node, format!("`{text}` is not a media type"), valid);
-    }
-    is_type.then_some(text)
+    page
 }

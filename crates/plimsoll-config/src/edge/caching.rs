@@ -1,13 +1,16 @@
-//! Caching: what a route stores and for how long, and the reader of these settings.
+//! Caching: what a route stores and for how long, and the sizes of the caches.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::CacheDisk;
-use super::answers::size;
-use super::keywords::{CACHE, CACHE_QUERY, DISK, STORE};
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
-use crate::units;
+use super::file::required;
+use crate::document::Shape::{
+    Count, Duration as DurationShape, Either, MapOf, Of, OneOf, OneOrMore, Text,
+};
+use crate::document::{
+    DocumentNode, DocumentReader, KeywordTable, NodeKind, SettingsMap as _, each, file, one_of,
+    settings, share, size, switch, text, time_or_zero, word,
+};
 
 /// Default size of the memory cache.
 pub const CACHE_LEN: u64 = 64 << 20;
@@ -17,6 +20,87 @@ pub const CACHE_LENS: (u64, u64) = (1 << 20, 1 << 40);
 pub const DISK_LEN: u64 = 1 << 30;
 /// Minimum and maximum size of the disk cache.
 pub const DISK_LENS: (u64, u64) = (1 << 20, 1 << 46);
+
+settings! {
+    /// The response cache. `off` disables it.
+    struct CacheStore, STORE "store" {
+        /// Memory for cached responses and their index.
+        size: u64 = CACHE_LEN, "size": size(CACHE_LENS.0..=CACHE_LENS.1);
+        /// Disk cache, which survives a restart. Default: none.
+        disk: Option<CacheDisk> = None, "disk": Either(&[OneOf(&["off"]), Of(&DISK)]) => disk;
+    }
+}
+
+settings! {
+    /// Disk cache. One response takes at most an eighth of the size. When the disk fails, the edge reports it and
+    /// continues without it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CacheDisk, DISK "disk" {
+        /// Folder, used by one edge only; created if missing.
+        path: PathBuf = PathBuf::new(),
+            "path": file("a folder used by this edge only, such as /var/cache/plimsoll"), unsaid;
+        /// Size of the disk cache.
+        size: u64 = DISK_LEN, "size": size(DISK_LENS.0..=DISK_LENS.1);
+    }
+}
+
+settings! {
+    /// Caching beyond what the response headers specify. `off` stores nothing.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Caching, CACHE "cache" {
+        /// Minimum lifetime of a plain page: a 200 response to a GET request without cookies or `Authorization`, which
+        /// sets no cookie and is not `private`, `no-store` or `no-cache`.
+        ttl: Option<Duration> = None, "ttl": time_or_zero();
+        /// Maximum lifetime of any response.
+        max_ttl: Option<Duration> = None, "max_ttl": time_or_zero();
+        /// Query parameters in the cache key: `all`, `ignore`, `tracking` (all except known tracking parameters), or
+        /// `only`. Default: all.
+        query: CacheQuery = CacheQuery::All, "query": Either(&[Text, Of(&CACHE_QUERY)]) => query;
+        /// Whether the order of parameters is ignored.
+        sorted: bool = false, "sorted": switch();
+        /// Cookies that do not affect the response.
+        ignore_cookies: Vec<String> = Vec::new(), "ignore_cookies":
+            each(text("a cookie name").that(is_cookie, "a cookie name"));
+        /// Cookies with which a request bypasses the cache.
+        bypass_cookies: Vec<String> = Vec::new(), "bypass_cookies":
+            each(text("a cookie name").that(is_cookie, "a cookie name"));
+        /// Responses that set a cookie are not stored, stored without it, or stored with it for every client.
+        set_cookie: CacheSetCookie = CacheSetCookie::Refuse, "set_cookie": one_of![
+            "refuse" => CacheSetCookie::Refuse,
+            "strip" => CacheSetCookie::Strip,
+            "keep" => CacheSetCookie::Keep,
+        ];
+        /// Status codes that are stored. Default: all that are cacheable.
+        statuses: Vec<u16> = Vec::new(), "statuses": OneOrMore(&Count(200, 599)) => each status;
+        /// Lifetimes by status for responses without one: `{ 404: 10s }`.
+        by_status: Vec<(u16, Duration)> = Vec::new(), "by_status": MapOf(&DurationShape) => by_status;
+        /// Maximum random reduction of a lifetime, so that pages do not expire together.
+        jitter: f64 = 0.0, "jitter": share("a share such as 10%");
+        /// How long a stale response is served while it is revalidated, unless the response specifies it.
+        stale_while_revalidate: Duration = Duration::ZERO, "stale_while_revalidate": time_or_zero();
+        /// How long a stale response is served when the servers fail, unless the response specifies it.
+        stale_if_error: Duration = Duration::from_hours(1), "stale_if_error": time_or_zero();
+        /// Age from which a client that reloads gets a fresh response. Default: never.
+        reload_after: Option<Duration> = None, "reload_after": time_or_zero();
+    }
+}
+
+/// Query parameters in the cache key.
+pub(crate) static CACHE_QUERY: KeywordTable = KeywordTable {
+    name: "cache_query",
+    meaning: "Query parameters in the cache key.",
+    words: &[word!(
+        "only",
+        OneOrMore(&Text),
+        "Only the parameters with these names."
+    )],
+};
+
+impl Default for Caching {
+    fn default() -> Self {
+        Self::defaults()
+    }
+}
 
 /// Query parameters in the cache key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,93 +152,27 @@ pub enum CacheSetCookie {
     Keep,
 }
 
-/// Caching of a route's responses, beyond what their headers specify.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Caching {
-    /// Minimum lifetime of a plain page.
-    pub ttl: Option<Duration>,
-    /// Maximum lifetime.
-    pub max_ttl: Option<Duration>,
-    /// Query parameters in the cache key.
-    pub query: CacheQuery,
-    /// Whether the order of parameters is ignored.
-    pub sorted: bool,
-    /// Cookies that do not affect the response.
-    pub ignore_cookies: Vec<String>,
-    /// Cookies with which a request bypasses the cache.
-    pub bypass_cookies: Vec<String>,
-    /// Responses that set cookies.
-    pub set_cookie: CacheSetCookie,
-    /// Status codes that are stored; empty for all that are cacheable.
-    pub statuses: Vec<u16>,
-    /// Lifetimes by status, for responses without one.
-    pub by_status: Vec<(u16, Duration)>,
-    /// Maximum random reduction of a lifetime, as a share.
-    pub jitter: f64,
-    /// How long a stale response is served while it is revalidated.
-    pub stale_while_revalidate: Duration,
-    /// How long a stale response is served when the origin fails.
-    pub stale_if_error: Duration,
-    /// Age from which a reload by a client is honored; `None` never.
-    pub reload_after: Option<Duration>,
-}
-
-impl Default for Caching {
-    fn default() -> Self {
-        Self {
-            ttl: None,
-            max_ttl: None,
-            query: CacheQuery::default(),
-            sorted: false,
-            ignore_cookies: Vec::new(),
-            bypass_cookies: Vec::new(),
-            set_cookie: CacheSetCookie::default(),
-            statuses: Vec::new(),
-            by_status: Vec::new(),
-            jitter: 0.0,
-            stale_while_revalidate: Duration::ZERO,
-            stale_if_error: Duration::from_hours(1),
-            reload_after: None,
-        }
-    }
-}
-
 /// Reads `cache:` of the file: the size of the memory cache, and the disk cache, if any.
 pub(super) fn store(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
 ) -> (Option<u64>, Option<CacheDisk>) {
-    if is_off(node) {
-        return (None, None);
-    }
-    let Some(fields) = reader.fields(node, &STORE) else {
-        return (None, None);
+    let store = if is_off(node) {
+        None
+    } else {
+        CacheStore::from_map(reader, node)
     };
-    let (least, most) = CACHE_LENS;
-    let memory = size(reader, &fields, "size", least, most).unwrap_or(CACHE_LEN);
-    let cold = fields.get("disk").and_then(|node| cold(reader, node));
-    (Some(memory), cold)
+    store.map_or((None, None), |store| (Some(store.size), store.disk))
 }
 
 /// Reads `disk:`; `off` disables it.
-fn cold(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
+fn disk(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
     if is_off(node) {
         return None;
     }
     let fields = reader.fields(node, &DISK)?;
-    let (least, most) = DISK_LENS;
-    let size = size(reader, &fields, "size", least, most).unwrap_or(DISK_LEN);
-    let valid = "a folder used by this edge only, such as /var/cache/plimsoll";
-    let node = super::file::required(reader, &fields, "path")?;
-    let path = reader.word(node, valid)?;
-    if path.is_empty() {
-        reader.report(node, "the name of the folder is empty", valid);
-        return None;
-    }
-    Some(CacheDisk {
-        path: PathBuf::from(path),
-        size,
-    })
+    required(reader, &fields, "path")?;
+    Some(CacheDisk::read(reader, &fields))
 }
 
 /// Reads `cache:` of a route; `off` disables it.
@@ -163,40 +181,7 @@ pub(super) fn caching(reader: &DocumentReader<'_>, node: &DocumentNode) -> Optio
         return None;
     }
     let fields = reader.fields(node, &CACHE)?;
-    let defaults = Caching::default();
-    let caching = Caching {
-        ttl: lifetime(reader, &fields, "ttl"),
-        max_ttl: lifetime(reader, &fields, "max_ttl"),
-        query: fields
-            .get("query")
-            .and_then(|node| query(reader, node))
-            .unwrap_or_default(),
-        sorted: switch(reader, &fields, "sorted"),
-        ignore_cookies: names(reader, &fields, "ignore_cookies"),
-        bypass_cookies: names(reader, &fields, "bypass_cookies"),
-        set_cookie: fields
-            .get("set_cookie")
-            .and_then(|node| {
-                let words = [
-                    ("refuse", CacheSetCookie::Refuse),
-                    ("strip", CacheSetCookie::Strip),
-                    ("keep", CacheSetCookie::Keep),
-                ];
-                reader.one_of(node, &words)
-            })
-            .unwrap_or_default(),
-        statuses: statuses(reader, &fields),
-        by_status: by_status(reader, &fields),
-        jitter: fields
-            .get("jitter")
-            .and_then(|node| reader.value(node, "a share such as 10%", units::share))
-            .unwrap_or(defaults.jitter),
-        stale_while_revalidate: lifetime(reader, &fields, "stale_while_revalidate")
-            .unwrap_or(defaults.stale_while_revalidate),
-        stale_if_error: lifetime(reader, &fields, "stale_if_error")
-            .unwrap_or(defaults.stale_if_error),
-        reload_after: lifetime(reader, &fields, "reload_after"),
-    };
+    let caching = Caching::read(reader, &fields);
     if let (Some(least), Some(most)) = (caching.ttl, caching.max_ttl)
         && least > most
         && let Some(node) = fields.get("ttl")
@@ -211,14 +196,6 @@ fn is_off(node: &DocumentNode) -> bool {
     matches!(&node.kind, NodeKind::Scalar { text, .. } if matches!(text.as_str(), "off" | "false"))
 }
 
-fn lifetime(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
-    fields.get(word).and_then(|node| reader.duration(node))
-}
-
-fn switch(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> bool {
-    fields.get(word).and_then(|node| reader.switch(node)) == Some(true)
-}
-
 fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery> {
     let valid = "all, ignore, tracking, or { only: [page, id] }";
     if matches!(node.kind, NodeKind::Scalar { .. }) {
@@ -230,7 +207,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
         return query;
     }
     let fields = reader.fields(node, &CACHE_QUERY)?;
-    let only = super::file::required(reader, &fields, "only")?;
+    let only = required(reader, &fields, "only")?;
     let items = reader.one_or_more(only).iter();
     let names: Vec<String> = items
         .filter_map(|item| {
@@ -244,24 +221,6 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
     Some(CacheQuery::Only(names))
 }
 
-fn names(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec<String> {
-    let valid = "a cookie name";
-    let items = fields
-        .get(word)
-        .map_or(&[][..], |node| reader.one_or_more(node));
-    items
-        .iter()
-        .filter_map(|item| {
-            let name = reader.word(item, valid)?;
-            let is_name = is_cookie(&name);
-            if !is_name {
-                reader.report(item, format!("`{name}` is not a cookie name"), valid);
-            }
-            is_name.then_some(name)
-        })
-        .collect()
-}
-
 /// Whether it can be the name of a cookie.
 pub fn is_cookie(name: &str) -> bool {
     !name.is_empty()
@@ -270,24 +229,13 @@ pub fn is_cookie(name: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !b"=;,\"".contains(&byte))
 }
 
-fn statuses(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<u16> {
-    let items = fields
-        .get("statuses")
-        .map_or(&[][..], |node| reader.one_or_more(node));
-    items
-        .iter()
-        .filter_map(|item| reader.count(item, 200..=599))
-        .filter_map(|status| u16::try_from(status).ok())
-        .collect()
+fn status(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<u16> {
+    u16::try_from(reader.count(node, 200..=599)?).ok()
 }
 
-fn by_status(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<(u16, Duration)> {
-    let entries = fields
-        .get("by_status")
-        .and_then(|node| reader.entries(node, "lifetimes by status"))
-        .unwrap_or_default();
+fn by_status(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Vec<(u16, Duration)>> {
     let mut lifetimes = Vec::new();
-    for (key, node) in entries {
+    for (key, node) in reader.entries(node, "lifetimes by status")? {
         let status = key.text.parse().ok();
         let status = status.filter(|status| (200..600).contains(status));
         let Some(status) = status else {
@@ -299,7 +247,7 @@ fn by_status(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<(u16, D
             lifetimes.push((status, lifetime));
         }
     }
-    lifetimes
+    Some(lifetimes)
 }
 
 #[cfg(test)]

@@ -1,21 +1,154 @@
-//! The reader of the edge's configuration file: reports all errors at once, each with line, column and remedy.
+//! The edge's configuration file: its keys, and the reader.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use super::keywords::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
+use super::access::{ACCESS, COUNTRIES, IpFilterConfig, access};
+use super::acme::{ACME, acme};
+use super::admin::{ADMIN, LOG, access_log, admin};
+use super::answers::{FALLBACK, WAITING};
+use super::caching::{CACHE, CACHE_LEN, CACHE_QUERY, CacheDisk, DISK, STORE, store};
+use super::compress::COMPRESS;
+use super::fragments::FRAGMENTS;
+use super::hub::{
+    HUB, HUB_CHANNELS, HUB_HOOKS, HUB_REDIS, HUB_SHARED, HUB_SOURCES, HUB_TOKENS, hub,
+};
+use super::limits::LIMITS;
+use super::listeners::{CERTIFICATE, LISTENER, listeners};
+use super::outward::{RATE_ALERT, TRACES, rate_alert, traces};
+use super::pools::{BALANCE, CHECK, EJECT, POOL, TIMEOUTS, pools};
+use super::routes::{MATCH, RATE, REDIRECT, REWRITE, ROUTE, routes};
+use super::server::SERVER;
+use super::server_tls::SERVER_TLS;
 use super::{
-    AccessLog, Acme, AcmeCertificate, Action, Admin, Certificate, EdgeConfig, EdgeLimits,
-    ListenerConfig, LogFormat, Network, PoolConfig, RouteConfig, ServerConfig, caching, hub,
-    outward, pools, routes,
+    AccessLog, Acme, Admin, EdgeLimits, HubConfig, ListenerConfig, Network, PoolConfig, RateAlert,
+    RouteConfig, ServerConfig, Traces,
 };
+use crate::document::Shape::{Either, ListOf, MapOf, Of, OneOf, OneOrMore, Switch, Text};
 use crate::document::{
-    Diagnostics, DocumentNode, DocumentReader, MapFields, NodeKind, Surroundings, section,
+    Diagnostics, DocumentNode, DocumentReader, KeywordTable, MapFields, SettingsMap as _,
+    Surroundings, count, each, section, settings, text, time,
 };
-use crate::units;
 
 /// Maximum size of a configuration file, bytes.
 pub const EDGE_LEN_MAX: u64 = 4 << 20;
+/// Number of event loops that can be configured.
+pub const CORES: RangeInclusive<u32> = 1..=1024;
+
+settings! {
+    /// Configuration of the edge.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EdgeConfig, EDGE "edge" {
+        /// Listeners: an address, or a map with options.
+        listen: Vec<ListenerConfig> = Vec::new(), "listen": OneOrMore(&Either(&[Text, Of(&LISTENER)])) => later;
+        /// Pools of equivalent upstream servers, by name.
+        pools: Vec<PoolConfig> = Vec::new(), "pools": MapOf(&Of(&POOL)) => later;
+        /// Routes; the first match applies. Without routes, all requests go to the only pool.
+        routes: Vec<RouteConfig> = Vec::new(), "routes": ListOf(&Of(&ROUTE)) => later;
+        /// The admin endpoint.
+        admin: Option<Admin> = None, "admin": Either(&[Text, Of(&ADMIN)]) => admin;
+        /// Access log: a file, `-` for standard output, or `off`.
+        access_log: Option<AccessLog> = None, "access_log": Either(&[Text, Of(&LOG)]) => access_log;
+        /// Number of event loops. Default: one per core.
+        cores: Option<u32> = None, "cores": count(CORES);
+        /// Trusted peers (`10.0.0.0/8`), whose `X-Forwarded-*`, `Forwarded` and PROXY headers are accepted.
+        trusted: Vec<Network> = Vec::new(), "trusted": OneOrMore(&Text) => each network;
+        /// Limits for clients.
+        limits: EdgeLimits = EdgeLimits::defaults(), "limits": Of(&LIMITS) => EdgeLimits::from_map;
+        /// The response cache. Default: 64MiB in memory.
+        cache: Option<u64> = Some(CACHE_LEN), "cache": Either(&[OneOf(&["off"]), Of(&STORE)]) => later;
+        /// The disk cache, if any.
+        cache_disk: Option<CacheDisk> = None;
+        /// Channels that browsers subscribe to by WebSocket or Server-Sent Events: a path, or a map with options.
+        /// Default: none.
+        hub: Option<HubConfig> = None, "hub": Either(&[Text, Of(&HUB)]) => hub;
+        /// IP filter by address and country. Default: every client is allowed.
+        access: Option<IpFilterConfig> = None, "access": Of(&ACCESS) => access;
+        /// Substrings of the `User-Agent` of additional crawlers, which get no fallback and no waiting page.
+        crawlers: Vec<String> = Vec::new(), "crawlers": each(
+            text("a substring of its User-Agent, 3 to 100 characters, such as mybot")
+                .that(is_crawler, "valid as a crawler name")
+        );
+        /// Rate alert: reports when the request rate leaves its usual range. Default: off.
+        rate_alert: Option<RateAlert> = None, "alarm": Either(&[Switch, Of(&RATE_ALERT)]) => rate_alert;
+        /// Export of request spans. Default: none.
+        traces: Option<Traces> = None, "traces": Of(&TRACES) => traces;
+        /// User that the process switches to after binding its sockets.
+        user: Option<String> = None, "user": text("a user name");
+        /// Time-out of graceful shutdown: requests in flight may finish until then.
+        drain: Duration = Duration::from_secs(30), "drain": time();
+        /// DNS servers (`127.0.0.1:53`) that resolve upstream names. Default: those of the system.
+        resolvers: Vec<SocketAddr> = Vec::new(), "resolver": OneOrMore(&Text) => each resolver;
+        /// How certificates are obtained by ACME.
+        acme: Option<Acme> = None, "acme": Of(&ACME) => later;
+        /// Zone of this edge; upstream servers of the same zone are preferred.
+        zone: Option<String> = None, "zone": text("a name");
+    }
+}
+
+impl EdgeConfig {
+    /// One listener, one pool, and a route of all requests to it.
+    pub fn single_pool(address: SocketAddr, pool: PoolConfig) -> Self {
+        Self {
+            listen: vec![ListenerConfig::at(address)],
+            pools: vec![pool],
+            routes: vec![RouteConfig::everything(0)],
+            ..Self::defaults()
+        }
+    }
+
+    /// One listener and a hub; every other request is refused.
+    pub fn only_hub(address: SocketAddr, hub: HubConfig) -> Self {
+        Self {
+            listen: vec![ListenerConfig::at(address)],
+            hub: Some(hub),
+            ..Self::defaults()
+        }
+    }
+}
+
+/// All tables of keys, the one of the whole file first.
+static TABLES: [&KeywordTable; 38] = [
+    &EDGE,
+    &LISTENER,
+    &CERTIFICATE,
+    &ACME,
+    &POOL,
+    &BALANCE,
+    &SERVER,
+    &SERVER_TLS,
+    &TIMEOUTS,
+    &CHECK,
+    &EJECT,
+    &ROUTE,
+    &FALLBACK,
+    &WAITING,
+    &COMPRESS,
+    &FRAGMENTS,
+    &MATCH,
+    &REDIRECT,
+    &REWRITE,
+    &RATE,
+    &CACHE,
+    &CACHE_QUERY,
+    &STORE,
+    &DISK,
+    &HUB,
+    &HUB_CHANNELS,
+    &HUB_HOOKS,
+    &HUB_REDIS,
+    &HUB_SOURCES,
+    &HUB_SHARED,
+    &HUB_TOKENS,
+    &ACCESS,
+    &COUNTRIES,
+    &RATE_ALERT,
+    &TRACES,
+    &ADMIN,
+    &LOG,
+    &LIMITS,
+];
 
 /// The reference page of the file as Markdown.
 pub fn reference() -> String {
@@ -69,71 +202,17 @@ fn edge(
     lookup: &HostLookup<'_>,
 ) -> Option<EdgeConfig> {
     let fields = reader.fields(root, &EDGE)?;
+    let mut edge = EdgeConfig::read(reader, &fields);
     let mut wanted = Vec::new();
-    let listen = listeners(reader, &fields, &mut wanted);
-    let acme = acme(reader, &fields, wanted);
-    let resolvers = fields
-        .get("resolver")
-        .map_or_else(Vec::new, |node| resolvers(reader, node));
-    let zone = fields
-        .get("zone")
-        .and_then(|node| reader.word(node, "a name"));
-    let find = |server: &ServerConfig| lookup(server, &resolvers);
-    let pools = pools_in(reader, &fields, zone.as_ref(), &find);
-    let routes = routes_in(reader, &fields, &pools);
-    let duration = |word: &str| {
-        fields
-            .get(word)
-            .and_then(|node| reader.duration_above_zero(node))
-    };
-    let defaults = EdgeConfig::single_pool(
-        SocketAddr::from(([127, 0, 0, 1], 8080)),
-        PoolConfig::new("", Vec::new()),
-    );
-    let (cache, cache_disk) = match fields.get("cache") {
-        Some(node) => caching::store(reader, node),
-        None => (defaults.cache, None),
-    };
-    Some(EdgeConfig {
-        listen,
-        pools,
-        routes,
-        admin: fields.get("admin").and_then(|node| admin(reader, node)),
-        access_log: fields
-            .get("access_log")
-            .and_then(|node| access_log(reader, node)),
-        cores: fields
-            .get("cores")
-            .and_then(|node| reader.count32(node, 1..=1024)),
-        trusted: fields
-            .get("trusted")
-            .map_or_else(Vec::new, |node| networks(reader, node)),
-        limits: fields
-            .get("limits")
-            .map_or(defaults.limits, |node| limits(reader, node)),
-        access: fields
-            .get("access")
-            .and_then(|node| outward::access(reader, node)),
-        crawlers: fields
-            .get("crawlers")
-            .map_or_else(Vec::new, |node| crawlers(reader, node)),
-        rate_alert: fields
-            .get("alarm")
-            .and_then(|node| outward::rate_alert(reader, node)),
-        traces: fields
-            .get("traces")
-            .and_then(|node| outward::traces(reader, node)),
-        user: fields
-            .get("user")
-            .and_then(|node| reader.word(node, "a user name")),
-        drain: duration("drain").unwrap_or(defaults.drain),
-        resolvers,
-        zone,
-        acme,
-        cache,
-        cache_disk,
-        hub: fields.get("hub").and_then(|node| hub::hub(reader, node)),
-    })
+    edge.listen = listeners(reader, &fields, &mut wanted);
+    edge.acme = acme(reader, &fields, wanted);
+    let find = |server: &ServerConfig| lookup(server, &edge.resolvers);
+    edge.pools = pools_in(reader, &fields, edge.zone.as_ref(), &find);
+    edge.routes = routes_in(reader, &fields, &edge.pools);
+    if let Some(node) = fields.get("cache") {
+        (edge.cache, edge.cache_disk) = store(reader, node);
+    }
+    Some(edge)
 }
 
 /// At least one pool, unless there is a hub; each in the zone of the edge.
@@ -145,7 +224,7 @@ fn pools_in(
 ) -> Vec<PoolConfig> {
     let mut pools = fields
         .get("pools")
-        .map_or_else(Vec::new, |node| pools::pools(reader, node, find));
+        .map_or_else(Vec::new, |node| pools(reader, node, find));
     for pool in &mut pools {
         pool.zone = zone.cloned();
     }
@@ -167,7 +246,7 @@ fn routes_in(
     pools: &[PoolConfig],
 ) -> Vec<RouteConfig> {
     match fields.get("routes") {
-        Some(node) => routes::routes(reader, node, pools),
+        Some(node) => routes(reader, node, pools),
         None if pools.is_empty() && fields.get("hub").is_some() => Vec::new(),
         None => only_pool(reader, fields, pools),
     }
@@ -183,113 +262,7 @@ fn only_pool(
         let valid = "routes: [{ match: { path: /api/* }, pool: api }, …]";
         reader.report(fields.node, "several pools need routes", valid);
     }
-    vec![RouteConfig {
-        action: Action::Pool(0),
-        ..RouteConfig::everything(0)
-    }]
-}
-
-fn listeners(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'_>,
-    wanted: &mut Vec<AcmeCertificate>,
-) -> Vec<ListenerConfig> {
-    let Some(node) = fields.get("listen") else {
-        return vec![ListenerConfig {
-            address: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            tls: Vec::new(),
-            proxy_protocol: false,
-        }];
-    };
-    let mut listeners: Vec<ListenerConfig> = Vec::new();
-    for item in reader.one_or_more(node) {
-        let Some(listener) = listener(reader, item, wanted) else {
-            continue;
-        };
-        if listeners
-            .iter()
-            .any(|existing| existing.address == listener.address)
-        {
-            let message = format!("two listeners have the address {}", listener.address);
-            reader.report(item, message, "each address once");
-        }
-        listeners.push(listener);
-    }
-    listeners
-}
-
-fn listener(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    wanted: &mut Vec<AcmeCertificate>,
-) -> Option<ListenerConfig> {
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return Some(ListenerConfig {
-            address: address(reader, node)?,
-            tls: Vec::new(),
-            proxy_protocol: false,
-        });
-    }
-    let fields = reader.fields(node, &LISTENER)?;
-    let tls = match fields.get("tls") {
-        Some(node) => reader.list(node, "certificates").iter(),
-        None => [].iter(),
-    };
-    let tls = tls
-        .filter_map(|node| certificate(reader, node, wanted))
-        .collect();
-    let proxy_protocol = fields
-        .get("proxy_protocol")
-        .and_then(|node| reader.switch(node));
-    Some(ListenerConfig {
-        address: required(reader, &fields, "address").and_then(|node| address(reader, node))?,
-        tls,
-        proxy_protocol: proxy_protocol == Some(true),
-    })
-}
-
-/// Reports listeners that need ACME when the file has no `acme`.
-fn acme(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'_>,
-    wanted: Vec<AcmeCertificate>,
-) -> Option<Acme> {
-    match fields.get("acme") {
-        Some(node) => super::acme::acme(reader, node, wanted),
-        None if wanted.is_empty() || fields.misspells(&["acme"]) => None,
-        None => {
-            let message = "`acme` is missing, but a listener uses it";
-            reader.report(fields.node, message, "acme: { terms_agreed: true }");
-            None
-        }
-    }
-}
-
-fn certificate(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    wanted: &mut Vec<AcmeCertificate>,
-) -> Option<Certificate> {
-    let fields = reader.fields(node, &CERTIFICATE)?;
-    if let Some(names) = fields.get("acme") {
-        if fields.get("cert").is_some() || fields.get("key").is_some() {
-            let valid = "`acme`, or `cert` and `key`";
-            reader.report(
-                node,
-                "`acme` and certificate files are mutually exclusive",
-                valid,
-            );
-        }
-        return super::acme::certificate(reader, names, wanted);
-    }
-    let file = |word: &str| {
-        required(reader, &fields, word).and_then(|node| reader.word(node, "a PEM file"))
-    };
-    let (cert, key) = (file("cert"), file("key"));
-    Some(Certificate {
-        cert: PathBuf::from(cert?),
-        key: PathBuf::from(key?),
-    })
+    vec![RouteConfig::everything(0)]
 }
 
 /// A required key.
@@ -309,159 +282,33 @@ pub(super) fn required<'n>(
     found
 }
 
-fn address(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SocketAddr> {
-    let valid = "an address with a port, such as 0.0.0.0:8080 or [::]:443";
+fn network(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Network> {
+    let valid = "an address or a range, such as 10.0.0.0/8";
     let text = reader.word(node, valid)?;
-    let address = text.parse().ok();
+    let network = Network::parse(&text);
+    if network.is_none() {
+        reader.report(node, format!("`{text}` is not an address range"), valid);
+    }
+    network
+}
+
+fn resolver(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SocketAddr> {
+    let valid = "the address of a name server, such as 127.0.0.1:53";
+    let text = reader.word(node, valid)?;
+    let plain = text
+        .parse()
+        .ok()
+        .map(|address| SocketAddr::new(address, 53));
+    let address = text.parse().ok().or(plain);
     if address.is_none() {
-        reader.report(
-            node,
-            format!("`{text}` is not an address with a port"),
-            valid,
-        );
+        reader.report(node, format!("`{text}` is not an address"), valid);
     }
     address
 }
 
-fn networks(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Network> {
-    let valid = "an address or a range, such as 10.0.0.0/8";
-    let read = |item| {
-        let text = reader.word(item, valid)?;
-        let network = Network::parse(&text);
-        if network.is_none() {
-            reader.report(item, format!("`{text}` is not an address range"), valid);
-        }
-        network
-    };
-    reader.one_or_more(node).iter().filter_map(read).collect()
-}
-
-fn resolvers(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<SocketAddr> {
-    let valid = "the address of a name server, such as 127.0.0.1:53";
-    let read = |item| {
-        let text = reader.word(item, valid)?;
-        let plain = text
-            .parse()
-            .ok()
-            .map(|address| SocketAddr::new(address, 53));
-        let address = text.parse().ok().or(plain);
-        if address.is_none() {
-            reader.report(item, format!("`{text}` is not an address"), valid);
-        }
-        address
-    };
-    reader.one_or_more(node).iter().filter_map(read).collect()
-}
-
-fn crawlers(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
-    let valid = "a substring of its User-Agent, 3 to 100 characters, such as mybot";
-    let read = |item| {
-        let name = reader.word(item, valid)?;
-        // A substring of every browser's `User-Agent` would exclude all clients from fallbacks.
-        let is_name = (3..=100).contains(&name.len()) && !name.eq_ignore_ascii_case("mozilla");
-        if !is_name {
-            reader.report(
-                item,
-                format!("`{name}` is not valid as a crawler name"),
-                valid,
-            );
-        }
-        is_name.then_some(name)
-    };
-    reader.one_or_more(node).iter().filter_map(read).collect()
-}
-
-fn admin(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Admin> {
-    let new = |address| Admin {
-        address,
-        must_bind: true,
-        token: None,
-    };
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return address(reader, node).map(new);
-    }
-    let fields = reader.fields(node, &ADMIN)?;
-    let token = fields.get("token").and_then(|node| token(reader, node));
-    let address = required(reader, &fields, "address").and_then(|node| address(reader, node))?;
-    Some(Admin {
-        token,
-        ..new(address)
-    })
-}
-
-/// A bearer token.
-pub(super) fn token(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
-    let valid = "at least 8 visible ASCII characters";
-    let token = reader.word(node, valid)?;
-    let is_token = token.len() >= 8 && token.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_token {
-        reader.report(
-            node,
-            "the token is too short or has invalid characters",
-            valid,
-        );
-    }
-    is_token.then_some(token)
-}
-
-fn access_log(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<AccessLog> {
-    const VALID: &str = "a file, `-` or `off`";
-    let path = |text: String| (text != "-").then(|| PathBuf::from(text));
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        let text = reader.word(node, VALID)?;
-        return (text != "off").then(|| AccessLog {
-            path: path(text),
-            format: LogFormat::Json,
-        });
-    }
-    let fields = reader.fields(node, &LOG)?;
-    let file = required(reader, &fields, "file").and_then(|node| reader.word(node, VALID));
-    let formats = [("json", LogFormat::Json), ("combined", LogFormat::Combined)];
-    let format = fields
-        .get("format")
-        .and_then(|node| reader.one_of(node, &formats));
-    Some(AccessLog {
-        path: path(file?),
-        format: format.unwrap_or_default(),
-    })
-}
-
-fn limits(reader: &DocumentReader<'_>, node: &DocumentNode) -> EdgeLimits {
-    let defaults = EdgeLimits::default();
-    let Some(fields) = reader.fields(node, &LIMITS) else {
-        return defaults;
-    };
-    let count = |word: &str, least| {
-        let node = fields.get(word)?;
-        reader.count32(node, least..=10_000_000)
-    };
-    let size = |word: &str, least: u64, most: u64| {
-        let node = fields.get(word)?;
-        let size = reader.value(node, "a size such as 64MiB", units::size)?;
-        if (least..=most).contains(&size) {
-            return Some(size);
-        }
-        let valid = format!("{least} to {most} bytes");
-        reader.report(node, format!("{size} bytes are out of range"), valid);
-        None
-    };
-    let time = |word: &str| {
-        fields
-            .get(word)
-            .and_then(|node| reader.duration_above_zero(node))
-    };
-    let head = size("head", 1024, 1 << 20).and_then(|len| u32::try_from(len).ok());
-    EdgeLimits {
-        connections_max: count("connections", 1).unwrap_or(defaults.connections_max),
-        per_address_max: count("per_address", 0).unwrap_or(defaults.per_address_max),
-        head_len_max: head.unwrap_or(defaults.head_len_max),
-        body_len_max: size("body", 0, u64::MAX).unwrap_or(defaults.body_len_max),
-        memory_max: size("memory", 1 << 20, 1 << 50).unwrap_or(defaults.memory_max),
-        head_timeout: time("head_timeout").unwrap_or(defaults.head_timeout),
-        body_timeout: time("body_timeout").unwrap_or(defaults.body_timeout),
-        idle_timeout: time("idle_timeout").unwrap_or(defaults.idle_timeout),
-        write_timeout: time("write_timeout").unwrap_or(defaults.write_timeout),
-    }
+/// A substring of every browser's `User-Agent` would exclude all clients from fallbacks.
+fn is_crawler(name: &str) -> bool {
+    (3..=100).contains(&name.len()) && !name.eq_ignore_ascii_case("mozilla")
 }
 
 #[cfg(test)]

@@ -2,9 +2,27 @@
 
 use std::time::Duration;
 
-use super::answer_keywords::FRAGMENTS;
-use super::answers::size;
-use crate::document::{DocumentNode, DocumentReader, NodeKind};
+use crate::document::{SettingsMap as _, count, one_of, settings, size, time};
+
+settings! {
+    /// Assembly of pages from fragments (Edge Side Includes, ESI). `true` selects all defaults.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Fragments, FRAGMENTS "fragments" {
+        /// Pages that are parsed: all HTML, or those with `Surrogate-Control: content="ESI/1.0"`. Default: HTML, and
+        /// others with that header.
+        pages: FragmentPages = FragmentPages::Html,
+            "pages": one_of!["html" => FragmentPages::Html, "said" => FragmentPages::Said];
+        /// Maximum fragments per client request, nested ones included.
+        most: u32 = 64, "most": count(1..=1000);
+        /// Maximum nesting depth.
+        depth: u32 = 3, "depth": count(1..=10);
+        /// Maximum size of a page that is parsed, {range}; larger pages are passed through unchanged.
+        len_max: u64 = 1 << 20, "size": size(1 << 10..=64 << 20);
+        /// Time-out of a fragment, after which the page continues without it.
+        timeout: Duration = Duration::from_secs(10),
+            "timeout": time().within(Duration::ZERO, Duration::from_hours(1), "1ms to 1h");
+    }
+}
 
 /// Which pages are assembled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,61 +34,8 @@ pub enum FragmentPages {
     Said,
 }
 
-/// How a route assembles pages from fragments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fragments {
-    /// Which pages.
-    pub pages: FragmentPages,
-    /// Maximum fragments per client request, nested ones included.
-    pub most: u32,
-    /// Maximum nesting depth.
-    pub depth: u32,
-    /// Maximum size of a page, or compressed fragment, that is parsed, bytes.
-    pub len_max: u64,
-    /// Time-out of a fragment, after which the page continues without it.
-    pub timeout: Duration,
-}
-
 impl Default for Fragments {
     fn default() -> Self {
-        Self {
-            pages: FragmentPages::default(),
-            most: 64,
-            depth: 3,
-            len_max: 1 << 20,
-            timeout: Duration::from_secs(10),
-        }
+        Self::defaults()
     }
-}
-
-/// Reads `fragments:`; `false` disables it.
-pub(super) fn fragments(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Fragments> {
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return reader.switch(node)?.then(Fragments::default);
-    }
-    let fields = reader.fields(node, &FRAGMENTS)?;
-    let defaults = Fragments::default();
-    let pages = [("html", FragmentPages::Html), ("said", FragmentPages::Said)];
-    let count = |word: &str, most: u32| {
-        fields
-            .get(word)
-            .and_then(|node| reader.count32(node, 1..=most))
-    };
-    let timeout = fields.get("timeout").and_then(|node| {
-        let time = reader.duration_above_zero(node)?;
-        if time > Duration::from_hours(1) {
-            reader.report(node, format!("{time:?} is out of range"), "1ms to 1h");
-        }
-        Some(time)
-    });
-    Some(Fragments {
-        pages: fields
-            .get("pages")
-            .and_then(|node| reader.one_of(node, &pages))
-            .unwrap_or_default(),
-        most: count("most", 1000).unwrap_or(defaults.most),
-        depth: count("depth", 10).unwrap_or(defaults.depth),
-        len_max: size(reader, &fields, "size", 1024, 64 << 20).unwrap_or(defaults.len_max),
-        timeout: timeout.unwrap_or(defaults.timeout),
-    })
 }

@@ -1,155 +1,85 @@
-//! Reads the IP filter, the rate alert and the export of traces.
+//! What the edge sends out: reports of the rate alert, and traces; and the URLs that they go to.
 
 use std::time::Duration;
 
 use url::Url;
 
-use super::answer_keywords::{ACCESS, COUNTRIES, RATE_ALERT, TRACES};
 use super::file::required;
 use super::routes::edits;
-use super::{Countries, Endpoint, IpFilterConfig, Network, Parents, RateAlert, Traces};
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
-use crate::units;
+use crate::document::Shape::{MapOf, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, MapFields, NodeKind, SettingsMap as _, count, count_as, one_of,
+    rate, settings, share, text, time,
+};
 
-/// Maximum size of an address list, bytes.
-const LIST_LEN_MAX: u64 = 32 << 20;
-/// Maximum size of a country database, bytes.
-const DATABASE_LEN_MAX: u64 = 512 << 20;
-/// Invalid lines reported per list.
-const WRONG_LINES_MAX: usize = 5;
-
-/// Reads `access:`.
-pub(super) fn access(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<IpFilterConfig> {
-    let fields = reader.fields(node, &ACCESS)?;
-    let mut access = IpFilterConfig {
-        allow: networks(reader, &fields, "allow"),
-        deny: networks(reader, &fields, "deny"),
-        countries: fields
-            .get("countries")
-            .and_then(|node| countries(reader, node)),
-    };
-    for (word, list) in [
-        ("allow_files", &mut access.allow),
-        ("deny_files", &mut access.deny),
-    ] {
-        let files = fields
-            .get(word)
-            .map_or(&[][..], |node| reader.one_or_more(node));
-        for node in files {
-            listed(reader, node, list);
-        }
-    }
-    refuses_somebody(reader, node, &fields);
-    Some(access)
-}
-
-/// `allow` alone is ambiguous: most people expect it to deny all others. It is refused instead of guessed.
-fn refuses_somebody(reader: &DocumentReader<'_>, node: &DocumentNode, fields: &MapFields<'_>) {
-    let refusing = ["deny", "deny_files", "countries"];
-    let has = |words: &[&str]| words.iter().any(|word| fields.get(word).is_some());
-    if has(&["allow", "allow_files"]) && !has(&refusing) && !fields.misspells(&refusing) {
-        let message = "`allow` alone has no effect: all other clients are allowed, too";
-        reader.report(
-            node,
-            message,
-            "`deny: all`, `deny_files` or `countries` in addition",
-        );
+settings! {
+    /// Rate alert: reports when the request rate leaves its usual range. `true` selects all defaults.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RateAlert, RATE_ALERT "alarm" {
+        /// Webhook URL; receives a JSON object at the start and end of each alert.
+        webhook: Option<Endpoint> = None, "webhook": Text => later;
+        /// Request headers for the webhook.
+        "headers": MapOf(&Text);
+        /// Window over which the rate is counted.
+        every: Duration = Duration::from_mins(1), "every": time();
+        /// Number of windows that define the usual range.
+        history: u32 = 60, "history": count(5..=10_000);
+        /// Width of the range in robust standard deviations.
+        factor: f64 = 4.0, "factor": count_as::<f64>(1..=100);
+        /// Rates below this never count as too high.
+        least_per_second: f64 = 1.0, "least": rate("a rate such as 1/s");
     }
 }
 
-fn networks(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec<Network> {
-    let valid = "an address, a range such as 10.0.0.0/8, or `all`";
-    let Some(node) = fields.get(word) else {
-        return Vec::new();
-    };
-    let mut networks = Vec::new();
-    for item in reader.one_or_more(node) {
-        match reader.word(item, valid).as_deref() {
-            Some("all") => networks.extend(Network::all()),
-            Some(text) => match Network::parse(text) {
-                Some(network) => networks.push(network),
-                None => reader.report(item, format!("`{text}` is not an address range"), valid),
-            },
-            None => {}
-        }
-    }
-    networks
-}
-
-/// Reads a file of addresses, one per line.
-fn listed(reader: &DocumentReader<'_>, node: &DocumentNode, list: &mut Vec<Network>) {
-    let Some(name) = reader.word(node, "a file") else {
-        return;
-    };
-    let Some(content) = reader.file(node, &name, LIST_LEN_MAX) else {
-        return;
-    };
-    let mut wrong = 0;
-    for (line, text) in (1..).zip(content.split(|&byte| byte == b'\n')) {
-        let text = String::from_utf8_lossy(text);
-        let text = text.split('#').next().unwrap_or_default().trim();
-        if text.is_empty() {
-            continue;
-        }
-        match Network::parse(text) {
-            Some(network) => list.push(network),
-            None if wrong < WRONG_LINES_MAX => {
-                wrong += 1;
-                let message = format!("line {line} of `{name}`: `{text}` is not an address range");
-                reader.report(
-                    node,
-                    message,
-                    "one address or range such as 10.0.0.0/8 per line",
-                );
-            }
-            None => return,
-        }
+impl Default for RateAlert {
+    fn default() -> Self {
+        Self::defaults()
     }
 }
 
-fn countries(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Countries> {
-    let fields = reader.fields(node, &COUNTRIES)?;
-    let database = required(reader, &fields, "database").and_then(|node| {
-        let name = reader.word(node, "a MaxMind file")?;
-        let content = reader.file(node, &name, DATABASE_LEN_MAX)?;
-        match maxminddb::Reader::from_source(content.as_slice()) {
-            Ok(mmdb) if mmdb.metadata().record_size == 0 => None,
-            Ok(_) => Some((name, content)),
-            Err(error) => {
-                let message = format!("`{name}` is not a country database: {error}");
-                reader.report(
-                    node,
-                    message,
-                    "a MaxMind file such as GeoLite2-Country.mmdb",
-                );
-                None
-            }
-        }
-    });
-    let (key, node) = reader.exactly_one(&fields, &["allow", "deny"])?;
-    let valid = "two letters (ISO 3166-1) such as DE, or `unknown`";
-    let items = reader.one_or_more(node).iter();
-    let listed = items.filter_map(|node| {
-        let text = reader.word(node, valid)?;
-        let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-        if !is_code && text != "unknown" {
-            reader.report(node, format!("invalid country code `{text}`"), valid);
-            return None;
-        }
-        Some(if is_code {
-            text.to_ascii_uppercase()
-        } else {
-            String::new()
-        })
-    });
-    let listed = listed.collect();
-    let (name, database) = database?;
-    Some(Countries {
-        name,
-        database: database.into(),
-        allows: key.text == "allow",
-        listed,
-    })
+settings! {
+    /// Export of request spans to an OpenTelemetry collector, by OTLP over HTTP.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Traces, TRACES "traces" {
+        /// URL of the collector: `http://127.0.0.1:4318`.
+        to: Endpoint = Endpoint::default(), "to": Text => later;
+        /// Request headers for the export.
+        "headers": MapOf(&Text);
+        /// Sampling rate of requests without a parent decision.
+        share: f64 = 0.01, "share": share("a share such as 1%");
+        /// Peers whose `traceparent` is honored.
+        parents: Parents = Parents::All,
+            "parents": one_of!["all" => Parents::All, "trusted" => Parents::Trusted, "none" => Parents::None];
+        /// Service name in spans.
+        service: String = "plimsoll-edge".to_owned(), "service": text("a service name");
+    }
+}
+
+/// Peers whose `traceparent` is honored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parents {
+    /// All.
+    #[default]
+    All,
+    /// Trusted peers.
+    Trusted,
+    /// None.
+    None,
+}
+
+/// A destination URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Whether it uses TLS.
+    pub secure: bool,
+    /// Host name or address.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path and query.
+    pub target: String,
+    /// Additional headers.
+    pub headers: Vec<(String, String)>,
 }
 
 /// Reads `alarm:`; `false` disables it.
@@ -158,24 +88,8 @@ pub(super) fn rate_alert(reader: &DocumentReader<'_>, node: &DocumentNode) -> Op
         return reader.switch(node)?.then(RateAlert::default);
     }
     let fields = reader.fields(node, &RATE_ALERT)?;
-    let mut rate_alert = RateAlert::default();
-    if let Some(every) = fields
-        .get("every")
-        .and_then(|node| reader.duration_above_zero(node))
-    {
-        rate_alert.every = every.max(Duration::from_millis(10));
-    }
-    let count = |word: &str, least, most| {
-        let node = fields.get(word)?;
-        reader.count32(node, least..=most)
-    };
-    rate_alert.history = count("history", 5, 10_000).unwrap_or(rate_alert.history);
-    rate_alert.factor = count("factor", 1, 100).map_or(rate_alert.factor, f64::from);
-    if let Some(node) = fields.get("least")
-        && let Some(least) = reader.value(node, "a rate such as 1/s", units::rate)
-    {
-        rate_alert.least_per_second = least;
-    }
+    let mut rate_alert = RateAlert::read(reader, &fields);
+    rate_alert.every = rate_alert.every.max(Duration::from_millis(10));
     rate_alert.webhook = fields
         .get("webhook")
         .and_then(|node| endpoint(reader, node, &fields, "/"));
@@ -185,26 +99,11 @@ pub(super) fn rate_alert(reader: &DocumentReader<'_>, node: &DocumentNode) -> Op
 /// Reads `traces:`.
 pub(super) fn traces(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Traces> {
     let fields = reader.fields(node, &TRACES)?;
-    let share = fields
-        .get("share")
-        .and_then(|node| reader.value(node, "a share such as 1%", units::share));
-    let parents = [
-        ("all", Parents::All),
-        ("trusted", Parents::Trusted),
-        ("none", Parents::None),
-    ];
-    let parents = fields
-        .get("parents")
-        .and_then(|node| reader.one_of(node, &parents));
-    let service = fields
-        .get("service")
-        .and_then(|node| reader.word(node, "a service name"));
+    let traces = Traces::read(reader, &fields);
     let to = required(reader, &fields, "to")?;
     Some(Traces {
         to: endpoint(reader, to, &fields, "/v1/traces")?,
-        share: share.unwrap_or(0.01),
-        parents: parents.unwrap_or_default(),
-        service: service.unwrap_or_else(|| "plimsoll-edge".to_owned()),
+        ..traces
     })
 }
 
@@ -226,21 +125,21 @@ pub(super) fn sent_headers(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
 ) -> Vec<(String, String)> {
-    let headers = fields
-        .get("headers")
-        .map_or_else(Vec::new, |node| edits(reader, node));
+    let headers = fields.get("headers").and_then(|node| edits(reader, node));
     headers
+        .unwrap_or_default()
         .into_iter()
         .filter_map(|edit| Some((edit.name, edit.value?)))
         .collect()
 }
 
+/// A destination URL whose default path is `/`.
+pub(super) fn destination(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Endpoint> {
+    url(reader, node, "/")
+}
+
 /// A destination URL; `path` is the default path.
-pub(super) fn url(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    path: &str,
-) -> Option<Endpoint> {
+fn url(reader: &DocumentReader<'_>, node: &DocumentNode, path: &str) -> Option<Endpoint> {
     let valid = "an http:// or https:// URL without a login, such as http://127.0.0.1:4318";
     let text = reader.word(node, valid)?;
     let url = Url::parse(&text).ok();

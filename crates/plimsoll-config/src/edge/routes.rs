@@ -1,36 +1,179 @@
-//! Reads routes.
+//! Routes: which requests they match, what handles these, and how they are treated on the way.
+
+mod headers;
+mod matching;
+mod rate;
 
 use regex::Regex;
 
+use super::access::{ACCESS, access};
+use super::answers::{FALLBACK, WAITING, fallback};
+use super::caching::{CACHE, caching};
+use super::compress::COMPRESS;
 use super::file::required;
-use super::keywords::{MATCH, RATE, REDIRECT, REWRITE, ROUTE};
+use super::fragments::FRAGMENTS;
 use super::{
-    Action, Caching, Class, HeaderEdit, PathMatch, PathParameters, PoolConfig, Rate, Rewrite,
-    RouteConfig, RouteMatch,
+    Caching, Compress, Fallback, Fragments, IpFilterConfig, LearnedFallback, PoolConfig,
+    WaitingRoomConfig,
 };
-use super::{answers, caching, fragments, outward};
-use crate::document::{DocumentNode, DocumentReader, MapFields};
-use crate::units;
+use crate::document::Shape::{Count, Either, MapOf, Of, OneOf, OneOrMore, Switch, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, KeywordTable, MapFields, SettingsMap as _, one_of, settings, word,
+};
+pub use headers::HeaderEdit;
+pub(super) use headers::edits;
+use headers::steering;
+pub(super) use matching::MATCH;
+pub use matching::{PathMatch, RouteMatch};
+pub use rate::Rate;
+pub(super) use rate::{RATE, rate};
 
-/// Headers that frame the message or name the host; only the edge sets them.
-const OWN_HEADERS: [&str; 7] = [
-    "connection",
-    "content-length",
-    "transfer-encoding",
-    "upgrade",
-    "keep-alive",
-    "te",
-    "trailer",
-];
+settings! {
+    /// One route.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RouteConfig, ROUTE "route" {
+        /// Conditions on the request. Without them, every request matches.
+        matches: RouteMatch = RouteMatch::defaults(), "match": Of(&MATCH) => RouteMatch::from_map;
+        /// Pool that handles the requests.
+        "pool": Text;
+        /// Or a redirect.
+        "redirect": Of(&REDIRECT);
+        /// What handles the request.
+        action: Action = Action::Pool(0);
+        /// Fallback page that browsers get when the pool has no capacity: a file, or a map with options.
+        fallback: Option<Fallback> = None, "fallback": Either(&[Text, Of(&FALLBACK)]) => later;
+        /// Source of a learned fallback.
+        learned_fallback: Option<LearnedFallback> = None;
+        /// Waiting page for requests without a fallback; it retries by itself and holds a position in the queue.
+        waiting: Option<WaitingRoomConfig> = None,
+            "waiting": Either(&[Switch, Of(&WAITING)]) => WaitingRoomConfig::from_switch_or_map;
+        /// Response compression. Default: false.
+        compress: Option<Compress> = None,
+            "compress": Either(&[Switch, Of(&COMPRESS)]) => Compress::from_switch_or_map;
+        /// IP filter of this route, in addition to that of the edge.
+        access: Option<IpFilterConfig> = None, "access": Of(&ACCESS) => access;
+        /// Paths with parameters (`/news;page=2`), which some servers read as if they had none. `kept` matches and
+        /// forwards them as they are. By default they are refused where `access` is set, and where the path without
+        /// them matches a different route.
+        path_parameters: Option<PathParameters> = None,
+            "path_parameters": one_of!["refused" => PathParameters::Refused, "kept" => PathParameters::Kept];
+        /// Whether paths match regardless of case, and file names as Windows reads them.
+        case_ignored: bool = false, "case": one_of!["ignored" => true, "exact" => false];
+        /// Caching of this route's responses. Default: as their headers allow.
+        cache: Option<Caching> = Some(Caching::defaults()), "cache": Either(&[OneOf(&["off"]), Of(&CACHE)]) => later;
+        /// Assembly of pages from fragments (Edge Side Includes, ESI). Default: false.
+        fragments: Option<Fragments> = None,
+            "fragments": Either(&[Switch, Of(&FRAGMENTS)]) => Fragments::from_switch_or_map;
+        /// Priority under overload.
+        class: Class = Class::Critical, "class": one_of![
+            "critical_plus" => Class::CriticalPlus,
+            "critical" => Class::Critical,
+            "sheddable_plus" => Class::SheddablePlus,
+            "sheddable" => Class::Sheddable,
+        ];
+        /// Rewriting of the path before the request is forwarded.
+        rewrite: Option<Rewrite> = None, "rewrite": Of(&REWRITE) => later;
+        /// Request headers to set; one without a value is removed.
+        request_headers: Vec<HeaderEdit> = Vec::new(), "request_headers": MapOf(&Text) => edits;
+        /// Steering headers that clients may send, such as `X-HTTP-Method-Override`; they become part of the cache key.
+        /// By default, headers by which proxies pass the scheme, host, path, method or user to applications are removed
+        /// unless a trusted peer sent them.
+        steering_headers: Vec<String> = Vec::new(), "steering_headers": OneOrMore(&Text) => steering;
+        /// Response headers to set; one without a value is removed.
+        answer_headers: Vec<HeaderEdit> = Vec::new(), "answer_headers": MapOf(&Text) => edits;
+        /// Rate limit per client.
+        rate: Option<Rate> = None, "rate": Of(&RATE) => rate;
+    }
+}
 
-/// Handling of path parameters.
-const PATH_PARAMETERS: [(&str, PathParameters); 2] = [
-    ("refused", PathParameters::Refused),
-    ("kept", PathParameters::Kept),
-];
+/// Priority under overload; the first is shed last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Health and checkout.
+    CriticalPlus,
+    /// Pages.
+    #[default]
+    Critical,
+    /// Searches, lists.
+    SheddablePlus,
+    /// Crawlers, prefetches.
+    Sheddable,
+}
 
-/// Whether case is ignored.
-const CASES: [(&str, bool); 2] = [("ignored", true), ("exact", false)];
+/// Handling of paths with parameters (`/news;page=2`), which some servers read as if they had none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathParameters {
+    /// The request is refused.
+    Refused,
+    /// The path is matched without the parameters, and forwarded with them.
+    Kept,
+}
+
+/// What handles a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The pool with this index.
+    Pool(usize),
+    /// A redirect; the placeholders `{host}` and `{target}` are replaced.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// Where to.
+        location: String,
+    },
+}
+
+/// Rewriting of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rewrite {
+    /// The matched prefix is replaced.
+    Prefix(String),
+    /// Each match of a regular expression is replaced, with `$1` for its groups.
+    Regex(String, String),
+}
+
+/// Keys of a redirect.
+pub(crate) static REDIRECT: KeywordTable = KeywordTable {
+    name: "redirect",
+    meaning: "A redirect.",
+    words: &[
+        word!(
+            "to",
+            Text,
+            "URL; the placeholders `{host}` and `{target}` are replaced."
+        ),
+        word!(
+            "status",
+            Count(301, 308),
+            "Status: 301, 302, 303, 307 or 308. Default: 308."
+        ),
+    ],
+};
+
+/// Keys of a rewrite.
+pub(crate) static REWRITE: KeywordTable = KeywordTable {
+    name: "rewrite",
+    meaning: "Rewriting of the path.",
+    words: &[
+        word!("prefix", Text, "Replacement of the matched prefix."),
+        word!(
+            "regex",
+            Text,
+            "Regular expression; each match is replaced by `with`."
+        ),
+        word!("with", Text, "Replacement text; `$1` is the first group."),
+    ],
+};
+
+impl RouteConfig {
+    /// A route of all requests to one pool.
+    pub fn everything(pool: usize) -> Self {
+        Self {
+            action: Action::Pool(pool),
+            ..Self::defaults()
+        }
+    }
+}
 
 /// Reads `routes:`.
 pub(super) fn routes(
@@ -58,70 +201,18 @@ fn route(
     pools: &[PoolConfig],
 ) -> Option<RouteConfig> {
     let fields = reader.fields(node, &ROUTE)?;
-    let matches = fields.get("match").map(|node| matches(reader, node));
-    let matches = matches.unwrap_or_default();
-    let rewrite = fields
+    let mut route = RouteConfig::read(reader, &fields);
+    route.rewrite = fields
         .get("rewrite")
-        .and_then(|node| rewrite(reader, node, &matches));
-    let classes = [
-        ("critical_plus", Class::CriticalPlus),
-        ("critical", Class::Critical),
-        ("sheddable_plus", Class::SheddablePlus),
-        ("sheddable", Class::Sheddable),
-    ];
-    let class = fields
-        .get("class")
-        .and_then(|node| reader.one_of(node, &classes));
-    let cache = match fields.get("cache") {
-        Some(node) => caching::caching(reader, node),
-        None => Some(Caching::default()),
-    };
-    let edits = |word: &str| {
-        fields
-            .get(word)
-            .map_or_else(Vec::new, |node| edits(reader, node))
-    };
-    let (fallback, learned_fallback) = fields
-        .get("fallback")
-        .map_or((None, None), |node| answers::fallback(reader, node));
-    let route = RouteConfig {
-        matches,
-        action: Action::Pool(0),
-        fallback,
-        learned_fallback,
-        waiting: fields
-            .get("waiting")
-            .and_then(|node| answers::waiting(reader, node)),
-        compress: fields
-            .get("compress")
-            .and_then(|node| answers::compress(reader, node)),
-        access: fields
-            .get("access")
-            .and_then(|node| outward::access(reader, node)),
-        path_parameters: fields
-            .get("path_parameters")
-            .and_then(|node| reader.one_of(node, &PATH_PARAMETERS)),
-        case_ignored: fields
-            .get("case")
-            .and_then(|node| reader.one_of(node, &CASES))
-            .unwrap_or_default(),
-        class: class.unwrap_or_default(),
-        rewrite,
-        request_headers: edits("request_headers"),
-        steering_headers: fields
-            .get("steering_headers")
-            .map_or_else(Vec::new, |node| steering(reader, node)),
-        answer_headers: edits("answer_headers"),
-        rate: fields.get("rate").and_then(|node| rate(reader, node)),
-        cache,
-        fragments: fields
-            .get("fragments")
-            .and_then(|node| fragments::fragments(reader, node)),
-    };
-    Some(RouteConfig {
-        action: action(reader, &fields, pools)?,
-        ..route
-    })
+        .and_then(|node| rewrite(reader, node, &route.matches));
+    if let Some(node) = fields.get("cache") {
+        route.cache = caching(reader, node);
+    }
+    if let Some(node) = fields.get("fallback") {
+        (route.fallback, route.learned_fallback) = fallback(reader, node);
+    }
+    route.action = action(reader, &fields, pools)?;
+    Some(route)
 }
 
 fn action(
@@ -167,70 +258,6 @@ fn action(
 
 pub(super) fn is_visible(text: &str) -> bool {
     text.bytes().all(|byte| (0x21..0x7f).contains(&byte))
-}
-
-fn matches(reader: &DocumentReader<'_>, node: &DocumentNode) -> RouteMatch {
-    let Some(fields) = reader.fields(node, &MATCH) else {
-        return RouteMatch::default();
-    };
-    let words = |word: &str, valid: &str| -> Vec<String> {
-        let items = fields
-            .get(word)
-            .map_or(&[][..], |node| reader.one_or_more(node));
-        items
-            .iter()
-            .filter_map(|item| reader.word(item, valid))
-            .collect()
-    };
-    let hosts = words("host", "a host such as a.example or *.a.example");
-    let headers = fields
-        .get("headers")
-        .and_then(|node| reader.entries(node, "headers by name"))
-        .unwrap_or_default();
-    let headers = headers.iter().filter_map(|(key, node)| {
-        let value = reader.text(node, "a value, or nothing")?;
-        Some((key.text.clone(), (!value.is_empty()).then_some(value)))
-    });
-    RouteMatch {
-        hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
-        path: fields
-            .get("path")
-            .and_then(|node| path(reader, node))
-            .unwrap_or_default(),
-        methods: words("methods", "a method such as GET"),
-        headers: headers.collect(),
-        share: fields
-            .get("share")
-            .and_then(|node| reader.value(node, "a share such as 5%", units::share)),
-    }
-}
-
-fn path(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<PathMatch> {
-    let valid = "`/exact`, `/below/*`, or `~` followed by a regular expression";
-    let text = reader.word(node, valid)?;
-    if let Some(expression) = text.strip_prefix('~') {
-        let expression = expression.trim();
-        return expression_of(reader, node, expression).map(PathMatch::Regex);
-    }
-    if !text.starts_with('/') {
-        reader.report(
-            node,
-            format!("the path `{text}` does not start with a slash"),
-            valid,
-        );
-        return None;
-    }
-    match text.strip_suffix('*') {
-        Some("/") => Some(PathMatch::Any),
-        Some(prefix) if prefix.ends_with('/') && !prefix.contains('*') => {
-            Some(PathMatch::Prefix(prefix.to_owned()))
-        }
-        None if !text.contains('*') => Some(PathMatch::Exact(text)),
-        _ => {
-            reader.report(node, "`*` is only valid after the last slash", valid);
-            None
-        }
-    }
 }
 
 fn expression_of(
@@ -281,109 +308,4 @@ fn rewrite(
         return None;
     }
     target(value).map(Rewrite::Prefix)
-}
-
-pub(super) fn edits(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<HeaderEdit> {
-    let entries = reader.entries(node, "headers by name").unwrap_or_default();
-    let mut edits = Vec::new();
-    for (key, node) in entries {
-        let name = &key.text;
-        if !is_header_name(name) || is_own(name, &OWN_HEADERS) {
-            let message = format!("the header `{name}` cannot be set");
-            let valid = "letters, digits and -; not a header that frames the message";
-            reader.report_at(key.span.start, message, valid, None);
-            continue;
-        }
-        let Some(value) = reader.text(node, "a value, or nothing to remove the header") else {
-            continue;
-        };
-        if value
-            .bytes()
-            .any(|byte| byte < 0x20 && byte != b'\t' || byte == 0x7f)
-        {
-            reader.report(
-                node,
-                "a header's value has no control characters",
-                "one line",
-            );
-            continue;
-        }
-        let value = (!value.is_empty()).then_some(value);
-        edits.push(HeaderEdit {
-            name: name.clone(),
-            value,
-        });
-    }
-    edits
-}
-
-/// Headers that the edge sets on every request; values from clients are never forwarded.
-const WRITTEN_HEADERS: [&str; 7] = [
-    "forwarded",
-    "host",
-    "proxy-authorization",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-plimsoll",
-];
-
-/// Reads `steering_headers:`.
-fn steering(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
-    let valid = "a header name that clients may send, such as X-HTTP-Method-Override";
-    let mut names = Vec::new();
-    for item in reader.one_or_more(node) {
-        let Some(name) = reader.word(item, valid) else {
-            continue;
-        };
-        if !is_header_name(&name) {
-            reader.report(item, format!("`{name}` is not a header name"), valid);
-        } else if is_own(&name, &OWN_HEADERS) || is_own(&name, &WRITTEN_HEADERS) {
-            let message =
-                format!("the edge sets the header `{name}` itself; clients cannot send it");
-            reader.report(item, message, valid);
-        } else {
-            names.push(name);
-        }
-    }
-    if names.len() > STEERING_MAX {
-        let message = format!("there are {} names", names.len());
-        reader.report(node, message, "at most 8 names");
-    }
-    names
-}
-
-/// Maximum steering headers of a route: a cache key has at most 16 fields, and responses add some by `Vary`.
-const STEERING_MAX: usize = 8;
-
-fn is_header_name(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-}
-
-/// Servers that pass headers on as variables treat `_` as `-`.
-fn is_own(name: &str, own: &[&str]) -> bool {
-    own.iter()
-        .any(|own| own.eq_ignore_ascii_case(&name.replace('_', "-")))
-}
-
-pub(super) fn rate(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Rate> {
-    let fields = reader.fields(node, &RATE)?;
-    let burst = fields
-        .get("burst")
-        .and_then(|node| reader.count32(node, 1..=1_000_000));
-    let limit = required(reader, &fields, "limit")?;
-    let per_second = reader.value(limit, "a rate such as 10/s", units::rate_above_zero)?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and the largest rate, ten million"
-    )]
-    let seconds_worth = per_second.ceil().max(1.0) as u32;
-    Some(Rate {
-        per_second,
-        burst: burst.unwrap_or(seconds_worth),
-    })
 }

@@ -1,10 +1,43 @@
-//! An upstream server, from its URL.
+//! Upstream servers: a URL, or a map with options.
 
 use std::net::{IpAddr, SocketAddr};
 
 use url::{Host, Url};
 
-use super::ServerConfig;
+use super::file::required;
+use super::pools::{CEILING_MAX, ServerLookup};
+use crate::document::Shape::Text;
+use crate::document::{
+    DocumentNode, DocumentReader, NodeKind, SettingsMap as _, count, settings, text,
+};
+
+settings! {
+    /// One upstream server.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ServerConfig, SERVER "server" {
+        /// As written, for metrics and logs.
+        name: String = String::new();
+        /// `http://host:port` or `https://host:port`. Each address of a name is a server; the name is resolved again
+        /// after its TTL.
+        "url": Text;
+        /// The host of its URL: an address, or a name that is resolved periodically.
+        host: String = String::new();
+        /// The port of its URL.
+        port: u16 = 0;
+        /// Whether it uses TLS.
+        tls: bool = false;
+        /// Addresses, resolved by the reader of the configuration.
+        addresses: Vec<SocketAddr> = Vec::new();
+        /// Host and port as written, for the `Host` header.
+        authority: String = String::new();
+        /// Maximum requests in flight for this server; overrides that of the pool.
+        max_in_flight: Option<u32> = None, "max_in_flight": count(1..=CEILING_MAX);
+        /// Weight relative to the other servers. Default: {default}. With 0, the server gets no new requests.
+        weight: u32 = 1, "weight": count(0..=1000);
+        /// Zone of this server.
+        zone: Option<String> = None, "zone": text("a name");
+    }
+}
 
 /// An invalid server URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,9 +109,7 @@ impl ServerConfig {
             host,
             port,
             tls,
-            max_in_flight: None,
-            weight: 1,
-            zone: None,
+            ..Self::defaults()
         })
     }
 
@@ -88,12 +119,9 @@ impl ServerConfig {
             name: address.to_string(),
             host: address.ip().to_string(),
             port: address.port(),
-            tls: false,
             addresses: vec![address],
             authority: address.to_string(),
-            max_in_flight: None,
-            weight: 1,
-            zone: None,
+            ..Self::defaults()
         }
     }
 
@@ -101,6 +129,82 @@ impl ServerConfig {
     pub fn is_named(&self) -> bool {
         self.host.parse::<IpAddr>().is_err()
     }
+}
+
+/// Reads `servers:` of a pool.
+pub(super) fn servers(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Vec<ServerConfig> {
+    let items = reader.list(node, "servers");
+    if items.is_empty() {
+        reader.report(
+            node,
+            "the pool has no server",
+            "a list such as [http://127.0.0.1:3000]",
+        );
+    }
+    let mut servers: Vec<ServerConfig> = Vec::new();
+    for item in items {
+        let Some(server) = server(reader, item, lookup) else {
+            continue;
+        };
+        if servers.iter().any(|existing| existing.name == server.name) {
+            reader.report(
+                item,
+                format!("duplicate server {}", server.name),
+                "each server once; use `weight` for a larger share",
+            );
+        }
+        servers.push(server);
+    }
+    servers
+}
+
+fn server(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Option<ServerConfig> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return located(reader, node, lookup);
+    }
+    let fields = reader.fields(node, &SERVER)?;
+    let options = ServerConfig::read(reader, &fields);
+    let found = required(reader, &fields, "url").and_then(|node| located(reader, node, lookup))?;
+    Some(ServerConfig {
+        max_in_flight: options.max_in_flight,
+        weight: options.weight,
+        zone: options.zone,
+        ..found
+    })
+}
+
+/// The server that a URL names, with its addresses.
+fn located(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Option<ServerConfig> {
+    const VALID: &str = "http://host:port with a host name that DNS resolves";
+    let mut server = match ServerConfig::parse(&reader.word(node, VALID)?) {
+        Ok(server) => server,
+        Err(error) => {
+            reader.report(node, error.message, error.valid);
+            return None;
+        }
+    };
+    if server.is_named() {
+        match lookup(&server) {
+            Ok(addresses) => server.addresses = addresses,
+            Err(why) => {
+                reader.report(node, why, VALID);
+                return None;
+            }
+        }
+    }
+    Some(server)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn object(table: &KeywordTable) -> Value {
     for word in table.words {
         let mut value = shape(&word.shape);
         if let Value::Object(value) = &mut value {
-            value.insert("description".to_owned(), word.meaning.into());
+            value.insert("description".to_owned(), word.text().into());
         }
         properties.insert(word.name.to_owned(), value);
     }

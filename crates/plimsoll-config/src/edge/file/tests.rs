@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use std::path::PathBuf;
+
 use super::*;
 use crate::document::FileError;
+use crate::edge::Action;
 use crate::edge::{
     BalancingPolicy, Ceiling, HashKey, PathMatch, PathParameters, Rewrite, RouteMatch,
 };

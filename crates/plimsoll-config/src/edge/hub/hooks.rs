@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::{count, duration, put};
-use crate::document::{DocumentNode, DocumentReader, MapFields};
-use crate::edge::keywords::HUB_HOOKS;
-use crate::edge::outward::{sent_headers, url};
-use crate::edge::{Endpoint, HubConfig};
+use super::HubConfig;
+use crate::document::Shape::{MapOf, OneOrMore, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, MapFields, SettingsMap as _, count, one_of, settings, time,
+};
+use crate::edge::outward::{Endpoint, destination, sent_headers};
 
 /// Maximum number of forwarded headers.
 const PASSED_MAX: usize = 20;
@@ -25,49 +26,47 @@ const NOT_PASSED: [&str; 11] = [
     "upgrade",
 ];
 
-/// Hooks of the application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HubHooks {
-    /// Called when a client connects: admits and identifies it.
-    pub connect: Option<Endpoint>,
-    /// Called when a client subscribes to a channel.
-    pub subscribe: Option<Endpoint>,
-    /// Called when a client publishes.
-    pub publish: Option<Endpoint>,
-    /// Receives what clients send to the application.
-    pub messages: Option<Endpoint>,
-    /// Notified when a client disconnects.
-    pub disconnect: Option<Endpoint>,
-    /// Headers of the client's request that are forwarded, in lower case.
-    pub passed: Vec<String>,
-    /// Time-out of a call.
-    pub timeout: Duration,
-    /// Maximum concurrent calls.
-    pub in_flight: u32,
-    /// Maximum pending messages and publications per client.
-    pub per_client: u32,
-    /// How long responses of `connect` and `subscribe` are cached.
-    pub cache: Option<Duration>,
-    /// Whether clients may proceed while the application is unavailable.
-    pub allows_when_down: bool,
+settings! {
+    /// Hooks of the application, called by `POST` with JSON. 2xx allows; 400, 401, 403, 409, 422 and 429 deny, with
+    /// `{"error":"why"}` for the client; any other result counts as an unavailable application.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubHooks, HUB_HOOKS "hub_hooks" {
+        /// Called when a client connects: `{"address":…}`. The response identifies and authorizes it:
+        /// `{"user":"17","subscribe":["game-*"],"publish":["chat"],"exp":…}`; all fields are optional.
+        connect: Option<Endpoint> = None, "connect": Text => destination;
+        /// Called when a client subscribes to a channel that neither its token nor the response of `connect` allows:
+        /// `{"address":…,"user":…,"channel":…}`.
+        subscribe: Option<Endpoint> = None, "subscribe": Text => destination;
+        /// Called for every message that a client publishes where a rule allows clients to publish:
+        /// `{"address":…,"user":…,"channel":…,"data":…}`. If the response has `data`, that is published instead.
+        publish: Option<Endpoint> = None, "publish": Text => destination;
+        /// Receives what clients send (`{"send":…,"id":1}`): `{"address":…,"user":…,"client":…,"data":…}`. The
+        /// response, JSON or empty, is returned to the client (`{"id":1,"answer":…}`).
+        messages: Option<Endpoint> = None, "messages": Text => destination;
+        /// Notified once when an admitted client disconnects: `{"address":…,"user":…,"client":…}`, with `client` only
+        /// if it sent a message. The response is ignored.
+        disconnect: Option<Endpoint> = None, "disconnect": Text => destination;
+        /// Headers of the client's request that are forwarded to the application. Default: `[cookie, authorization]`.
+        passed: Vec<String> = vec!["cookie".to_owned(), "authorization".to_owned()], "pass": OneOrMore(&Text) => passed;
+        /// Headers to set, such as a secret that authenticates the edge to the application.
+        "headers": MapOf(&Text);
+        /// Time-out of a call.
+        timeout: Duration = Duration::from_secs(2), "timeout": time();
+        /// Maximum concurrent calls of all clients; further calls are queued.
+        in_flight: u32 = 64, "in_flight": count(1..=10_000);
+        /// Maximum pending messages and publications per client; further ones are refused.
+        per_client: u32 = 16, "per_client": count(1..=1000);
+        /// How long responses of `connect` and `subscribe` are cached. Default: not cached.
+        cache: Option<Duration> = None, "cache": time();
+        /// What clients may do while the application is unavailable: nothing that a hook decides, or all of it.
+        allows_when_down: bool = false, "down": one_of!["deny" => false, "allow" => true];
+    }
 }
 
 impl HubHooks {
     /// No hooks; the defaults of everything else.
     pub fn none() -> Self {
-        Self {
-            connect: None,
-            subscribe: None,
-            publish: None,
-            messages: None,
-            disconnect: None,
-            passed: vec!["cookie".to_owned(), "authorization".to_owned()],
-            timeout: Duration::from_secs(2),
-            in_flight: 64,
-            per_client: 16,
-            cache: None,
-            allows_when_down: false,
-        }
+        Self::defaults()
     }
 }
 
@@ -76,8 +75,6 @@ pub(super) fn read(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mu
     hub.hooks = fields
         .get("hooks")
         .and_then(|node| hooks(reader, hub, node));
-    hub.per_user = count(reader, fields, "per_user", 1..=1_000_000);
-    hub.per_token = count(reader, fields, "per_token", 1..=1_000_000);
     let hooks = hub.hooks.as_ref();
     let is_known = hub.tokens.is_some() || hooks.is_some_and(|hooks| hooks.connect.is_some());
     let bounds = fields.among(&["per_user", "per_token"]);
@@ -96,19 +93,17 @@ fn hooks(
 ) -> Option<HubHooks> {
     let fields = reader.fields(node, &HUB_HOOKS)?;
     let headers = sent_headers(reader, &fields);
-    let endpoint = |word: &str| {
-        let mut endpoint = url(reader, fields.get(word)?, "/")?;
+    let mut hooks = HubHooks::read(reader, &fields);
+    let endpoints = [
+        &mut hooks.connect,
+        &mut hooks.subscribe,
+        &mut hooks.publish,
+        &mut hooks.messages,
+        &mut hooks.disconnect,
+    ];
+    for endpoint in endpoints.into_iter().flatten() {
         endpoint.headers.clone_from(&headers);
-        Some(endpoint)
-    };
-    let mut hooks = HubHooks {
-        connect: endpoint("connect"),
-        subscribe: endpoint("subscribe"),
-        publish: endpoint("publish"),
-        messages: endpoint("messages"),
-        disconnect: endpoint("disconnect"),
-        ..HubHooks::none()
-    };
+    }
     let aggregates = hub.channels.iter_mut();
     let aggregates = aggregates.filter_map(|rule| rule.aggregate.as_mut());
     let mut is_asked = false;
@@ -126,30 +121,11 @@ fn hooks(
         let valid = "one of the two; `subscribe` and `publish` work with `tokens`";
         reader.report(node, message, valid);
     }
-    put(&mut hooks.passed, passed(reader, &fields));
-    put(&mut hooks.timeout, duration(reader, &fields, "timeout"));
-    put(
-        &mut hooks.in_flight,
-        count(reader, &fields, "in_flight", 1..=10_000),
-    );
-    put(
-        &mut hooks.per_client,
-        count(reader, &fields, "per_client", 1..=1000),
-    );
-    hooks.cache = duration(reader, &fields, "cache");
-    let down = [("deny", false), ("allow", true)];
-    put(
-        &mut hooks.allows_when_down,
-        fields
-            .get("down")
-            .and_then(|node| reader.one_of(node, &down)),
-    );
     Some(hooks)
 }
 
 /// Headers of the client that are forwarded to the application.
-fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<String>> {
-    let node = fields.get("pass")?;
+fn passed(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Vec<String>> {
     let valid = "header names such as cookie or authorization, except connection and body headers";
     let read = |item: &DocumentNode| {
         let name = reader.word(item, valid)?.to_ascii_lowercase();
@@ -171,5 +147,6 @@ fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<Str
         let valid = format!("at most {PASSED_MAX}");
         reader.report(node, "there are too many headers", valid);
     }
-    Some(items.iter().filter_map(read).collect())
+    let passed: Vec<_> = items.iter().filter_map(read).collect();
+    (items.len() <= PASSED_MAX).then_some(passed)
 }

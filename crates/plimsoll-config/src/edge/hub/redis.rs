@@ -1,41 +1,104 @@
-//! Reads the Redis that the hub subscribes to, and the broker that edges share.
+//! The Redis that the hub subscribes to, and the broker that edges share.
 
 use super::super::file::required;
-use super::super::keywords::{HUB_REDIS, HUB_SHARED};
-use super::super::pools;
-use super::{HubRedis, HubShared, HubSharedKind, count, put, size};
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
-use crate::edge::ServerTls;
+use super::super::server_tls::{SERVER_TLS, ServerTls, server_tls};
+use crate::document::Shape::{Either, Of, Switch, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, MapFields, NodeKind, SettingsMap as _, count_as, each, settings,
+    size, text,
+};
+
+settings! {
+    /// A Redis that the hub subscribes to. Data that is not JSON becomes a string.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubRedis, HUB_REDIS "hub_redis" {
+        /// Host and port: `127.0.0.1:6379`.
+        "address": Text;
+        /// Host name or address.
+        host: String = String::new();
+        /// Its port.
+        port: u16 = 0;
+        /// User name, where Redis has several users.
+        user: Option<String> = None, "user": text("a name");
+        /// Password: `{{ env('REDIS_PASSWORD') }}`.
+        password: Option<String> = None, "password": text("a password");
+        /// TLS: `true`, or a map with options. Default: false.
+        tls: Option<ServerTls> = None, "tls": Either(&[Switch, Of(&SERVER_TLS)]) => tls;
+        /// Channel patterns, as in `PSUBSCRIBE`. A message that matches two of them arrives twice. Default: `*`.
+        patterns: Vec<String> = vec!["*".to_owned()], "channels": each(text("a pattern such as game-*"));
+    }
+}
+
+settings! {
+    /// Broker (Redis or NATS) through which edges share their channels: a message published to one edge reaches the
+    /// clients of all, and a client that reconnects to a different edge recovers there. Needs no persistence: after a
+    /// restart of the broker, all clients are notified that messages may be missing.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubShared, HUB_SHARED "hub_shared" {
+        /// Its kind.
+        kind: HubSharedKind = HubSharedKind::Redis;
+        /// Host and port of a Redis: `127.0.0.1:6379`.
+        "address": Text;
+        /// Or of a NATS with JetStream: `127.0.0.1:4222`.
+        "nats": Text;
+        /// Host name or address.
+        host: String = String::new();
+        /// Its port.
+        port: u16 = 0;
+        /// User name, where the broker has several users. Without one, NATS takes the password as a token.
+        user: Option<String> = None, "user": text("a name");
+        /// Password: `{{ env('REDIS_PASSWORD') }}`.
+        password: Option<String> = None, "password": text("a password");
+        /// TLS: `true`, or a map with options. Default: false.
+        tls: Option<ServerTls> = None, "tls": Either(&[Switch, Of(&SERVER_TLS)]) => tls;
+        /// Prefix of Redis keys, or name of the NATS stream; edges with the same name share channels. Default:
+        /// `plimsoll`.
+        name: String = "plimsoll".to_owned(), "name": Text => later;
+        /// Maximum messages stored for edges that start or reconnect, over all channels.
+        messages_max: u64 = 100_000, "messages": count_as::<u64>(1..=10_000_000);
+        /// Maximum size of these messages, {range}.
+        bytes_max: u64 = 64 << 20, "size": size(64 << 10..=64 << 30);
+    }
+}
+
+/// Kind of broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HubSharedKind {
+    /// A stream of Redis.
+    Redis,
+    /// A stream of NATS (`JetStream`).
+    Nats,
+}
+
+impl HubShared {
+    /// Name for messages.
+    pub fn title(&self) -> String {
+        let kind = match self.kind {
+            HubSharedKind::Redis => "Redis",
+            HubSharedKind::Nats => "NATS",
+        };
+        format!("{kind} at {}:{}", self.host, self.port)
+    }
+}
 
 /// Reads `redis:`, an address or a map with options.
 pub(super) fn redis(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRedis> {
-    let at = |node: &DocumentNode| {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
         let (host, port) = redis_address(reader, node)?;
-        Some(HubRedis {
+        return Some(HubRedis {
             host,
             port,
-            user: None,
-            password: None,
-            tls: None,
-            patterns: vec!["*".to_owned()],
-        })
-    };
-    if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return at(node);
+            ..HubRedis::defaults()
+        });
     }
     let fields = reader.fields(node, &HUB_REDIS)?;
-    let (user, password) = credentials(reader, &fields);
-    let patterns = fields.get("channels").map(|node| {
-        let items = reader.one_or_more(node).iter();
-        let items = items.filter_map(|node| reader.word(node, "a pattern such as game-*"));
-        items.collect::<Vec<_>>()
-    });
-    let redis = required(reader, &fields, "address").and_then(at)?;
+    let redis = HubRedis::read(reader, &fields);
+    needs_password(reader, &fields);
+    let address = required(reader, &fields, "address");
+    let (host, port) = address.and_then(|node| redis_address(reader, node))?;
     Some(HubRedis {
-        user,
-        password,
-        tls: tls(reader, &fields),
-        patterns: patterns.unwrap_or(redis.patterns),
+        host,
+        port,
         ..redis
     })
 }
@@ -43,61 +106,41 @@ pub(super) fn redis(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<
 /// Reads `shared:`, the address of a Redis, or a map with options or a NATS.
 pub(super) fn shared(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubShared> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
-        return shared_at(reader, node, HubSharedKind::Redis);
+        let (host, port) = redis_address(reader, node)?;
+        return Some(HubShared {
+            host,
+            port,
+            ..HubShared::defaults()
+        });
     }
     let fields = reader.fields(node, &HUB_SHARED)?;
-    let (user, password) = credentials(reader, &fields);
-    let messages = count(reader, &fields, "messages", 1..=10_000_000);
-    let bytes = size(reader, &fields, "size", 64 << 10..=64 << 30);
+    let mut shared = HubShared::read(reader, &fields);
+    needs_password(reader, &fields);
     let place = match (fields.get("nats"), fields.get("address")) {
         (Some(node), Some(_)) => {
             let valid = "one of the two: the `address` of a Redis, or `nats`";
             reader.report(node, "edges share one broker, but two are given", valid);
             None
         }
-        (Some(node), None) => shared_at(reader, node, HubSharedKind::Nats),
-        (None, _) => required(reader, &fields, "address")
-            .and_then(|node| shared_at(reader, node, HubSharedKind::Redis)),
+        (Some(node), None) => {
+            let place = host_and_port(reader, node, "127.0.0.1:4222");
+            if place.is_some() {
+                shared.kind = HubSharedKind::Nats;
+            }
+            place
+        }
+        (None, _) => {
+            let node = required(reader, &fields, "address");
+            node.and_then(|node| redis_address(reader, node))
+        }
     };
-    let kind = place
-        .as_ref()
-        .map_or(HubSharedKind::Redis, |place| place.kind);
-    let name = fields.get("name");
-    let name = name.and_then(|node| shared_name(reader, node, kind));
-    let mut shared = place?;
-    put(&mut shared.name, name);
-    put(&mut shared.messages_max, messages.map(u64::from));
-    put(&mut shared.bytes_max, bytes);
-    Some(HubShared {
-        user,
-        password,
-        tls: tls(reader, &fields),
-        ..shared
-    })
-}
-
-/// Default settings of a broker.
-fn shared_at(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    kind: HubSharedKind,
-) -> Option<HubShared> {
-    let example = match kind {
-        HubSharedKind::Redis => "127.0.0.1:6379",
-        HubSharedKind::Nats => "127.0.0.1:4222",
-    };
-    let (host, port) = host_and_port(reader, node, example)?;
-    Some(HubShared {
-        kind,
-        host,
-        port,
-        user: None,
-        password: None,
-        tls: None,
-        name: "plimsoll".to_owned(),
-        messages_max: 100_000,
-        bytes_max: 64 << 20,
-    })
+    if let Some(node) = fields.get("name")
+        && let Some(name) = shared_name(reader, node, shared.kind)
+    {
+        shared.name = name;
+    }
+    (shared.host, shared.port) = place?;
+    Some(shared)
 }
 
 /// The name under which edges share channels.
@@ -150,22 +193,16 @@ pub(super) fn host_and_port(
 }
 
 /// TLS settings, if any: `tls: true`, or a map with options.
-pub(super) fn tls(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<ServerTls> {
-    let node = fields.get("tls")?;
+pub(super) fn tls(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<ServerTls> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return reader.switch(node)?.then(ServerTls::default);
     }
-    Some(pools::tls(reader, node))
+    server_tls(reader, node)
 }
 
-/// User and password of Redis.
-fn credentials(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'_>,
-) -> (Option<String>, Option<String>) {
-    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| reader.word(node, valid));
+/// Reports a user of Redis without a password.
+fn needs_password(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
         reader.report(node, "`user` needs a password", "`user` with `password`");
     }
-    (word("user", "a name"), word("password", "a password"))
 }

@@ -1,35 +1,52 @@
 //! Message sources of the hub, besides publishers over HTTP.
 
 use super::super::file::required;
-use super::super::keywords::HUB_SOURCES;
-use super::redis::{self, host_and_port};
-use crate::document::{DocumentNode, DocumentReader, MapFields};
-use crate::edge::ServerTls;
+use super::super::server_tls::{SERVER_TLS, ServerTls};
+use super::redis::{host_and_port, tls};
+use crate::document::Shape::{Either, Of, OneOrMore, Switch, Text};
+use crate::document::{DocumentNode, DocumentReader, MapFields, SettingsMap as _, settings, text};
 
 /// Maximum number of sources.
 const SOURCES_MAX: usize = 16;
 /// Maximum number of names per source.
 const NAMES_MAX: usize = 100;
 
-/// A source, and how its names map to channels of the hub.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HubSource {
-    /// Its kind.
-    pub kind: HubSourceKind,
-    /// Host name or address.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// User name.
-    pub user: Option<String>,
-    /// Password.
-    pub password: Option<String>,
-    /// TLS settings; `None` is plain text.
-    pub tls: Option<ServerTls>,
-    /// Keys of streams, subjects or channels.
-    pub names: Vec<String>,
-    /// Channel of the hub; a star stands for the name at the source.
-    pub channel: String,
+settings! {
+    /// A message source; one of `redis_stream`, `nats`, `postgres`. Data that is not JSON becomes a string. The hub
+    /// reconnects until the source is available.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubSource, HUB_SOURCES "hub_sources" {
+        /// Its kind.
+        kind: HubSourceKind = HubSourceKind::Nats;
+        /// Host and port of a Redis: `127.0.0.1:6379`. Entries (`XADD`) have the fields `data` and, if it differs from
+        /// the key, `channel`; without `data`, all fields become an object. Entries added while the edge is down are
+        /// delivered after its restart.
+        "redis_stream": Text;
+        /// Host and port of a NATS server: `127.0.0.1:4222`. Messages published while the connection is down are lost.
+        "nats": Text;
+        /// Host and port of a PostgreSQL: `127.0.0.1:5432` (`NOTIFY`, at most 8,000 bytes). Notifications sent while
+        /// the connection is down are lost.
+        "postgres": Text;
+        /// Host name or address.
+        host: String = String::new();
+        /// Its port.
+        port: u16 = 0;
+        /// Keys of streams, subjects (`game.>`), or `NOTIFY` channels.
+        names: Vec<String> = Vec::new(), "listen": OneOrMore(&Text) => later;
+        /// Channel of the hub; `*` stands for the name at the source.
+        channel: String = "*".to_owned(),
+            "channel": text("a name in which `*` stands for the name at the source: `live-*`");
+        /// User name. Default for PostgreSQL: `postgres`.
+        user: Option<String> = None, "user": text("a name");
+        /// Password: `{{ env('NATS_PASSWORD') }}`. For NATS without `user`, a token.
+        password: Option<String> = None, "password": text("a password");
+        /// TLS: `true`, or a map with options. Default: false.
+        tls: Option<ServerTls> = None, "tls": Either(&[Switch, Of(&SERVER_TLS)]) => tls;
+        /// PostgreSQL database. Default: `postgres`.
+        "database": Text;
+        /// Redis consumer group that stores the position of this edge; each edge needs its own. Default: `plimsoll`.
+        "group": Text;
+    }
 }
 
 /// Kind of a source.
@@ -67,7 +84,7 @@ impl HubSource {
 }
 
 /// Reads `sources:`.
-pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<HubSource> {
+pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Vec<HubSource>> {
     let items = reader.list(node, "sources");
     if items.len() > SOURCES_MAX {
         let valid = format!("at most {SOURCES_MAX}; one source may have several names");
@@ -86,7 +103,7 @@ pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<H
             );
         }
     }
-    all
+    (items.len() <= SOURCES_MAX).then_some(all)
 }
 
 fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource> {
@@ -101,10 +118,6 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     };
     let place = host_and_port(reader, address, example);
     let names = required(reader, &fields, "listen").map(|node| names(reader, node, is_names));
-    let channel = word(
-        "channel",
-        "a name in which `*` stands for the name at the source: `live-*`",
-    );
     let kind = match kind.text.as_str() {
         "redis_stream" => HubSourceKind::RedisStream {
             group: word("group", "a name").unwrap_or_else(|| "plimsoll".to_owned()),
@@ -128,23 +141,18 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
         matches!(kind, HubSourceKind::Postgres { .. }),
         "postgres",
     );
-    let user = word("user", "a name");
-    let password = word("password", "a password");
     let may_trust = matches!(kind, HubSourceKind::Postgres { .. });
     if let (Some(node), None, false) = (fields.get("user"), fields.get("password"), may_trust) {
         reader.report(node, "`user` needs a password", "`user` with `password`");
     }
-    let tls = redis::tls(reader, &fields);
+    let source = HubSource::read(reader, &fields);
     let (host, port) = place?;
     Some(HubSource {
         kind,
         host,
         port,
-        user,
-        password,
-        tls,
         names: names?,
-        channel: channel.unwrap_or_else(|| "*".to_owned()),
+        ..source
     })
 }
 

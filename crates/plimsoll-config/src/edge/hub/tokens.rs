@@ -4,8 +4,8 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer as _, SubjectPublicKeyInfo};
 use x509_parser::public_key::PublicKey;
 
-use crate::document::{DocumentNode, DocumentReader};
-use crate::edge::keywords::HUB_TOKENS;
+use crate::document::Shape::Text;
+use crate::document::{DocumentNode, DocumentReader, SettingsMap as _, each, settings, text};
 
 /// Maximum size of a key file, bytes.
 const KEY_LEN_MAX: u64 = 64 << 10;
@@ -16,15 +16,23 @@ const P256: [u8; 8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 /// Size of a P-256 point, bytes: a leading 4 (uncompressed) and both coordinates.
 const POINT_LEN: usize = 65;
 
-/// Authorization of the hub's clients by tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HubTokens {
-    /// Key that verifies tokens.
-    pub key: HubKey,
-    /// Required `aud` claim.
-    pub audience: Option<String>,
-    /// Patterns of channels that may be read without a token.
-    pub public: Vec<String>,
+settings! {
+    /// Signed tokens (JWT) of clients. Claims: `exp` in seconds, and `subscribe` and `publish` as lists of patterns
+    /// such as game-*. A client sends its token as `Authorization: Bearer`, in the query as `token=`, or as the first
+    /// message `{"token":"…"}`; later tokens replace earlier ones.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubTokens, HUB_TOKENS "hub_tokens" {
+        /// Key that verifies tokens.
+        key: HubKey = HubKey::Secret(String::new());
+        /// Secret that signs and verifies tokens (HS256), at least 32 bytes: `{{ env('HUB_SECRET') }}`.
+        "secret": Text;
+        /// Or a PEM file with the public key that verifies tokens: RSA (RS256) or P-256 (ES256).
+        "key": Text;
+        /// Required value of the claim `aud`. Default: any.
+        audience: Option<String> = None, "audience": text("a value of the claim `aud`");
+        /// Patterns of channels that may be read without a token. Default: none.
+        public: Vec<String> = Vec::new(), "public": each(text("a pattern such as news-*"));
+    }
 }
 
 /// A key that verifies signatures.
@@ -52,14 +60,7 @@ impl std::fmt::Debug for HubKey {
 /// Reads `tokens:`.
 pub(super) fn tokens(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubTokens> {
     let fields = reader.fields(node, &HUB_TOKENS)?;
-    let audience = fields
-        .get("audience")
-        .and_then(|node| reader.word(node, "a value of the claim `aud`"));
-    let public = fields.get("public").map(|node| {
-        let items = reader.one_or_more(node).iter();
-        let items = items.filter_map(|node| reader.word(node, "a pattern such as news-*"));
-        items.collect()
-    });
+    let tokens = HubTokens::read(reader, &fields);
     let (word, node) = reader.exactly_one(&fields, &["secret", "key"])?;
     let key = if word.text == "secret" {
         secret(reader, node)
@@ -68,8 +69,7 @@ pub(super) fn tokens(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     };
     Some(HubTokens {
         key: key?,
-        audience,
-        public: public.unwrap_or_default(),
+        ..tokens
     })
 }
 
