@@ -26,22 +26,35 @@ mod thresholds;
 mod transport;
 mod watch;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, TextTemplate};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
 
-use crate::document::{Diagnostics, DocumentNode, DocumentReader, MapFields, Surroundings};
+use crate::document::Shape::{
+    Count, Duration as DurationShape, Either, Free, ListOf, MapOf, Of, OneOf, Status, Steps,
+    Switch, Text,
+};
+use crate::document::{
+    Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Surroundings, count,
+    count64, settings, time, time_or_zero,
+};
 use crate::status;
-use keywords::PLAN;
+use data::DATA;
+use journeys::JOURNEY;
+use keywords::{HEADERS, OBJECTIVE, PROCESS_SHAPE, THRESHOLDS};
+use load::{LOAD, PHASE};
 use scope::PlanScope;
+use thresholds::ABORT;
+use transport::TRANSPORT;
 
 pub use load::{Effort, FindPlan, LoadPlan};
 pub use reference::reference;
 pub use schema::schema;
 pub use target::PlanOrigin;
-pub use transport::{Http, TransportPlan};
+pub use transport::{CONNECTIONS, Http, TransportPlan};
 pub use watch::{WatchPlan, read_watch};
 
 /// Maximum size of a plan file, bytes.
@@ -59,47 +72,82 @@ pub struct Given {
     pub may_miss_variables: bool,
 }
 
-/// The content of a plan file, resolved except for host names.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlanFile {
-    /// Short name, safe in a file name.
-    pub name: String,
-    /// URL of the target.
-    pub target: String,
-    /// Line and column of the target; (1, 1) when it is not in the file.
-    pub target_place: (usize, usize),
-    /// The journeys; `None` for a load on the target's own URL. Its `targets` are empty: see [`PlanFile::origins`].
-    pub scenario: Option<Scenario>,
-    /// Rows and files, by the indexes of the scenario.
-    pub inputs: Inputs,
-    /// Further origins of steps, in the order of the scenario's targets.
-    pub origins: Vec<PlanOrigin>,
-    /// Headers of a plan without steps; a scenario has them in its journeys.
-    pub headers: Vec<(String, String)>,
-    /// The load; `None` if flags must specify it.
-    pub load: Option<LoadPlan>,
-    /// The objective.
-    pub objective: Option<Objective>,
-    /// Status codes that count as success.
-    pub good: Option<GoodStatus>,
-    /// Settings of connections.
-    pub transport: TransportPlan,
-    /// Warm-up time, which is excluded from the verdict.
-    pub warmup: Option<Duration>,
-    /// Seed of the random numbers.
-    pub seed: Option<u64>,
-    /// Event loops.
-    pub cores: Option<u32>,
-    /// Batch interval.
-    pub tick: Option<Duration>,
-    /// Bounds of the response-time classes, ms.
-    pub classes_ms: Option<[u64; 2]>,
-    /// Variables that were missing and allowed to be.
-    pub variables_missing: Vec<String>,
-    /// Notes that are not errors: `LINE:COLUMN: note`.
-    pub notes: Vec<String>,
-    /// Collectors to run beside the load.
-    pub watch: WatchPlan,
+/// Numbers of event loops that can be configured.
+pub const CORES: RangeInclusive<u32> = 1..=256;
+
+settings! {
+    /// A plan file.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct PlanFile, PLAN "plan" {
+        /// URL of the target: `https://host:port`. A path in it is the prefix of the path of every step. `--target`
+        /// overrides it.
+        target: String = String::new(), "target": Text => later;
+        /// Line and column of the target; (1, 1) when it is not in the file.
+        target_place: (usize, usize) = (0, 0);
+        /// Short name for files and headings. Default: the file name.
+        name: String = String::new(), "name": Text => later;
+        /// Service-level objective for all steps outside `once`: `p95 < 800ms`, `errors < 1%`; for messages that
+        /// WebSockets receive: `broadcast p99 < 500ms`, `reach > 99.99%`.
+        objective: Option<Objective> = None, "objective": OBJECTIVE => thresholds::objective;
+        /// Objectives of the whole run, as a text or a list; or by scope: `everything`, `journey NAME`, `step LABEL`,
+        /// `group NAME`. The notation of k6 is accepted: `p(95)<800`, `med<200`, `avg<300`, `min<50`, `max<2000` (ms),
+        /// `rate<0.01`. An average covers successful responses only. Broadcasts and reach are only valid under
+        /// `everything`.
+        "thresholds": THRESHOLDS;
+        /// Conditions that end the run early.
+        "abort": ListOf(&Of(&ABORT));
+        /// Status codes that count as success where a step has no `expect`. Default: 2xx,3xx.
+        good: Option<GoodStatus> = None, "good": Status => good;
+        /// Headers of every request.
+        headers: Vec<(String, String)> = Vec::new(), "headers": HEADERS => later;
+        /// Journeys (kinds of virtual users), by name.
+        "journeys": MapOf(&Of(&JOURNEY));
+        /// For a plan with one journey: steps that a user takes once, at the start.
+        "once": Steps;
+        /// For a plan with one journey: steps that a user repeats.
+        "steps": Steps;
+        /// For a plan with one journey: iterations per user.
+        "iterations": Count(1, u32::MAX as u64);
+        /// For a plan with one journey: whether each user keeps cookies. Default: true.
+        "cookies": Switch;
+        /// For a plan with one journey: whether each user has a cache like a browser. Default: false.
+        "cache": Switch;
+        /// For a plan with one journey: connections per user.
+        "connections": Count(1, 6);
+        /// For a plan with one journey: external script that drives the users, with its arguments.
+        "process": PROCESS_SHAPE;
+        /// Data sets whose rows users take, by name. In a text, `{{ NAME.COLUMN }}` is replaced by a value of the row.
+        "data": MapOf(&Of(&DATA));
+        /// The journeys; `None` for a load on the target's own URL. Its `targets` are empty: see [`PlanFile::origins`].
+        scenario: Option<Scenario> = None;
+        /// Rows and files, by the indexes of the scenario.
+        inputs: Inputs = Inputs::default();
+        /// Further origins of steps, in the order of the scenario's targets.
+        origins: Vec<PlanOrigin> = Vec::new();
+        /// The load; one of users, rate, sessions, connections, phases, replay, find.
+        load: Option<LoadPlan> = None, "load": Either(&[Of(&LOAD), ListOf(&Of(&PHASE))]) => later;
+        /// Settings of connections.
+        transport: TransportPlan = TransportPlan::defaults(), "transport": Of(&TRANSPORT) => TransportPlan::from_map;
+        /// Warm-up time, which is recorded but excluded from the verdict.
+        warmup: Option<Duration> = None, "warmup": time_or_zero();
+        /// Seed of the random numbers. Default: a random seed, which is printed.
+        seed: Option<u64> = None, "seed": count64(0..=u64::MAX);
+        /// Event loops of the load generator. Default: 1.
+        cores: Option<u32> = None, "cores": count(CORES);
+        /// Batch interval: requests due within it are sent together. This saves CPU time, but delays a request by up to
+        /// this time.
+        tick: Option<Duration> = None, "tick": time();
+        /// Bounds of the response-time classes in the report: fast below the first, slow above the second. Default:
+        /// [800ms, 1200ms].
+        classes_ms: Option<[u64; 2]> = None, "classes": ListOf(&DurationShape) => classes;
+        /// Collectors to run beside the load, and components of the service by their status interface.
+        watch: WatchPlan = WatchPlan::default(), "watch": Either(&[OneOf(&["auto", "none"]), MapOf(&Free)])
+            => watch::watch, watch::MEANING;
+        /// Variables that were missing and allowed to be.
+        variables_missing: Vec<String> = Vec::new();
+        /// Notes that are not errors: `LINE:COLUMN: note`.
+        notes: Vec<String> = Vec::new();
+    }
 }
 
 /// Reads a plan file.
@@ -132,7 +180,7 @@ pub fn read(
 
 fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Option<PlanFile> {
     let fields = reader.fields(root, &PLAN)?;
-    let mut plan = settings(reader, &fields);
+    let mut plan = PlanFile::read(reader, &fields);
     plan.name = match fields.get("name") {
         Some(node) => short_name(reader, node).unwrap_or_default(),
         None => given.name.clone(),
@@ -211,26 +259,8 @@ fn notes(reader: &DocumentReader<'_>, notes: &[(usize, String)]) -> Vec<String> 
     notes.iter().map(note).collect()
 }
 
-/// Reads the keys besides steps, data and load.
-fn settings(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> PlanFile {
-    let get = |word: &str| fields.get(word);
-    PlanFile {
-        objective: get("objective").and_then(|node| thresholds::objective(reader, node)),
-        good: get("good")
-            .and_then(|node| reader.value(node, "statuses such as 2xx,404", status::statuses)),
-        transport: get("transport")
-            .map(|node| transport::transport(reader, node))
-            .unwrap_or_default(),
-        warmup: get("warmup").and_then(|node| reader.duration(node)),
-        seed: get("seed").and_then(|node| reader.count(node, 0..=u64::MAX)),
-        cores: get("cores").and_then(|node| reader.count32(node, 1..=256)),
-        tick: get("tick").and_then(|node| reader.duration_above_zero(node)),
-        classes_ms: get("classes").and_then(|node| classes(reader, node)),
-        watch: get("watch")
-            .map(|node| watch::watch(reader, node))
-            .unwrap_or_default(),
-        ..PlanFile::default()
-    }
+fn good(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<GoodStatus> {
+    reader.value(node, "statuses such as 2xx,404", status::statuses)
 }
 
 /// Reports keys that need steps.

@@ -10,8 +10,8 @@ use super::keywords::KeywordTable;
 use super::reader::{DocumentReader, MapFields};
 use super::tree::{DocumentNode, NodeKind};
 pub(crate) use kinds::{
-    Choice, count, count_as, each, file, one_of, rate, rate_above_zero, share, size, size_as,
-    switch, text, time, time_or_zero,
+    Choice, Count, count, count_as, count64, each, file, one_of, rate, rate_above_zero, share,
+    size, size_as, switch, text, time, time_or_zero,
 };
 
 /// How a value is written: what a reader accepts, and how the reference writes it.
@@ -257,6 +257,21 @@ macro_rules! settings {
                 $crate::document::word!($key, $shape, concat!($($text),+).trim_ascii_start()),]
             [$($defaults)* $field: $default,]
             [$($values)* $field: [$key, $default => each $read],]
+            $($rest)*
+        }
+    };
+    // A value with a reader of its own, whose reference is made from data.
+    (@row $head:tt [$($fields:tt)*] [$($words:tt)*] [$($defaults:tt)*] [$($values:tt)*]
+        $(#[doc = $text:literal])+
+        $field:ident: $type:ty = $default:expr, $key:literal: $shape:expr => $read:expr, $meaning:expr;
+        $($rest:tt)*
+    ) => {
+        $crate::document::settings! {
+            @row $head
+            [$($fields)* $(#[doc = $text])+ $field: $type,]
+            [$($words)* $crate::document::word!($key, $shape, $meaning),]
+            [$($defaults)* $field: $default,]
+            [$($values)* $field: [$key, $default => $read],]
             $($rest)*
         }
     };

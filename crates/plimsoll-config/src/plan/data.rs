@@ -6,14 +6,45 @@ use plimsoll_model::journey::{AtEnd, Feed, FeedOrder};
 use serde_json::Value;
 
 use super::journeys::check_name;
-use super::keywords::DATA;
 use super::scope::PlanScope;
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
+use crate::document::Shape::{Free, ListOf, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, MapFields, NodeKind, SettingsMap as _, one_of, settings,
+};
 
 /// Maximum size of a data file, bytes.
 pub(crate) const DATA_LEN_MAX: u64 = 256 << 20;
 /// Invalid rows reported per file.
 const ROWS_SHOWN: usize = 3;
+
+settings! {
+    /// Data set whose rows users take; one of csv, json, rows.
+    struct DataSettings, DATA "data" {
+        /// CSV file; its first line has the names of the columns.
+        "csv": Text;
+        /// JSON file with a list of objects, or one object per line.
+        "json": Text;
+        /// Inline rows: maps; scalars form the column `value`.
+        "rows": ListOf(&Free);
+        /// Order in which rows are taken. `unique` never takes a row twice.
+        order: FeedOrder = FeedOrder::InOrder, "pick": one_of![
+            "in order" => FeedOrder::InOrder,
+            "random" => FeedOrder::Random,
+            "unique" => FeedOrder::Unique,
+        ];
+        /// For `pick: unique`, when the rows run out: the user leaves, rows are reused, or the run ends. Default: the
+        /// user leaves.
+        at_end: AtEnd = AtEnd::Stop, "at_end": one_of![
+            "stop" => AtEnd::Stop,
+            "recycle" => AtEnd::Recycle,
+            "error" => AtEnd::Error,
+        ];
+        /// Whether a user keeps one row, or takes a new one for each iteration. Default: the user keeps it.
+        each_iteration: bool = false, "each": one_of!["user" => false, "iteration" => true];
+        /// Column separator of a CSV file. Default: a comma.
+        "delimiter": Text;
+    }
+}
 
 /// A table of texts.
 pub(crate) struct Rows {
@@ -55,36 +86,23 @@ fn feed(
     node: &DocumentNode,
 ) -> Option<(Feed, Vec<Vec<String>>)> {
     let fields = reader.fields(node, &DATA)?;
-    let mut feed = empty(name);
-    let orders = [
-        ("in order", FeedOrder::InOrder),
-        ("random", FeedOrder::Random),
-        ("unique", FeedOrder::Unique),
-    ];
-    if let Some(node) = fields.get("pick") {
-        feed.order = reader.one_of(node, &orders).unwrap_or_default();
-    }
-    let ends = [
-        ("stop", AtEnd::Stop),
-        ("recycle", AtEnd::Recycle),
-        ("error", AtEnd::Error),
-    ];
-    if let Some((key, node)) = fields.entry("at_end") {
-        feed.at_end = reader.one_of(node, &ends).unwrap_or_default();
-        if feed.order != FeedOrder::Unique {
-            let message = "`at_end` is only allowed with `pick: unique`";
-            reader.report_at(
-                key.span.start,
-                message,
-                "`pick: unique`, or no `at_end`",
-                None,
-            );
-        }
-    }
-    if let Some(node) = fields.get("each") {
-        feed.each_iteration = reader
-            .one_of(node, &[("user", false), ("iteration", true)])
-            .unwrap_or_default();
+    let settings = DataSettings::read(reader, &fields);
+    let mut feed = Feed {
+        order: settings.order,
+        at_end: settings.at_end,
+        each_iteration: settings.each_iteration,
+        ..empty(name)
+    };
+    if let Some((key, _)) = fields.entry("at_end")
+        && feed.order != FeedOrder::Unique
+    {
+        let message = "`at_end` is only allowed with `pick: unique`";
+        reader.report_at(
+            key.span.start,
+            message,
+            "`pick: unique`, or no `at_end`",
+            None,
+        );
     }
     let kinds = ["csv", "json", "rows"];
     let Some((key, source)) = reader.exactly_one(&fields, &kinds) else {

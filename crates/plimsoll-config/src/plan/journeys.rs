@@ -4,11 +4,15 @@ use std::collections::BTreeSet;
 
 use plimsoll_model::journey::{Journey, TextTemplate};
 
-use super::keywords::JOURNEY;
+use super::keywords::{HEADERS, PROCESS_SHAPE};
 use super::process::process;
 use super::scope::{PlanScope, VisibleSlots, index};
 use super::steps::{Walk, can_take_time, names_set};
-use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind};
+use crate::document::Shape::{Number, Steps};
+use crate::document::{
+    DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind, SettingsMap as _, count,
+    count_as, settings, switch,
+};
 
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;
@@ -26,6 +30,30 @@ const OWN_WORDS: [&str; 7] = [
 const NOTES_MAX: usize = 20;
 /// Names reserved by templates.
 const TAKEN: [&str; 2] = ["user", "iteration"];
+
+settings! {
+    /// One journey: a kind of virtual user.
+    struct JourneySettings, JOURNEY "journey" {
+        /// Share of the users, relative to the weights of the other journeys. Default: 1.
+        weight: f64 = 1.0, "weight": Number => weight;
+        /// Steps that a user takes once, at the start, with separate statistics. A user whose `once` fails leaves.
+        "once": Steps;
+        /// Steps that a user repeats.
+        "steps": Steps;
+        /// Iterations per user. Default: until the load ends.
+        iterations: Option<u64> = None, "iterations": count_as::<u64>(1..=u32::MAX);
+        /// Whether each user keeps cookies.
+        cookies: bool = true, "cookies": switch();
+        /// Whether each user has a cache like a browser.
+        cache: bool = false, "cache": switch();
+        /// Headers of every request of this journey.
+        "headers": HEADERS;
+        /// Connections per user and origin. Default: 6 for journeys with pages, else 1.
+        connections: Option<u32> = None, "connections": count(1..=6);
+        /// External script that drives the users instead of steps: executable and arguments, or a map with options.
+        "process": PROCESS_SHAPE;
+    }
+}
 
 /// Whether a name can be used in a template; reports it if not.
 pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool {
@@ -140,32 +168,23 @@ fn journey(
     let process = fields
         .get("process")
         .and_then(|node| process(scope, fields, node));
-    let weight = fields.get("weight").and_then(|node| weight(reader, node));
-    let mut iterations = fields
-        .get("iterations")
-        .and_then(|node| reader.count(node, 1..=u64::from(u32::MAX)));
+    let settings = JourneySettings::read(reader, fields);
+    let mut iterations = settings.iterations;
     check_steps(reader, fields, &steps);
     if steps.is_empty() && fields.get("process").is_none() {
         // `once` runs a single time and may take no time.
         iterations = Some(1);
     }
-    let switch = |word: &str, otherwise: bool| {
-        let read = fields.get(word).and_then(|node| reader.switch(node));
-        read.unwrap_or(otherwise)
-    };
-    let connections = fields
-        .get("connections")
-        .and_then(|node| reader.count32(node, 1..=6));
     Journey {
         name: name.to_owned(),
-        weight: weight.unwrap_or(1.0),
+        weight: settings.weight,
         once,
         steps,
         iterations,
-        cookies: switch("cookies", true),
-        cache: switch("cache", false),
+        cookies: settings.cookies,
+        cache: settings.cache,
         headers,
-        connections: connections.unwrap_or(connections_default),
+        connections: settings.connections.unwrap_or(connections_default),
         process,
     }
 }

@@ -1,6 +1,7 @@
 //! Reads loads.
 
-mod find;
+pub(super) mod find;
+pub(super) mod phases;
 
 use std::time::Duration;
 
@@ -11,16 +12,22 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use find::find;
 
-use super::keywords::{LOAD, PHASE};
-use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind};
-use crate::load::{PHASES_MAX, RateRange, rate_range};
-use crate::units;
+use super::transport::CONNECTIONS;
+use crate::document::Shape::{ListOf, Of, OneOf, Rate, Text};
+use crate::document::{
+    Count, DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind, SettingKind as _,
+    SettingsMap as _, count, count64, one_of, rate_above_zero, settings, time, time_or_zero,
+};
+use crate::load::{RateRange, rate_range};
+use find::FIND;
+pub(crate) use phases::PHASE;
+use phases::{Mixed, phases};
 
 /// Default maximum duration of a load with `iterations`.
 const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
 const USERS_COUNT_MAX: u32 = 10_000_000;
-const USERS_MAX: f64 = USERS_COUNT_MAX as f64;
-const CONNECTIONS_MAX: u32 = 1_000_000;
+const USERS: Count<u32> = count(1..=USERS_COUNT_MAX);
+const CLOSED: Count<u32> = count(CONNECTIONS);
 const KINDS: [&str; 7] = [
     "users",
     "rate",
@@ -30,6 +37,47 @@ const KINDS: [&str; 7] = [
     "replay",
     "find",
 ];
+
+settings! {
+    /// The load; one of users, rate, sessions, connections, phases, replay, find.
+    struct LoadSettings, LOAD "load" {
+        /// Concurrent users, each of which repeats its journey until the load ends.
+        "users": USERS.shape();
+        /// Ramp-up time, over which users start one after another. Default: all at once.
+        within: Option<Duration> = None, "within": time_or_zero();
+        /// With `users`, instead of `within`: users started per second, `120/s`.
+        connect: Option<f64> = None, "connect": rate_above_zero("a rate such as 120/s");
+        /// How long the load lasts once all users have started.
+        hold: Option<Duration> = None, "hold": time();
+        /// Total iterations of all users, after which the load ends. `hold` then defaults to 1h.
+        iterations: Option<u64> = None, "iterations": count64(1..=u64::MAX);
+        /// Arrival rate, `300/s`, or a ramp from one rate to another, `50/s..300/s`: of users where there are steps,
+        /// else of requests.
+        "rate": Rate;
+        /// Arrival rate of users that go through their journey once and leave.
+        "sessions": Rate;
+        /// Without steps: connections, each of which sends its next request when the response is complete (closed
+        /// loop).
+        "connections": CLOSED.shape();
+        /// With `connections`: pause between a response and the next request.
+        think: Option<Duration> = None, "think": time_or_zero();
+        /// Duration of the load.
+        lasting: Option<Duration> = None, "for": time();
+        /// Distribution of arrivals. Default: `poisson`.
+        spacing: Option<Spacing> = None, "spacing": one_of!["poisson" => Spacing::Poisson, "even" => Spacing::Even];
+        /// Phases of a load that changes over time.
+        "phases": ListOf(&Of(&PHASE));
+        /// File of recorded requests that are replayed in order, with their gaps: CSV with the columns `at` (seconds)
+        /// and `path`.
+        "replay": Text;
+        /// With `replay`: speed relative to the recording, `3x`. Default: `1x`.
+        "speed": Text;
+        /// With `replay`: section of the file. Default: `all`.
+        "window": OneOf(&["all", "busiest hour"]);
+        /// Search for the highest load that meets the objective.
+        "find": Of(&FIND);
+    }
+}
 
 /// The load of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +123,8 @@ pub(crate) fn load(
         return phases(reader, node, journeys, Spacing::default()).map(LoadPlan::Fixed);
     }
     let fields = reader.fields(node, &LOAD)?;
-    check_values(reader, &fields);
+    // The values of all keys are read, whatever the kind of load: one error hides none of the others.
+    let settings = LoadSettings::read(reader, &fields);
     let Some((key, value)) = reader.exactly_one(&fields, &KINDS) else {
         // If the kind is ambiguous, the values of each are checked nevertheless.
         for (key, value) in fields.among(&KINDS) {
@@ -83,7 +132,10 @@ pub(crate) fn load(
         }
         return None;
     };
-    let spacing = spacing(reader, &fields)?;
+    let spacing = match fields.get("spacing") {
+        Some(_) => settings.spacing?,
+        None => Spacing::default(),
+    };
     let kind = key.text.as_str();
     let allowed: &[&str] = match kind {
         "users" => &["within", "connect", "hold", "for", "iterations"],
@@ -96,6 +148,7 @@ pub(crate) fn load(
     let load_reader = LoadReader {
         reader,
         fields,
+        settings,
         journeys,
         spacing,
     };
@@ -109,55 +162,14 @@ pub(crate) fn load(
     fixed.map(LoadPlan::Fixed)
 }
 
-fn spacing(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Spacing> {
-    match fields.get("spacing") {
-        Some(node) => reader.one_of(
-            node,
-            &[("poisson", Spacing::Poisson), ("even", Spacing::Even)],
-        ),
-        None => Some(Spacing::default()),
-    }
-}
-
-/// Reports errors of common keys, whatever the kind of load: one error hides none of the others.
-fn check_values(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
-    for (key, node) in fields.among(&[
-        "within",
-        "think",
-        "hold",
-        "for",
-        "iterations",
-        "spacing",
-        "connect",
-    ]) {
-        match key.text.as_str() {
-            "within" | "think" => {
-                reader.duration(node);
-            }
-            "hold" | "for" => {
-                reader.duration_above_zero(node);
-            }
-            "iterations" => {
-                reader.count(node, 1..=u64::MAX);
-            }
-            "connect" => {
-                reader.value(node, "a rate such as 120/s", units::rate_above_zero);
-            }
-            _ => {
-                spacing(reader, fields);
-            }
-        }
-    }
-}
-
 /// Reports errors of one of several conflicting loads.
 fn check_kind(reader: &DocumentReader<'_>, kind: &str, node: &DocumentNode, journeys: &[Journey]) {
     match kind {
         "users" => {
-            reader.count32(node, 1..=USERS_COUNT_MAX);
+            USERS.read(reader, node);
         }
         "connections" => {
-            reader.count32(node, 1..=CONNECTIONS_MAX);
+            CLOSED.read(reader, node);
         }
         "rate" | "sessions" => {
             reader.value(node, RATE_VALID, rate_range);
@@ -194,9 +206,6 @@ fn needs_steps(
     None
 }
 
-/// The phases, each with the weights of its journeys; empty for their own weights.
-type Mixed = (LoadPhase, Vec<f64>);
-
 fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load {
     let (phases, mut mixes): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
     if journeys.is_empty() {
@@ -215,6 +224,7 @@ fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load 
 struct LoadReader<'d, 'a, 'n> {
     reader: &'d DocumentReader<'a>,
     fields: MapFields<'n>,
+    settings: LoadSettings,
     journeys: &'d [Journey],
     spacing: Spacing,
 }
@@ -226,7 +236,7 @@ impl LoadReader<'_, '_, '_> {
 
     fn users(&self, node: &DocumentNode) -> Option<Load> {
         let reader = self.reader;
-        let users = reader.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
+        let users = USERS.read(reader, node).map(f64::from);
         let within = match (self.fields.get("within"), self.fields.entry("connect")) {
             (Some(_), Some((key, _))) => {
                 let message = "`within` and `connect` are mutually exclusive";
@@ -234,18 +244,17 @@ impl LoadReader<'_, '_, '_> {
                 reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
-            (Some(node), None) => reader.duration(node)?,
-            (None, Some((_, node))) => {
-                let rate = reader.value(node, "a rate such as 120/s", units::rate_above_zero)?;
-                let seconds = users? / rate;
+            (Some(_), None) => self.settings.within?,
+            (None, Some(_)) => {
+                let seconds = users? / self.settings.connect?;
                 Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
             }
             (None, None) => Duration::ZERO,
         };
-        let iterations = match self.fields.get("iterations") {
-            Some(node) => Some(reader.count(node, 1..=u64::MAX)?),
-            None => None,
-        };
+        let iterations = self.settings.iterations;
+        if self.fields.get("iterations").is_some() {
+            iterations?;
+        }
         let is_bounded = iterations.is_some()
             || self
                 .journeys
@@ -258,9 +267,9 @@ impl LoadReader<'_, '_, '_> {
                 reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
-            (Some(node), None) => reader.duration_above_zero(node)?,
+            (Some(_), None) => self.settings.hold?,
             (None, Some((_, node))) => {
-                let whole = reader.duration_above_zero(node)?;
+                let whole = self.settings.lasting?;
                 if whole < within {
                     reader.report(
                         node,
@@ -290,9 +299,9 @@ impl LoadReader<'_, '_, '_> {
     }
 
     fn connections(&self, node: &DocumentNode) -> Option<Load> {
-        let connections = self.reader.count32(node, 1..=CONNECTIONS_MAX);
+        let connections = CLOSED.read(self.reader, node);
         let think = match self.fields.get("think") {
-            Some(node) => self.reader.duration(node)?,
+            Some(_) => self.settings.think?,
             None => Duration::ZERO,
         };
         let lasting = self.lasting("for");
@@ -326,182 +335,3 @@ fn lasting(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> O
 }
 
 const RATE_VALID: &str = "a rate such as 300/s, or a range such as 50/s..300/s";
-const USERS_VALID: &str = "a number such as 100, or a range such as 0..100";
-
-/// One phase as read.
-enum Stretch {
-    Users(UserPhase),
-    Arrivals(Mixed),
-}
-
-fn phases(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    journeys: &[Journey],
-    spacing: Spacing,
-) -> Option<Load> {
-    let items = reader.list(node, "phases, such as { users: 100, for: 1m }");
-    if items.is_empty() || items.len() > PHASES_MAX {
-        reader.report(
-            node,
-            format!("the load has {} phases", items.len()),
-            "1 to 10,000 phases",
-        );
-        return None;
-    }
-    let mut users = Vec::new();
-    let mut rates = Vec::new();
-    let (mut is_whole, mut is_mixed) = (true, false);
-    let mut level = 0.0;
-    for item in items {
-        match phase(reader, item, journeys, level) {
-            Some(Stretch::Users(phase)) => {
-                level = phase.to;
-                users.push(phase);
-            }
-            Some(Stretch::Arrivals(phase)) => {
-                level = phase.0.to;
-                rates.push(phase);
-            }
-            None => is_whole = false,
-        }
-        if !users.is_empty() && !rates.is_empty() && !is_mixed {
-            let message = "phases of users and of arrivals are mixed";
-            let valid = "phases of users, or phases of rate and sessions";
-            reader.report(item, message, valid);
-            is_mixed = true;
-        }
-    }
-    match (is_whole && !is_mixed, users.is_empty()) {
-        (false, _) => None,
-        (true, true) => Some(arrivals(journeys, rates, spacing)),
-        (true, false) => Some(Load::Users {
-            phases: users,
-            iterations: None,
-        }),
-    }
-}
-
-fn phase(
-    reader: &DocumentReader<'_>,
-    node: &DocumentNode,
-    journeys: &[Journey],
-    level: f64,
-) -> Option<Stretch> {
-    let fields = reader.fields(node, &PHASE)?;
-    let lasting = lasting(reader, &fields, "for");
-    let mix = match fields.entry("mix") {
-        Some((key, _)) if journeys.is_empty() => {
-            let message = "`mix` needs journeys";
-            reader.report_at(key.span.start, message, "a plan with journeys", None);
-            None
-        }
-        Some((_, node)) => mix(reader, node, journeys),
-        None => Some(Vec::new()),
-    };
-    let kinds = ["users", "rate", "sessions", "spike"];
-    let Some((key, value)) = reader.exactly_one(&fields, &kinds) else {
-        for (key, value) in fields.among(&kinds) {
-            level_of(reader, key, value, level);
-        }
-        return None;
-    };
-    let level = level_of(reader, key, value, level);
-    let is_users = match level {
-        Some(Level::Users(..)) => true,
-        Some(Level::Rate(_)) => false,
-        None => key.text == "users",
-    };
-    let kind = if is_users { "users" } else { &key.text };
-    needs_steps(reader, key, kind, journeys)?;
-    let (mix, lasting) = (mix?, lasting?);
-    Some(match level? {
-        Level::Users(from, to) => Stretch::Users(UserPhase {
-            from,
-            to,
-            lasting,
-            mix,
-        }),
-        Level::Rate(range) => {
-            Stretch::Arrivals((LoadPhase::ramp(range.from, range.to, lasting), mix))
-        }
-    })
-}
-
-/// The level of a phase.
-enum Level {
-    Users(f64, f64),
-    Rate(RateRange),
-}
-
-/// Reads the level of a phase that follows another.
-fn level_of(
-    reader: &DocumentReader<'_>,
-    key: &DocumentKey,
-    value: &DocumentNode,
-    before: f64,
-) -> Option<Level> {
-    let is_users = match key.text.as_str() {
-        "users" => true,
-        "spike" => !reader.scalar(value, "5000, or 500/s")?.contains('/'),
-        _ => false,
-    };
-    if is_users {
-        return users_range(reader, value, before).map(|(from, to)| Level::Users(from, to));
-    }
-    let text = reader.text(value, RATE_VALID)?;
-    // A pause is a phase without arrivals.
-    let range = match text.trim() {
-        "0" | "0/s" => RateRange { from: 0.0, to: 0.0 },
-        _ => reader.value(value, RATE_VALID, rate_range)?,
-    };
-    Some(Level::Rate(range))
-}
-
-/// `100`, `0..100`, `..100` from the previous level.
-fn users_range(reader: &DocumentReader<'_>, node: &DocumentNode, level: f64) -> Option<(f64, f64)> {
-    let text = reader.text(node, USERS_VALID)?;
-    let read = |bound: &str| {
-        let count: Option<u32> = bound.trim().replace('_', "").parse().ok();
-        count.map(f64::from).filter(|count| *count <= USERS_MAX)
-    };
-    let range = match text.split_once("..") {
-        None => read(&text).map(|users| (users, users)),
-        Some(("", to)) => read(to).map(|to| (level, to)),
-        Some((from, to)) => read(from).zip(read(to)),
-    };
-    if range.is_none() {
-        let message = format!("`{text}` is not a number of users");
-        reader.report(node, message, format!("{USERS_VALID}; at most 10,000,000"));
-    }
-    range
-}
-
-/// Weights by index of the journeys; those that are not named get 0.
-fn mix(reader: &DocumentReader<'_>, node: &DocumentNode, journeys: &[Journey]) -> Option<Vec<f64>> {
-    let names: Vec<&str> = journeys
-        .iter()
-        .map(|journey| journey.name.as_str())
-        .collect();
-    let mut weights = vec![0.0; journeys.len()];
-    let mut is_whole = true;
-    for (key, value) in reader.entries(node, "journeys and weights")? {
-        let weight = reader.number(value);
-        is_whole &= weight.is_some();
-        if let Some(place) = names.iter().position(|name| *name == key.text) {
-            weights[place] = weight.unwrap_or_default();
-        } else {
-            reader.unknown(&key.span, "journey", &key.text, &names);
-            is_whole = false;
-        }
-    }
-    if is_whole && weights.iter().sum::<f64>() <= 0.0 {
-        reader.report(
-            node,
-            "all journeys of the mix have weight 0",
-            "at least one weight above 0",
-        );
-        return None;
-    }
-    is_whole.then_some(weights)
-}

@@ -4,12 +4,25 @@ use std::time::Duration;
 
 use plimsoll_model::journey::ProcessPlan;
 
-use super::keywords::PROCESS;
 use super::scope::{PlanScope, index};
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
+use crate::document::Shape::{OneOrMore, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, MapFields, NodeKind, SettingsMap as _, count, settings, time,
+};
 
-/// Default time-out of a reply.
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+settings! {
+    /// An external script that drives virtual users by lines of JSON.
+    struct ProcessSettings, PROCESS "process" {
+        /// Executable and arguments, without a shell; started in the folder of the plan file.
+        "command": OneOrMore(&Text);
+        /// Worker processes per event loop.
+        count: u32 = 1, "processes": count(1..=64);
+        /// Names of the data sets whose rows its users receive.
+        "data": OneOrMore(&Text);
+        /// Time-out of a reply of the script.
+        timeout: Duration = Duration::from_secs(10), "timeout": time();
+    }
+}
 
 /// Keys of a journey that are not allowed with a process.
 const OF_STEPS: [&str; 3] = ["once", "steps", "cache"];
@@ -27,20 +40,16 @@ pub(crate) fn process(
         reader.report_at(key.span.start, message, valid, None);
     }
     if !matches!(node.kind, NodeKind::Map(_)) {
+        let defaults = ProcessSettings::defaults();
         return Some(ProcessPlan {
             command: command(reader, node)?,
-            count: 1,
+            count: defaults.count,
             feeds: Vec::new(),
-            timeout: TIMEOUT_DEFAULT,
+            timeout: defaults.timeout,
         });
     }
     let fields = reader.fields(node, &PROCESS)?;
-    let count = fields
-        .get("processes")
-        .and_then(|node| reader.count32(node, 1..=64));
-    let timeout = fields
-        .get("timeout")
-        .and_then(|node| reader.duration_above_zero(node));
+    let settings = ProcessSettings::read(reader, &fields);
     let feeds = fields.get("data").map(|node| feeds(scope, node));
     let Some(node) = fields.get("command") else {
         if !fields.misspells(&["command"]) {
@@ -50,9 +59,9 @@ pub(crate) fn process(
     };
     Some(ProcessPlan {
         command: command(reader, node)?,
-        count: count.unwrap_or(1),
+        count: settings.count,
         feeds: feeds.unwrap_or_default(),
-        timeout: timeout.unwrap_or(TIMEOUT_DEFAULT),
+        timeout: settings.timeout,
     })
 }
 

@@ -11,7 +11,7 @@ use plimsoll_model::plan::Load;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use super::data::{DATA_LEN_MAX, csv_rows};
-use super::keywords::LOAD;
+use super::load::LOAD;
 use super::scope::{PlanScope, VisibleSlots, index};
 use crate::document::{DocumentNode, DocumentReader, MapFields};
 

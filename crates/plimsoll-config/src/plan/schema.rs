@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keywords::{PLAN, TABLES};
+use super::PLAN;
+use super::keywords::TABLES;
 use crate::document::{KeywordTable, Shape};
 
 /// The schema (JSON Schema 2020-12) as indented JSON.

@@ -1,20 +1,32 @@
 //! Reads objectives, thresholds by scope, and abort conditions.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use plimsoll_model::journey::{Abort, Journey, Scope, StepInfo, Threshold};
 use plimsoll_model::objective::Objective;
 
-use super::keywords::ABORT;
-use crate::document::{DocumentKey, DocumentNode, DocumentReader, NodeKind};
+use crate::document::Shape::Text;
+use crate::document::{
+    DocumentKey, DocumentNode, DocumentReader, NodeKind, SettingsMap as _, settings, time,
+};
 use crate::problem::nearest;
 use crate::{Problem, objective as objectives};
 
 const VALID: &str = "an objective such as `p95 < 800ms, errors < 1%`";
 const SCOPES_VALID: &str = "everything, journey NAME, step LABEL or group NAME";
-/// Default window of an abort condition.
-const OVER_DEFAULT: Duration = Duration::from_secs(10);
-const OVER_MAX: Duration = Duration::from_hours(1);
+/// Shortest and longest window of an abort condition.
+const OVER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(1);
+
+settings! {
+    /// Condition that ends a run early.
+    struct AbortSettings, ABORT "abort" {
+        /// The condition: `errors > 50%`, `p95 > 5s`.
+        "when": Text;
+        /// How long the condition must hold.
+        over: Duration = Duration::from_secs(10), "over": time();
+    }
+}
 
 /// One objective, or a list that is merged into one.
 pub(crate) fn objective(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Objective> {
@@ -174,11 +186,8 @@ pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Ab
             continue;
         };
         let objective = reader.value(when, "a condition such as errors > 50%", opposite);
-        let over = match fields.get("over") {
-            Some(node) => reader.duration_above_zero(node),
-            None => Some(OVER_DEFAULT),
-        };
-        if over.is_some_and(|over| over < Duration::from_secs(1) || over > OVER_MAX) {
+        let over = AbortSettings::read(reader, &fields).over;
+        if !OVER.contains(&over) {
             reader.report(item, "the window is out of range", "1s to 1h");
             continue;
         }
@@ -194,7 +203,7 @@ pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Ab
             );
             continue;
         }
-        if let (Some(objective), Some(over)) = (objective, over) {
+        if let Some(objective) = objective {
             aborts.push(Abort { objective, over });
         }
     }

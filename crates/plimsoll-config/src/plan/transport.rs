@@ -1,38 +1,45 @@
-//! Reads the settings of connections.
+//! Settings of connections.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll_model::plan::STREAMS_MAX;
 
-use super::keywords::TRANSPORT;
-use crate::document::{DocumentNode, DocumentReader};
-use crate::units;
+use crate::document::Shape::{Count, Either, OneOf, OneOrMore, Text};
+use crate::document::{DocumentNode, DocumentReader, count, file, settings, size, switch, time};
 
-/// Settings of connections; `None` is the default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TransportPlan {
-    /// Time-out of a request.
-    pub timeout: Option<Duration>,
-    /// Connect time-out.
-    pub connect_timeout: Option<Duration>,
-    /// Maximum open connections.
-    pub connections_max: Option<u32>,
-    /// Requests per connection; 0 is unlimited.
-    pub requests_per_connection: Option<u32>,
-    /// Accept invalid certificates.
-    pub insecure: bool,
-    /// File of trusted CA certificates, relative to the folder of the plan file.
-    pub ca_file: Option<PathBuf>,
-    /// HTTP version.
-    pub http: Option<Http>,
-    /// Maximum concurrent requests per HTTP/2 connection.
-    pub streams: Option<u32>,
-    /// Local addresses to connect from.
-    pub sources: Vec<IpAddr>,
-    /// Maximum size of a response body, bytes.
-    pub body_len_max: Option<u64>,
+/// Numbers of open connections that can be configured.
+pub const CONNECTIONS: RangeInclusive<u32> = 1..=1_000_000;
+
+settings! {
+    /// Settings of connections.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct TransportPlan, TRANSPORT "transport" {
+        /// Time-out of a request, counted from its due time. Default: 30s.
+        timeout: Option<Duration> = None, "timeout": time();
+        /// Connect time-out. Default: the request time-out.
+        connect_timeout: Option<Duration> = None, "connect_timeout": time();
+        /// Maximum open connections. Default: 10,000; a million where users hold WebSockets.
+        connections_max: Option<u32> = None, "max_connections": count(CONNECTIONS);
+        /// Requests per connection before it is closed; 0 is unlimited.
+        requests_per_connection: Option<u32> = None, "requests_per_connection": count(0..=u32::MAX);
+        /// Whether invalid certificates are accepted; the report notes it.
+        insecure: bool = false, "insecure": switch(), unsaid;
+        /// PEM file of the trusted CA certificates. Default: those of the system.
+        ca_file: Option<PathBuf> = None, "ca_file": file("a PEM file");
+        /// HTTP version: 1; 2 (over TLS if the target negotiates it, else 1.1); or `prior-knowledge` (2, and for
+        /// `http://` targets without negotiation). Default: 1.
+        http: Option<Http> = None, "http": Either(&[Count(1, 2), OneOf(&["prior-knowledge"])]) => http;
+        /// Maximum concurrent requests per HTTP/2 connection, within the limit of the target. Default: 100 with steps,
+        /// 1 without.
+        streams: Option<u32> = None, "streams": count(1..=STREAMS_MAX);
+        /// Local addresses to connect from, in round-robin order.
+        sources: Vec<IpAddr> = Vec::new(), "sources": OneOrMore(&Text) => each source;
+        /// Maximum size of a response body. Default: 1GiB.
+        body_len_max: Option<u64> = None, "max_body": size(0..=u64::MAX).such_as("a size such as 64MiB");
+    }
 }
 
 /// HTTP version.
@@ -46,65 +53,24 @@ pub enum Http {
     PriorKnowledge,
 }
 
-/// Reads `transport:`.
-pub(crate) fn transport(reader: &DocumentReader<'_>, node: &DocumentNode) -> TransportPlan {
-    let Some(fields) = reader.fields(node, &TRANSPORT) else {
-        return TransportPlan::default();
-    };
-    let duration = |word: &str| {
-        fields
-            .get(word)
-            .and_then(|node| reader.duration_above_zero(node))
-    };
-    let ca_file = fields
-        .get("ca_file")
-        .and_then(|node| reader.word(node, "a PEM file"));
-    TransportPlan {
-        timeout: duration("timeout"),
-        connect_timeout: duration("connect_timeout"),
-        connections_max: fields
-            .get("max_connections")
-            .and_then(|node| reader.count32(node, 1..=1_000_000)),
-        requests_per_connection: fields
-            .get("requests_per_connection")
-            .and_then(|node| reader.count32(node, 0..=u32::MAX)),
-        insecure: fields.get("insecure").and_then(|node| reader.switch(node)) == Some(true),
-        ca_file: ca_file.map(PathBuf::from),
-        http: fields.get("http").and_then(|node| {
-            let words = [
-                ("1", Http::Http1),
-                ("2", Http::Http2),
-                ("prior-knowledge", Http::PriorKnowledge),
-            ];
-            reader.one_of(node, &words)
-        }),
-        streams: fields
-            .get("streams")
-            .and_then(|node| reader.count32(node, 1..=STREAMS_MAX)),
-        sources: fields
-            .get("sources")
-            .map(|node| sources(reader, node))
-            .unwrap_or_default(),
-        body_len_max: fields
-            .get("max_body")
-            .and_then(|node| reader.value(node, "a size such as 64MiB", units::size)),
-    }
+fn http(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Http> {
+    let words = [
+        ("1", Http::Http1),
+        ("2", Http::Http2),
+        ("prior-knowledge", Http::PriorKnowledge),
+    ];
+    reader.one_of(node, &words)
 }
 
-fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<IpAddr> {
-    let mut addresses = Vec::new();
-    for item in reader.one_or_more(node) {
-        let Some(text) = reader.text(item, "an IP address") else {
-            continue;
-        };
-        match text.parse() {
-            Ok(address) => addresses.push(address),
-            Err(_) => reader.report(
-                item,
-                format!("`{text}` is not an IP address"),
-                "an IP address of this machine",
-            ),
-        }
+fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<IpAddr> {
+    let text = reader.text(node, "an IP address")?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        reader.report(
+            node,
+            format!("`{text}` is not an IP address"),
+            "an IP address of this machine",
+        );
     }
-    addresses
+    address
 }

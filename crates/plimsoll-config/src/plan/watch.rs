@@ -45,7 +45,7 @@ pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPl
     let reader = DocumentReader::new(text, surroundings);
     let root = reader.root();
     let watched = match &root {
-        Some(root) if !root.is_null() => watch(&reader, root),
+        Some(root) if !root.is_null() => watch(&reader, root).unwrap_or_default(),
         None if !reader.is_blank() && reader.has_diagnostics() => WatchPlan::default(),
         _ => {
             reader.report_at(0, "the list is empty", VALID, None);
@@ -58,15 +58,14 @@ pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPl
 const VALID: &str = "auto, none, or names, such as host: local, process: [nginx, node], haproxy: unix:/run/haproxy.sock";
 
 /// Reads `watch:`.
-pub(crate) fn watch(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
+pub(crate) fn watch(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<WatchPlan> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
-        let auto = reader.one_of(node, &[("auto", true), ("none", false)]);
-        return WatchPlan {
-            auto: auto.unwrap_or_default(),
+        return Some(WatchPlan {
+            auto: reader.one_of(node, &[("auto", true), ("none", false)])?,
             ..WatchPlan::default()
-        };
+        });
     }
-    named(reader, node)
+    Some(named(reader, node))
 }
 
 fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {

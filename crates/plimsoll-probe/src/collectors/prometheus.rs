@@ -2,7 +2,7 @@
 
 mod collect;
 mod discover;
-pub(super) mod parse;
+pub(crate) mod parse;
 mod pool_series;
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,38 @@ impl<T: From<u32> + Display> SettingKind for Count<T> {
     }
 }
 
+/// A whole number of 64 bits.
+pub(crate) struct Count64 {
+    least: u64,
+    most: u64,
+}
+
+/// A whole number of 64 bits within a range.
+pub(crate) const fn count64(range: RangeInclusive<u64>) -> Count64 {
+    Count64 {
+        least: *range.start(),
+        most: *range.end(),
+    }
+}
+
+impl Count64 {
+    pub(crate) const fn shape(&self) -> Shape {
+        Shape::Count(self.least, self.most)
+    }
+}
+
+impl SettingKind for Count64 {
+    type Value = u64;
+
+    fn read(&self, reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<u64> {
+        reader.count(node, self.least..=self.most)
+    }
+
+    fn written(&self, value: &u64) -> String {
+        value.to_string()
+    }
+}
+
 /// A size in bytes.
 pub(crate) struct Size<T> {
     least: u64,

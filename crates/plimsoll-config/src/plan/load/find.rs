@@ -1,14 +1,37 @@
 //! Reads a load search.
 
 use plimsoll_model::journey::Journey;
+use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Find, Load, LoadUnit};
 use plimsoll_model::schedule::Spacing;
 
-use super::{Effort, FindPlan, RATE_VALID, arrivals, needs_steps, users_range};
-use crate::document::{DocumentKey, DocumentNode, DocumentReader, NodeKind};
+use super::phases::users_range;
+use super::{Effort, FindPlan, RATE_VALID, arrivals, needs_steps};
+use crate::document::Shape::{Range, Rate};
+use crate::document::{
+    DocumentKey, DocumentNode, DocumentReader, NodeKind, SettingsMap as _, settings, switch,
+};
 use crate::load::rate_range;
-use crate::plan::keywords::FIND;
+use crate::plan::keywords::OBJECTIVE;
 use crate::plan::thresholds;
+
+settings! {
+    /// Load search; one of users, sessions, rate.
+    struct FindSettings, FIND "find" {
+        /// Searches the highest number of users; in a range such as `100..20000`, or `true` for any.
+        "users": Range;
+        /// Searches the highest arrival rate of users; in a range such as `1/s..300/s`, or `true` for any.
+        "sessions": Rate;
+        /// Without steps: searches the highest request rate.
+        "rate": Rate;
+        /// Objective that the load must meet. Default: the objective of the plan.
+        objective: Option<Objective> = None, "objective": OBJECTIVE => thresholds::objective;
+        /// At most 4 minutes, with a wider confidence interval.
+        quick: bool = false, "quick": switch(), unsaid;
+        /// Longer trials, a narrower confidence interval, and a soak.
+        thorough: bool = false, "thorough": switch(), unsaid;
+    }
+}
 
 pub(super) fn find(
     reader: &DocumentReader<'_>,
@@ -27,12 +50,8 @@ pub(super) fn find(
         return Some(searched(text, journeys, spacing));
     }
     let fields = reader.fields(node, &FIND)?;
-    let objective = match fields.get("objective") {
-        Some(node) => thresholds::objective(reader, node).map(Some),
-        None => Some(None),
-    };
-    let switch = |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
-    let effort = match (switch("quick"), switch("thorough")) {
+    let settings = FindSettings::read(reader, &fields);
+    let effort = match (settings.quick, settings.thorough) {
         (true, true) => {
             let message = "`quick` and `thorough` are mutually exclusive";
             reader.report(node, message, "one of them");
@@ -54,7 +73,7 @@ pub(super) fn find(
     let range = search_range(reader, value, found.find.unit);
     needs_steps(reader, key, &key.text, journeys)?;
     (found.find.from, found.find.to) = range?;
-    (found.objective, found.effort) = (objective?, effort?);
+    (found.objective, found.effort) = (settings.objective, effort?);
     Some(found)
 }
 
