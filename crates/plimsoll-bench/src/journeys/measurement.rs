@@ -135,11 +135,9 @@ fn summarize(
 
 /// A run counts only if every check passed and the server's counts match the client's.
 fn check(summary: &ClientSummary, counted: u64) -> Result<()> {
-    ensure!(
-        summary.void.is_none(),
-        "void by its own word: {:?}",
-        summary.void
-    );
+    if let Some(why) = &summary.void {
+        bail!("void by its own word: {why}");
+    }
     let all = summary.all();
     ensure!(
         summary.failed == 0,
