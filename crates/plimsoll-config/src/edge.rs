@@ -41,7 +41,7 @@ pub use listeners::{Certificate, ListenerConfig};
 pub use network::Network;
 pub use outward::{Endpoint, Parents, RateAlert, Traces};
 pub use pools::{
-    BalancingPolicy, CEILING_MAX, Ceiling, Check, Eject, HashKey, PoolConfig, Timeouts,
+    BalancingPolicy, CEILING_MAX, Ceiling, Check, Eject, HashKey, PoolConfig, QUEUE_LENS, Timeouts,
 };
 pub use routes::{
     Action, Class, HeaderEdit, PathMatch, PathParameters, Rate, Rewrite, RouteConfig, RouteMatch,

@@ -4,6 +4,7 @@ mod balance;
 mod health;
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::file::required;
@@ -22,6 +23,9 @@ pub use health::{Check, Eject};
 
 /// Largest limit of requests in flight per server.
 pub const CEILING_MAX: u32 = 1_000_000;
+
+/// Queue lengths that can be configured.
+pub const QUEUE_LENS: RangeInclusive<u32> = 0..=1_000_000;
 
 /// Resolves the addresses of a server name.
 pub(super) type ServerLookup<'a> = dyn Fn(&ServerConfig) -> Result<Vec<SocketAddr>, String> + 'a;
@@ -42,7 +46,7 @@ settings! {
         ceiling: Ceiling = Ceiling::Adaptive,
             "max_in_flight": Either(&[Count(1, CEILING_MAX as u64), OneOf(&["adaptive"])]) => ceiling;
         /// Maximum queue length. Default: as many requests as can be served in time.
-        queue: Option<u32> = None, "queue": count(0..=1_000_000);
+        queue: Option<u32> = None, "queue": count(QUEUE_LENS);
         /// Maximum time in the queue.
         queue_timeout: Duration = Duration::from_millis(500), "queue_timeout": time();
         /// Target of an adaptive limit: 95 % of responses within this time.

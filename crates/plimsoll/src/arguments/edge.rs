@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use plimsoll_config::edge::{
-    CACHE_LENS, CacheDisk, CacheQuery, Ceiling, DISK_LEN, DISK_LENS, HubConfig, is_cookie,
+    CACHE_LEN, CACHE_LENS, CEILING_MAX, CORES, CacheDisk, CacheQuery, Caching, Ceiling, DISK_LEN,
+    DISK_LENS, HubConfig, PoolConfig, QUEUE_LENS, is_cookie,
 };
-use plimsoll_config::units;
+use plimsoll_config::units::{self, duration_text, size_text};
 
-use super::{duration, duration_above_zero};
+use super::{counts, duration, duration_above_zero, with_default};
 
 /// `plimsoll edge`: listeners, servers, overload, cache and hub.
 #[derive(Debug, Args)]
@@ -45,7 +46,7 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Event loops, one core each [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(CORES)))]
     pub(crate) cores: Option<u32>,
     /// User to switch to after binding (when started as root)
     #[arg(long, value_name = "NAME")]
@@ -58,10 +59,10 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "N|adaptive", value_parser = ceiling, help_heading = "Overload")]
     pub(crate) max_in_flight: Option<Ceiling>,
     /// Requests that may queue for a server [default: as many as will be served in time]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), help_heading = "Overload")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(QUEUE_LENS)), help_heading = "Overload")]
     pub(crate) queue: Option<u32>,
-    /// Longest wait in the queue [default: 500ms]
-    #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Overload")]
+    #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Overload",
+          help = with_default("Longest wait in the queue", &duration_text(PoolConfig::new("", Vec::new()).queue_timeout)))]
     pub(crate) queue_timeout: Option<Duration>,
     /// Fallback page for browsers when no server has room
     #[arg(long, value_name = "FILE", help_heading = "Overload")]
@@ -78,11 +79,11 @@ pub(crate) struct EdgeArguments {
     /// Format of access-log lines
     #[arg(long, value_enum, default_value_t = LogFormatArgument::Json, help_heading = "Observability")]
     pub(crate) log_format: LogFormatArgument,
-    /// Memory for cached responses, or `off` to forward every request [default: 64MiB]
-    #[arg(long, value_name = "off|SIZE", value_parser = cache, help_heading = "Cache")]
+    #[arg(long, value_name = "off|SIZE", value_parser = cache, help_heading = "Cache",
+          help = with_default("Memory for cached responses, or `off` to forward every request", &size_text(CACHE_LEN)))]
     pub(crate) cache: Option<CacheArgument>,
-    /// Folder for cached responses that outlive the process [default size: 1GiB]
-    #[arg(long, value_name = "DIR[:SIZE]", value_parser = cache_disk, help_heading = "Cache")]
+    #[arg(long, value_name = "DIR[:SIZE]", value_parser = cache_disk, help_heading = "Cache",
+          help = format!("Folder for cached responses that outlive the process [default size: {}]", size_text(DISK_LEN)))]
     pub(crate) cache_disk: Option<CacheDisk>,
     /// Minimum lifetime of a plain response: a 200 to a GET without cookies that sets none and does not forbid caching
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, conflicts_with = "config", help_heading = "Cache")]
@@ -90,11 +91,13 @@ pub(crate) struct EdgeArguments {
     /// Cookies that do not affect responses, comma-separated
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = cookie, conflicts_with = "config", help_heading = "Cache")]
     pub(crate) cache_ignore_cookies: Vec<String>,
-    /// Default for stale-while-revalidate: how long a stale response is served while it is revalidated [default: 0s]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "config", help_heading = "Cache")]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "config", help_heading = "Cache",
+          help = with_default("Default for stale-while-revalidate: how long a stale response is served while it is revalidated",
+                              &duration_text(Caching::default().stale_while_revalidate)))]
     pub(crate) stale_while_revalidate: Option<Duration>,
-    /// Default for stale-if-error: how long a stale response is served when no server responds [default: 1h]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "config", help_heading = "Cache")]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "config", help_heading = "Cache",
+          help = with_default("Default for stale-if-error: how long a stale response is served when no server responds",
+                              &duration_text(Caching::default().stale_if_error)))]
     pub(crate) stale_if_error: Option<Duration>,
     /// Query parameters in the cache key [default: all]
     #[arg(long, value_name = "all|ignore|tracking|only:NAMES", value_parser = query, conflicts_with = "config", help_heading = "Cache")]
@@ -188,8 +191,10 @@ fn ceiling(text: &str) -> Result<Ceiling, String> {
         return Ok(Ceiling::Adaptive);
     }
     match text.parse() {
-        Ok(limit @ 1..=1_000_000) => Ok(Ceiling::Fixed(limit)),
-        _ => Err("valid: a number from 1 to 1000000, or `adaptive`".to_owned()),
+        Ok(limit @ 1..=CEILING_MAX) => Ok(Ceiling::Fixed(limit)),
+        _ => Err(format!(
+            "valid: a number from 1 to {CEILING_MAX}, or `adaptive`"
+        )),
     }
 }
 
@@ -201,20 +206,26 @@ fn cache(text: &str) -> Result<CacheArgument, String> {
     let size = units::size(text).ok();
     match size.filter(|size| (least..=most).contains(size)) {
         Some(size) => Ok(CacheArgument::Size(size)),
-        None => Err("valid: `off`, or a size from 1MiB to 1TiB".to_owned()),
+        None => Err(format!(
+            "valid: `off`, or a size from {} to {}",
+            size_text(least),
+            size_text(most)
+        )),
     }
 }
 
 fn cache_disk(text: &str) -> Result<CacheDisk, String> {
-    let valid =
-        "a folder, or a folder and a size from 1MiB to 64TiB such as /var/cache/plimsoll:10GiB";
     let (least, most) = DISK_LENS;
     // A folder name may contain a colon: a suffix that is not a size belongs to it.
     let sized = text.rsplit_once(':');
     let sized = sized.and_then(|(path, size)| Some((path, units::size(size).ok()?)));
     let (path, size) = sized.unwrap_or((text, DISK_LEN));
     if path.is_empty() || !(least..=most).contains(&size) {
-        return Err(format!("valid: {valid}"));
+        return Err(format!(
+            "valid: a folder, or a folder and a size from {} to {} such as /var/cache/plimsoll:10GiB",
+            size_text(least),
+            size_text(most)
+        ));
     }
     Ok(CacheDisk {
         path: PathBuf::from(path),

@@ -1,5 +1,6 @@
 //! Parsers of single values; each error names place, valid range and remedy.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use plimsoll_config::load::RateRange;
@@ -11,6 +12,16 @@ use plimsoll_model::schedule::LoadPhase;
 /// Bounds of the response classes, ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes(pub(crate) [u64; 2]);
+
+/// The range of a setting, for clap.
+pub(crate) fn counts(range: RangeInclusive<u32>) -> RangeInclusive<i64> {
+    i64::from(*range.start())..=i64::from(*range.end())
+}
+
+/// The help of a flag, with the default of the setting that it overrides.
+pub(crate) fn with_default(help: &str, default: &str) -> String {
+    format!("{help} [default: {default}]")
+}
 
 pub(crate) fn duration(text: &str) -> Result<Duration, Problem> {
     units::duration(text)

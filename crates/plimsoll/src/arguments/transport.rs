@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use plimsoll_config::plan::{CONNECTIONS, CORES};
 use plimsoll_model::plan::{GoodStatus, STREAMS_MAX};
 
-use super::{WatchArgument, duration_above_zero, good_status, size};
+use super::{WatchArgument, counts, duration_above_zero, good_status, size};
 
 /// The request and the way to the target.
 #[derive(Debug, Args)]
@@ -98,7 +99,7 @@ pub(crate) struct ConnectionArguments {
     #[arg(long, value_name = "N")]
     pub(crate) requests_per_connection: Option<u32>,
     /// Maximum number of open connections; further arrivals wait, and the wait counts as latency [default: 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(CONNECTIONS)))]
     pub(crate) max_connections: Option<u32>,
     /// Use HTTP/2 over TLS if the target selects it (ALPN), else HTTP/1.1; the report names the version
     #[arg(long, conflicts_with_all = ["http1_1", "http2_prior_knowledge"])]
@@ -145,7 +146,7 @@ pub(crate) struct ConnectionArguments {
 #[command(next_help_heading = "Generator")]
 pub(crate) struct GeneratorArguments {
     /// Event loops [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(CORES)))]
     pub(crate) cores: Option<u32>,
     /// Batch requests that are due within this time: cheaper, but up to this much late
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
