@@ -3,6 +3,7 @@
 pub(crate) mod bounds;
 pub(crate) mod component;
 pub(crate) mod evictions;
+pub(crate) mod gauges;
 pub(crate) mod log_failures;
 pub(crate) mod measure;
 pub(crate) mod mitigation;

@@ -8,7 +8,6 @@
 //! A finding is certain only after raising its limit has raised the line. No finding is a valid answer too.
 
 mod forecast;
-mod gauges;
 mod mitigation;
 mod scaling;
 pub(crate) mod score;

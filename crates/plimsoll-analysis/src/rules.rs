@@ -31,6 +31,9 @@ pub(crate) mod varnish;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use plimsoll_model::reading::SeriesTable;
+
+use crate::diagnosis::gauges::Gauge;
 use crate::diagnosis::rule::{Check, Rule};
 use crate::diagnosis::rule_id::RuleId;
 
@@ -112,6 +115,27 @@ const ORDER: [RuleId; 120] = ids! {
 static BY_ID: [&Rule; RuleId::ALL.len()] = by_id();
 /// The checks in order. A check that `ORDER` leaves out, or names twice, is an error of the compiler.
 static CHECKS: [(&Rule, &Check); ORDER.len()] = in_order();
+
+/// Every resource of a run whose utilisation is known. Of those that would be full at the same load, the one that stands
+/// here first is named.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let kinds = [
+        host::cpu::busy::gauges,
+        redis::thread_gauges,
+        node::gauges,
+        host::disk::gauges,
+        haproxy::threads::gauges,
+        host::cpu::thread::gauges,
+        host::process_limits::gauges,
+        postgres::sessions::cpu_gauges,
+        postgres::sessions::gauges,
+        mysql::sessions::gauges,
+        redis::client_gauges,
+        memcached::gauges,
+        haproxy::sessions::gauges,
+    ];
+    kinds.iter().flat_map(|kind| kind(readings)).collect()
+}
 
 /// The definition of a rule.
 pub(crate) fn definition(id: RuleId) -> &'static Rule {

@@ -10,8 +10,9 @@ use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use super::gauges::{self, Gauge};
+use crate::diagnosis::gauges::Gauge;
 use crate::diagnosis::rule_id::RuleId;
+use crate::rules;
 use crate::stats::line::{RegressionLine, line_through};
 
 /// Confidence of the interval.
@@ -72,7 +73,7 @@ fn of(readings: &SeriesTable, trials: &[Trial], findings: &[Finding]) -> Option<
         return None;
     }
     let unit = passed.first()?.spec.unit;
-    let forecasts = gauges::all(readings)
+    let forecasts = rules::gauges(readings)
         .into_iter()
         .filter(|gauge| !is_named(gauge, findings))
         .filter_map(|gauge| of_gauge(readings, &gauge, &passed, highest, unit));

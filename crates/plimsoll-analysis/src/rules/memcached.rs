@@ -5,9 +5,11 @@ mod tests;
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
+use plimsoll_model::reading::SeriesTable;
 
 use crate::diagnosis::component::place;
 use crate::diagnosis::evictions::evicted;
+use crate::diagnosis::gauges::{Gauge, slots};
 use crate::diagnosis::measure::format_mebibytes;
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Symptom, Words};
 use crate::diagnosis::rule_id::RuleId::{K6, S5};
@@ -100,4 +102,14 @@ fn memcached_evictions_words(case: &RuleMatch<'_>) -> Words {
         .advising(format!(
             "give memcached more memory: option -m{now}, on Debian in /etc/memcached.conf; or store less, with shorter TTLs"
         ))
+}
+
+/// Connections of memcached.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    slots(
+        readings,
+        metric::MEMCACHED_CONNECTIONS,
+        ("max_connections", &[K6]),
+        "connections of memcached",
+    )
 }

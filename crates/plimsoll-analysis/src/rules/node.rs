@@ -5,8 +5,10 @@ mod tests;
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
+use plimsoll_model::reading::SeriesTable;
 
 use crate::diagnosis::component::{of_component, place};
+use crate::diagnosis::gauges::{Gauge, shares};
 use crate::diagnosis::measure::{SUSTAINED, subject_of};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
 use crate::diagnosis::rule_id::RuleId::{C3, J1, J2};
@@ -143,4 +145,14 @@ fn libuv_words(case: &RuleMatch<'_>) -> Words {
          tasks compute; cache DNS results (`dns.resolve` does not use the pool), and avoid needless hashing and \
          compression"
     ))
+}
+
+/// The event loop.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    shares(
+        readings,
+        metric::NODE_ACTIVE,
+        (&[J1, C3], 0.95),
+        "the event loop of Node",
+    )
 }

@@ -7,10 +7,11 @@ mod tests;
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
-use plimsoll_model::reading::label;
+use plimsoll_model::reading::{SeriesTable, label};
 
 use crate::diagnosis::component::{place, written};
 use crate::diagnosis::evictions::evicted;
+use crate::diagnosis::gauges::{Gauge, shares, slots};
 use crate::diagnosis::measure::{format_mebibytes, subject_of, sustained};
 use crate::diagnosis::mitigation::{LimitSetting, Takes};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
@@ -260,4 +261,24 @@ fn redis_fsync_words(case: &RuleMatch<'_>) -> Words {
         case.line(&delayed, "writes that waited for the disk, per second"),
         Some(0.0),
     ))
+}
+
+/// The one thread of Redis.
+pub(crate) fn thread_gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    shares(
+        readings,
+        metric::REDIS_MAIN_THREAD,
+        (&[K1], 0.95),
+        "the one thread of Redis",
+    )
+}
+
+/// Clients of Redis.
+pub(crate) fn client_gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    slots(
+        readings,
+        metric::REDIS_CLIENTS,
+        ("maxclients", &[K4]),
+        "maxclients of Redis",
+    )
 }

@@ -5,10 +5,11 @@ use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::{labels, metric};
 
 use crate::diagnosis::component::{place, written};
+use crate::diagnosis::gauges::{Gauge, population};
 use crate::diagnosis::measure::{subject_of, sustained};
 use crate::diagnosis::mitigation::{FACTOR, LimitSetting, Mitigation, level};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
-use crate::diagnosis::rule_id::RuleId::{H1, H7, H9, N1, X1, X2};
+use crate::diagnosis::rule_id::RuleId::{self, H1, H7, H9, N1, X1, X2};
 use crate::diagnosis::stretch::{SecondValues, View, bounded};
 use crate::diagnosis::{SecondRange, log_failures};
 use crate::rules::haproxy::{BACKEND, FRONTEND, of};
@@ -287,4 +288,24 @@ fn raised_maxconn(
         now,
         to: FACTOR * now,
     })
+}
+
+/// Sessions of servers and frontends of HAProxy that have a limit.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let limits = readings.names_of(metric::HAPROXY_SESSIONS_LIMIT);
+    limits
+        .filter_map(|limit| {
+            let level = format!("{}{}", metric::HAPROXY_SESSIONS, subject_of(limit));
+            readings.values(&level)?;
+            let proxy = label(limit, "proxy")?;
+            let (name, rules): (String, &'static [RuleId]) = match label(limit, "server")? {
+                "FRONTEND" => (format!("maxconn of HAProxy's frontend {proxy}"), &[H7]),
+                server => (
+                    format!("maxconn of server {server} in HAProxy's {proxy}"),
+                    &[H1],
+                ),
+            };
+            Some(population(&level, limit.to_owned(), rules, &name))
+        })
+        .collect()
 }

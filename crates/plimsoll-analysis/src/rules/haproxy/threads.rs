@@ -2,8 +2,10 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
+use plimsoll_model::reading::SeriesTable;
 
 use crate::diagnosis::component::place;
+use crate::diagnosis::gauges::{Gauge, shares};
 use crate::diagnosis::measure::{subject_of, sustained};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
 use crate::diagnosis::rule_id::RuleId::{H10, N1};
@@ -53,4 +55,15 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
         Some(IDLE_MIN),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+}
+
+/// CPU of the threads.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let idle = shares(
+        readings,
+        metric::HAPROXY_IDLE,
+        (&[H10], 0.8),
+        "CPU of HAProxy",
+    );
+    idle.into_iter().map(Gauge::of_free).collect()
 }

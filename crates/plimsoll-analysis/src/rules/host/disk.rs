@@ -5,8 +5,9 @@ mod tests;
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
-use plimsoll_model::reading::label;
+use plimsoll_model::reading::{SeriesTable, label};
 
+use crate::diagnosis::gauges::{Gauge, shares};
 use crate::diagnosis::measure::{SUSTAINED, before, mebibytes, subject_of};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
 use crate::diagnosis::rule_id::RuleId::{D1, D2, D3, D4};
@@ -308,4 +309,9 @@ fn file_system_full_words(case: &RuleMatch<'_>) -> Words {
     } else {
         format!("make room below {point}: rotate logs (/etc/logrotate.d), remove old files, or enlarge it; `df -h {point}`")
     })
+}
+
+/// Disks.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    shares(readings, metric::DISK_UTILIZATION, (&[D1], 0.9), "disk")
 }

@@ -9,6 +9,7 @@ use plimsoll_model::reading::{SeriesTable, label};
 
 use crate::diagnosis::SecondRange;
 use crate::diagnosis::bounds::NEARLY_FULL;
+use crate::diagnosis::gauges::{Gauge, population};
 use crate::diagnosis::measure::{of_target, subject_of};
 use crate::diagnosis::mitigation::{FACTOR, LimitSetting, Mitigation, level};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
@@ -186,4 +187,24 @@ fn raised_descriptors(
         now,
         to: FACTOR * now,
     })
+}
+
+/// Groups of processes of the service, and how they are called.
+const GROUPS: [(&str, &str); 2] = [
+    (metric::TARGET, "the target"),
+    (metric::BEHIND, "the processes behind the target"),
+];
+
+/// File descriptors of the target, and of what is behind it.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let of_group = |(process, name)| {
+        let own = [("process", process)];
+        let level = metric::series(metric::PROCESS_FILES, &own);
+        let whole = metric::series(metric::PROCESS_FILES_LIMIT, &own);
+        readings.values(&whole)?;
+        readings.values(&level)?;
+        let name = format!("file descriptors of {name}");
+        Some(population(&level, whole, &[F1], &name))
+    };
+    GROUPS.into_iter().filter_map(of_group).collect()
 }

@@ -2,9 +2,11 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
+use plimsoll_model::reading::SeriesTable;
 
 use crate::diagnosis::bounds::CONNECTIONS_FULL;
 use crate::diagnosis::component::{of_component, place};
+use crate::diagnosis::gauges::{Gauge, slots};
 use crate::diagnosis::mitigation::{LimitSetting, Takes};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
 use crate::diagnosis::rule_id::RuleId::{C1, Q1, Q2};
@@ -131,4 +133,14 @@ fn cpu_words(case: &RuleMatch<'_>) -> Words {
         Some(RUNNING_PER_CPU * cpus),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+}
+
+/// Sessions of MariaDB.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    slots(
+        readings,
+        metric::MYSQL_SESSIONS,
+        ("max_connections", &[Q1]),
+        "max_connections of MariaDB",
+    )
 }

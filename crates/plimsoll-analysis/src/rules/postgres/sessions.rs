@@ -2,12 +2,14 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
+use plimsoll_model::reading::{SeriesTable, label};
 
 use crate::diagnosis::bounds::CONNECTIONS_FULL;
 use crate::diagnosis::component::{of_component, place, subjects, written};
+use crate::diagnosis::gauges::{Gauge, population, setting_of, share};
 use crate::diagnosis::measure::sustained;
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
-use crate::diagnosis::rule_id::RuleId::{C1, P1, P2, P3, P4, P8, P11};
+use crate::diagnosis::rule_id::RuleId::{C1, P1, P2, P3, P4, P7, P8, P11};
 use crate::diagnosis::statements::most;
 use crate::diagnosis::stretch::{View, bounded};
 use crate::rules::in_front::BEFORE_STORES;
@@ -216,4 +218,35 @@ fn idle_words(case: &RuleMatch<'_>) -> Words {
         &sessions(case.label_set, "idle in transaction"),
         "sessions idle in a transaction",
     ))
+}
+
+/// Sessions of a PostgreSQL on this machine that compute, as a share of its CPUs.
+pub(crate) fn cpu_gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let own = readings.names_of(metric::POSTGRES_ACTIVE);
+    let computing = own.filter(|series| label(series, "wait") == Some("none"));
+    let here = computing.filter(|series| {
+        let at = place(series);
+        let near = ["/", "127.", "localhost", "[::1]"];
+        near.iter().any(|begin| at.starts_with(begin))
+    });
+    let gauges = here.map(|series| share(series, &[P2, P7, C1], 1.0, "CPU of PostgreSQL"));
+    gauges
+        .map(|gauge| gauge.of_whole(metric::CPU_COUNT.to_owned()))
+        .collect()
+}
+
+/// Sessions of PostgreSQL.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let own = readings.names_of(metric::POSTGRES_SESSIONS);
+    let all = own.filter(|series| label(series, "state") == Some("all"));
+    let gauges = all.filter_map(|series| {
+        let whole = setting_of(readings, place(series), "max_connections")?;
+        Some(population(
+            series,
+            whole,
+            &[P1],
+            "max_connections of PostgreSQL",
+        ))
+    });
+    gauges.collect()
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
-use plimsoll_model::reading::label;
+use plimsoll_model::reading::{SeriesTable, label};
 
+use crate::diagnosis::gauges::{Gauge, shares};
 use crate::diagnosis::measure::{of_generator, of_target, sustained};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
-use crate::diagnosis::rule_id::RuleId::{C1, C6, J2, N4, N7, P11};
+use crate::diagnosis::rule_id::RuleId::{C1, C6, J2, N4, N7, P2, P11, Q2};
 use crate::diagnosis::statements::most_of;
 use crate::diagnosis::stretch::{View, bounded};
 use crate::rules::in_front::ON_THE_MACHINE;
@@ -195,4 +196,14 @@ fn programs(view: &View<'_>) -> Vec<(String, f64)> {
         programs.push(("the rest of the service".to_owned(), share));
     }
     programs
+}
+
+/// CPU of the machine.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    shares(
+        readings,
+        metric::CPU_BUSY,
+        (&[C1, P2, Q2], 0.95),
+        "CPU of the machine",
+    )
 }

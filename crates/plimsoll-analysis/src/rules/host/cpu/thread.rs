@@ -2,14 +2,15 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
-use plimsoll_model::reading::label;
+use plimsoll_model::reading::{SeriesTable, label};
 
 use crate::diagnosis::bounds::CPU_TO_SPARE;
+use crate::diagnosis::gauges::{Gauge, share};
 use crate::diagnosis::measure::{
     cpu_without_generator, of_generator, of_target, subject_of, sustained,
 };
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
-use crate::diagnosis::rule_id::RuleId::C3;
+use crate::diagnosis::rule_id::RuleId::{C3, J1, K1};
 use crate::diagnosis::stretch::{View, bounded};
 use crate::rules::host::network::tls::handshakes_clause;
 use crate::rules::in_front::ON_THE_MACHINE;
@@ -171,4 +172,18 @@ fn busiest<'a>(view: &View<'a>, process: &str) -> Option<&'a str> {
         .filter(|series| label(series, "process") == Some(process))
         .filter(|series| label(series, "tid").is_some());
     named.max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count())
+}
+
+/// One thread of the target; on a single CPU it is the CPU. What is behind has many that take turns.
+pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
+    let series = of_target(metric::THREAD_BUSIEST);
+    let cpus = readings.values(metric::CPU_COUNT).unwrap_or(&[]);
+    let cpus = cpus.iter().copied();
+    let has_several = cpus.filter(|cpus| !cpus.is_nan()).any(|cpus| cpus > 1.5);
+    let is_known = readings.values(&series).is_some();
+    if !has_several || !is_known {
+        return Vec::new();
+    }
+    let name = "the busiest thread of the target";
+    vec![share(&series, &[C3, J1, K1], 0.95, name)]
 }
