@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::LogFormat;
 use plimsoll_model::redact;
+use plimsoll_net::clock::Nanoseconds;
 use plimsoll_wire::request_head::RequestHead;
 
-use crate::clock::Nanoseconds;
 use crate::moments::Moments;
 
 /// Longest prefix of a header value that is logged, bytes.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::{Acme, AcmeCertificate};
+use plimsoll_net::clock;
 
-use crate::clock;
 use crate::control::Control;
 use crate::tls::certificate::{load, validity};
 pub(crate) use state::prepare;

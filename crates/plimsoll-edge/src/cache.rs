@@ -24,9 +24,8 @@ use plimsoll_cache::disk::BLOCK_LEN;
 use plimsoll_cache::store::{How, Lookup, Put, Store, StoreLimits};
 use plimsoll_cache::{KeyRule, Moment, Seed, Terms};
 use plimsoll_config::edge::RouteConfig;
-
-use crate::clock;
-use crate::lock::lock;
+use plimsoll_net::clock;
+use plimsoll_net::lock::lock;
 
 use self::disk::{DiskCache, Spool};
 use self::fetch::Begun;
@@ -40,6 +39,11 @@ pub(crate) use response_metadata::ResponseMetadata;
 
 /// Number of store rejections that are remembered.
 const REFUSALS: u64 = 4096;
+
+/// Wall-clock time in the unit of the cache.
+pub(crate) fn wall_moment() -> Moment {
+    Moment::from_ms(clock::unix_ms())
+}
 
 /// The cache of an edge.
 #[derive(Debug)]
@@ -145,7 +149,7 @@ impl Cache {
     /// Hard-purges all stored responses of a key.
     pub(crate) fn drop_key(&self, key: &impl Lookup) {
         if let Some(disk) = &self.disk {
-            disk.drop_key(key.hash(), clock::moment());
+            disk.drop_key(key.hash(), wall_moment());
         }
         self.store.purge(key, How::Hard);
     }
@@ -153,7 +157,7 @@ impl Cache {
     /// Hard-purges all stored responses with a tag.
     pub(crate) fn drop_tag(&self, tag: u64) {
         if let Some(disk) = &self.disk {
-            disk.drop_tag(tag, clock::moment());
+            disk.drop_tag(tag, wall_moment());
         }
         self.store.purge_tag(tag, How::Hard);
     }

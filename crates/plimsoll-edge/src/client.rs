@@ -1,26 +1,16 @@
-//! The client side of a connection: plain or TLS, HTTP/1 or an HTTP/2 stream.
+//! The client of a connection: a socket, or a part of the edge itself.
 
-mod inbound;
+use std::io;
+use std::task::{Context, Poll};
 
-use std::io::{self, IoSlice};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
-use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
+use plimsoll_net::client_socket::ClientSocket;
 
 use crate::fragments::pipe::WriteEnd;
-use crate::stream::Http2Stream;
-pub(crate) use inbound::Inbound;
 
-/// A connection to a client.
+/// The client of a connection.
 #[derive(Debug)]
 pub(crate) enum ClientStream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<Inbound>>),
-    Stream(Box<Http2Stream>),
+    Socket(ClientSocket),
     /// Moved out, to the code that speaks the upgraded protocol.
     Gone,
     /// A subrequest of the edge, for an ESI fragment.
@@ -30,6 +20,11 @@ pub(crate) enum ClientStream {
 }
 
 impl ClientStream {
+    /// Whether it is a stream of an HTTP/2 connection.
+    pub(crate) fn is_http2(&self) -> bool {
+        matches!(self, Self::Socket(ClientSocket::Stream(_)))
+    }
+
     /// Reads available bytes; 0 is the end of the stream.
     #[inline]
     pub(crate) fn poll_read(
@@ -38,13 +33,7 @@ impl ClientStream {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Plain(stream) => poll_read(stream, cx, buffer),
-            Self::Tls(stream) => {
-                let count = ready!(poll_read(stream.as_mut(), cx, buffer))?;
-                stream.get_mut().0.handed_on();
-                Poll::Ready(Ok(count))
-            }
-            Self::Stream(stream) => stream.poll_read(cx, buffer),
+            Self::Socket(socket) => socket.poll_read(cx, buffer),
             Self::Inner(inner) => inner.poll_read(cx, buffer),
             Self::Gone => Poll::Ready(Ok(0)),
             Self::Nobody => Poll::Pending,
@@ -60,37 +49,19 @@ impl ClientStream {
         second: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Plain(stream) => poll_write(stream, cx, first, second),
-            Self::Tls(stream) => poll_write(stream.as_mut(), cx, first, second),
-            Self::Stream(stream) => {
-                let bytes = if first.is_empty() { second } else { first };
-                stream.poll_write(cx, bytes)
-            }
+            Self::Socket(socket) => socket.poll_write(cx, first, second),
             Self::Inner(inner) => inner.poll_write(cx, first, second),
             Self::Gone => Poll::Ready(Ok(0)),
             Self::Nobody => Poll::Ready(Ok(first.len() + second.len())),
         }
     }
 
-    /// Limits the bytes that the kernel buffers beyond those in flight. A stream of HTTP/2 shares its connection, and
-    /// is bounded by its flow-control window.
-    pub(crate) fn bound_unsent(&self, bytes: u32) {
-        let stream = match self {
-            Self::Plain(stream) => stream,
-            Self::Tls(stream) => stream.get_ref().0.socket(),
-            Self::Stream(_) | Self::Gone | Self::Inner(_) | Self::Nobody => return,
-        };
-        // A kernel without this option keeps its default.
-        let _ = SockRef::from(stream).set_tcp_notsent_lowat(bytes);
-    }
-
     /// Memory for bytes in flight.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Self::Stream(stream) => stream.memory(),
-            Self::Tls(stream) => stream.get_ref().0.memory(),
-            Self::Plain(_) | Self::Inner(_) | Self::Gone | Self::Nobody => 0,
+            Self::Socket(socket) => socket.memory(),
+            Self::Inner(_) | Self::Gone | Self::Nobody => 0,
         }
     }
 
@@ -98,50 +69,17 @@ impl ClientStream {
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-            Self::Plain(_) | Self::Stream(_) | Self::Inner(_) | Self::Gone | Self::Nobody => {
-                Poll::Ready(Ok(()))
-            }
+            Self::Socket(socket) => socket.poll_flush(cx),
+            Self::Inner(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
         }
     }
 
     /// Closes the write side.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+            Self::Socket(socket) => socket.poll_shutdown(cx),
             // These signalled their end with the last byte of the response.
-            Self::Stream(_) | Self::Inner(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
+            Self::Inner(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
         }
-    }
-}
-
-/// Reads available bytes; 0 is the end of the stream.
-#[inline]
-pub(crate) fn poll_read(
-    stream: &mut (impl AsyncRead + Unpin),
-    cx: &mut Context<'_>,
-    buffer: &mut [u8],
-) -> Poll<io::Result<usize>> {
-    let mut filled = ReadBuf::new(buffer);
-    ready!(Pin::new(stream).poll_read(cx, &mut filled))?;
-    Poll::Ready(Ok(filled.filled().len()))
-}
-
-/// Writes as much as fits of both slices, in order.
-#[inline]
-pub(crate) fn poll_write(
-    stream: &mut (impl AsyncWrite + Unpin),
-    cx: &mut Context<'_>,
-    first: &[u8],
-    second: &[u8],
-) -> Poll<io::Result<usize>> {
-    let stream = Pin::new(stream);
-    if second.is_empty() {
-        stream.poll_write(cx, first)
-    } else if first.is_empty() {
-        stream.poll_write(cx, second)
-    } else {
-        stream.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)])
     }
 }

@@ -7,9 +7,8 @@ use std::cell::Cell;
 use std::io::{self, Read as _};
 
 use plimsoll_config::edge::{Compress, CompressCoding};
+use plimsoll_net::clock::Nanoseconds;
 use plimsoll_wire::head::{BodyLength, Head, Header};
-
-use crate::clock::Nanoseconds;
 
 /// Most coders of one event loop; each holds a megabyte or two.
 const CODERS_MAX: u32 = 128;

@@ -26,8 +26,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use plimsoll_net::deadline::ticks;
+use plimsoll_net::reason::Reason;
+
 use crate::client::ClientStream;
-use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 use crate::exchange::{self, Exchange, ExchangeEnd, Side, UpstreamFailure};
 use crate::hub::subscriber::{Arrival, SubscriberConnection};
@@ -35,7 +37,6 @@ use crate::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::pool::UpstreamPool;
 use crate::pool::ticket::Ticket;
-use crate::reason::Reason;
 use crate::tunnel::Tunnel;
 use collapsed_reader::CollapsedReader;
 use esi_assembly::EsiAssembly;

@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge::{Acme, EdgeConfig, ListenerConfig};
+use plimsoll_net::clock;
+use plimsoll_net::lock::lock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::cache::disk::{self, DiskCache};
-use crate::cache::{Cache, PurgeOrder};
-use crate::clock;
+use crate::cache::{Cache, PurgeOrder, wall_moment};
 use crate::hub::{ActiveHub, reads_need_hook};
-use crate::lock::lock;
 use crate::overview::OverviewSource;
 use crate::pool::UpstreamPool;
 use crate::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops, pools};
@@ -303,7 +303,7 @@ impl Control {
     pub(crate) fn purge(&self, body: &[u8]) -> Result<String, String> {
         let order = PurgeOrder::read(body)?;
         let cache = self.cache()?;
-        let done = cache.purge(&order, clock::moment());
+        let done = cache.purge(&order, wall_moment());
         (self.hooks.report)(&done);
         Ok(done)
     }
@@ -317,12 +317,12 @@ impl Control {
     pub(crate) fn why(&self, body: &[u8]) -> Result<Value, String> {
         let asked: Value = serde_json::from_slice(body).unwrap_or_default();
         let url = asked["url"].as_str().unwrap_or_default();
-        self.cache()?.why(url, clock::moment())
+        self.cache()?.why(url, wall_moment())
     }
 
     /// Contents and counters of the cache, as JSON.
     pub(crate) fn held(&self) -> Result<Value, String> {
-        let mut held = self.cache()?.view(clock::moment());
+        let mut held = self.cache()?.view(wall_moment());
         let overview = self.watch.collect();
         let routes = overview
             .routes

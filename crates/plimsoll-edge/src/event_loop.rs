@@ -11,22 +11,22 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use plimsoll_cache::Moment;
+use plimsoll_net::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
+use plimsoll_net::deadline::TICK_MS;
+use plimsoll_net::loop_metrics::LoopMetrics;
+use plimsoll_net::loop_state::{LoopState, SECOND_TICKS};
+use plimsoll_net::upstream::Upstream;
 use tokio::io::AsyncRead as _;
 use tokio::io::ReadBuf;
 
-use crate::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
 use crate::compress::CompressionBudget;
-use crate::deadline::TICK_MS;
 use crate::hash::mix;
 use crate::hub::ActiveHub;
 use crate::hub::local_hub::LocalHub;
-use crate::loop_metrics::LoopMetrics;
-use crate::loop_state::{LoopState, SECOND_TICKS};
 use crate::pool::UpstreamPool;
 use crate::pool::server::UpstreamServer;
 use crate::settings::Settings;
 use crate::trace::Spans;
-use crate::upstream::Upstream;
 
 /// Most buffers of finished responses that are kept for reuse.
 const SPARE_MAX: usize = 64;
@@ -244,7 +244,7 @@ impl EventLoop {
             self.wheel.borrow_mut().advance(now, Waker::wake_by_ref);
             if now / SECOND_TICKS > second {
                 self.each_second();
-                let is_quiet = self.wheel.borrow().len() == 0;
+                let is_quiet = self.wheel.borrow().is_empty();
                 if is_quiet && self.has_no_idle() {
                     self.doze().await;
                     self.each_second();
@@ -281,7 +281,7 @@ impl EventLoop {
 
 /// The wall-clock time at the start of the monotonic clock, milliseconds since 1970.
 fn epoch_ms(clock: EdgeClock) -> u64 {
-    clock::moment().ms().saturating_sub(clock.now() / 1_000_000)
+    clock::unix_ms().saturating_sub(clock.now() / 1_000_000)
 }
 
 /// Whether a connection is open and no bytes have arrived. Costs no system call when nothing has happened.

@@ -19,21 +19,22 @@ use std::task::{Context, Poll};
 
 use plimsoll_cache::CacheStatus;
 use plimsoll_config::edge::CompressCoding;
+use plimsoll_net::chunked;
+use plimsoll_net::client_socket::{poll_read, poll_write};
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::upstream::Upstream;
 use plimsoll_wire::framing::BodyReader;
 
 use crate::cache::fetch::{CacheOutcome, Fetch};
 use crate::cache::keyed_request::KeyedRequest;
-use crate::client::{ClientStream, poll_read, poll_write};
-use crate::clock::Nanoseconds;
+use crate::client::ClientStream;
 use crate::event_loop::EventLoop;
-use crate::forward;
 use crate::moments::Moments;
 use crate::outgoing::GATHERED_MAX;
 use crate::outgoing::Outgoing;
 use crate::pool::server::UpstreamServer;
 use crate::pool::{Permit, PoolRequest};
 use crate::settings::Settings;
-use crate::upstream::Upstream;
 use answer::UpstreamResponse;
 pub(crate) use link::UpstreamLink;
 use waits::ExchangeWait;
@@ -350,7 +351,7 @@ impl Exchange {
         let out = &mut self.to_server.bytes;
         let taken = if self.body_is_chunked {
             self.body
-                .take(bytes, |content| forward::chunk(out, content))
+                .take(bytes, |content| chunked::chunk(out, content))
         } else {
             self.body
                 .take(bytes, |content| out.extend_from_slice(content))
@@ -366,7 +367,7 @@ impl Exchange {
         if self.body.is_complete() {
             self.body_done = true;
             if self.body_is_chunked {
-                self.to_server.bytes.extend_from_slice(forward::LAST_CHUNK);
+                self.to_server.bytes.extend_from_slice(chunked::LAST_CHUNK);
             }
         }
         Ok(taken)

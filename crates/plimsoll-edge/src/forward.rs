@@ -477,25 +477,5 @@ fn put(out: &mut Vec<u8>, pieces: &[&str]) {
     }
 }
 
-/// Writes a piece of a body as a chunk.
-pub(crate) fn chunk(out: &mut Vec<u8>, content: &[u8]) {
-    let mut digits = [0_u8; 18];
-    let mut at = 16;
-    digits[16] = b'\r';
-    digits[17] = b'\n';
-    let mut left = content.len();
-    while left > 0 {
-        at -= 1;
-        digits[at] = b"0123456789abcdef"[left & 15];
-        left >>= 4;
-    }
-    out.extend_from_slice(&digits[at..]);
-    out.extend_from_slice(content);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// The end of a chunked body.
-pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
-
 #[cfg(test)]
 mod tests;

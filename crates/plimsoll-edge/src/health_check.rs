@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::edge::Check;
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+use plimsoll_net::lock::lock;
+use plimsoll_net::notice::NoticeSink;
+use plimsoll_net::upstream::{Upstream, tls_error};
 use plimsoll_wire::head;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::clock::{Nanoseconds, nanoseconds};
-use crate::lock::lock;
-use crate::notice::NoticeSink;
 use crate::overview::OverviewSource;
 use crate::pool::server::UpstreamServer;
-use crate::upstream::{Upstream, tls_error};
 
 /// How often due checks are looked up.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

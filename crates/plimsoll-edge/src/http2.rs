@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use h2::Reason;
 use h2::server::{Builder, Connection as Frames};
+use plimsoll_net::client_socket::ClientSocket;
+use plimsoll_net::clock::nanoseconds;
+use plimsoll_net::stream::{ConnectionMeter, Http2Stream, Inbound, Metered, Outbound};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::ClientStream;
-use crate::clock::nanoseconds;
 use crate::event_loop::EventLoop;
 use crate::peer::Peer;
-use crate::stream::{ConnectionMeter, Http2Stream, Inbound, Metered, Outbound};
 use lifetime::{ConnectionLifetime, LifetimeAction, Observed};
 
 /// Concurrent streams of one connection.
@@ -118,7 +119,7 @@ async fn streams<T>(
                     if let Some(body) = stream.awaited() {
                         inbound.add(body);
                     }
-                    let client = ClientStream::Stream(Box::new(stream));
+                    let client = ClientStream::Socket(ClientSocket::Stream(Box::new(stream)));
                     begin(client, peer.clone(), event_loop);
                 }
             }

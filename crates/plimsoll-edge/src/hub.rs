@@ -48,14 +48,13 @@ use plimsoll_wire::websocket::WebSocketLimits as WireLimits;
 use plimsoll_wire::websocket::handshake::check_origin;
 use tokio::sync::Notify;
 
-use crate::clock::EdgeClock;
-use crate::deadline::ticks;
-use crate::error::SettingsError;
-use crate::lock::lock;
-use crate::notice::NoticeSink;
 use broker::Broker;
 use connection_quota::ConnectionLimits;
 use hooks::{Hooks, Links};
+use plimsoll_net::clock::EdgeClock;
+use plimsoll_net::deadline::ticks;
+use plimsoll_net::lock::lock;
+use plimsoll_net::notice::NoticeSink;
 use token::TokenGate;
 pub(crate) use view::{HubView, SharedView, SourceView};
 
@@ -65,6 +64,11 @@ const AGGREGATE_MORE_MS: u64 = 5000;
 const MERCURE_PATH: &str = "/.well-known/mercure";
 /// Maximum number of fragments of a client's message.
 const FRAGMENTS_MAX: u32 = 64;
+
+/// The hub cannot be used with so many event loops.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the hub supports at most 64 event loops, but {0} are configured")]
+pub(crate) struct TooManyLoops(pub(crate) usize);
 
 /// The configured hub, and the state that a reload keeps.
 #[derive(Debug)]
@@ -88,9 +92,9 @@ impl ActiveHub {
         before: Option<&Arc<Self>>,
         loops: usize,
         clock: EdgeClock,
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self, TooManyLoops> {
         if loops > usize::from(LOOPS_MAX) {
-            return Err(SettingsError::HubLoops(loops));
+            return Err(TooManyLoops(loops));
         }
         let broker = match before {
             // Channels of one shared stream are meaningless in another.

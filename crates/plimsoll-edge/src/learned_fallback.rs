@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{Compress, LearnedFallback};
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+use plimsoll_net::lock::lock;
 
-use crate::clock::{Nanoseconds, nanoseconds};
 use crate::compress::decompress;
-use crate::lock::lock;
 use crate::synthetic_response::FallbackPage;
 
 /// Maximum number of shells of one route, for different paths.

@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use plimsoll_net::client_socket::{ClientSocket, Inbound};
+use plimsoll_net::lock::lock;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::client::{ClientStream, Inbound};
+use crate::client::ClientStream;
 use crate::connection::DownstreamConnection;
 use crate::event_loop::EventLoop;
 use crate::http2;
-use crate::lock::lock;
 use crate::peer::Peer;
 use crate::proxy_header::{self, Version};
 use crate::settings::ListenerSettings;
@@ -174,7 +175,11 @@ fn welcome(
     }
     let peer = Peer::new(address, &settings.trusted);
     if listener.tls.is_none() && !(listener.proxy_protocol && peer.trusted) {
-        let connection = DownstreamConnection::new(ClientStream::Plain(stream), peer, event_loop);
+        let connection = DownstreamConnection::new(
+            ClientStream::Socket(ClientSocket::Plain(stream)),
+            peer,
+            event_loop,
+        );
         tokio::task::spawn_local(async move {
             connection.await;
             drop(counted);
@@ -207,7 +212,12 @@ async fn prepare(
         }
     }
     let Some(tls) = &listener.tls else {
-        return DownstreamConnection::new(ClientStream::Plain(stream), peer, &event_loop).await;
+        return DownstreamConnection::new(
+            ClientStream::Socket(ClientSocket::Plain(stream)),
+            peer,
+            &event_loop,
+        )
+        .await;
     };
     let handshake = tls.accept(Inbound::new(stream, &event_loop.memory));
     let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
@@ -222,7 +232,12 @@ async fn prepare(
     if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
         return http2::serve(stream, peer, event_loop, DownstreamConnection::begin_stream).await;
     }
-    DownstreamConnection::new(ClientStream::Tls(Box::new(stream)), peer, &event_loop).await;
+    DownstreamConnection::new(
+        ClientStream::Socket(ClientSocket::Tls(Box::new(stream))),
+        peer,
+        &event_loop,
+    )
+    .await;
 }
 
 /// The client named by a PROXY header.

@@ -6,8 +6,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use plimsoll_config::edge::LogFormat;
-
-use crate::loop_metrics::LoopMetrics;
+use plimsoll_net::loop_metrics::LoopMetrics;
 
 /// Bytes of lines that a loop buffers before it hands them over.
 const BATCH_LEN: usize = 32 * 1024;

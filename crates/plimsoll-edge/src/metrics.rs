@@ -5,11 +5,12 @@ mod hub;
 
 use std::fmt::Write as _;
 
+use plimsoll_net::fragment_outcome::FragmentOutcome;
+use plimsoll_net::loop_metrics::TimesSum;
+use plimsoll_net::reason::Reason;
+
 use crate::cache::CacheView;
-use crate::fragments::Served;
-use crate::loop_metrics::TimesSum;
 use crate::overview::{Overview, ServerView};
-use crate::reason::Reason;
 
 /// Which of the two text formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,7 +310,7 @@ fn cache(page: &mut Exposition, overview: &Overview) {
         }
     }
     page.family("fragments", "counter", "Page fragments by outcome");
-    for (served, count) in Served::ALL.iter().zip(overview.fragments) {
+    for (served, count) in FragmentOutcome::ALL.iter().zip(overview.fragments) {
         page.line("fragments_total", &[("result", served.name())], count);
     }
     if let Some(held) = &overview.cache {
@@ -412,8 +413,8 @@ impl Exposition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loop_metrics::LatencyHistogram;
     use crate::overview::PoolView;
+    use plimsoll_net::loop_metrics::LatencyHistogram;
 
     fn overview() -> Overview {
         let times = LatencyHistogram::default();

@@ -1,6 +1,6 @@
 //! Timestamps of one request.
 
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
 
 /// When each phase was reached.
 #[derive(Clone, Copy, Debug, Default)]

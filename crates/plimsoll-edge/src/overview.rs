@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use plimsoll_net::clock::EdgeClock;
+use plimsoll_net::fragment_outcome::FragmentOutcome;
+use plimsoll_net::lock::lock;
+use plimsoll_net::loop_metrics::{Counter, LoopMetrics, TimesSum};
+use plimsoll_net::reason::Reason;
+
 use crate::cache::{Cache, CacheView};
 
-use crate::clock::EdgeClock;
-use crate::fragments::Served;
 use crate::hub::{ActiveHub, HubView};
-use crate::lock::lock;
-use crate::loop_metrics::{Counter, LoopMetrics, TimesSum};
 use crate::pool::UpstreamPool;
-use crate::reason::Reason;
 use crate::route::shared::RouteShared;
 
 /// Sources of a snapshot.
@@ -71,7 +72,7 @@ pub(crate) struct Overview {
     pub(crate) cache_collapsed: u64,
     pub(crate) cache_passed: u64,
     pub(crate) cache_renewed: u64,
-    pub(crate) fragments: [u64; Served::COUNT],
+    pub(crate) fragments: [u64; FragmentOutcome::COUNT],
     pub(crate) cache: Option<CacheView>,
     pub(crate) hub: Option<HubView>,
     pub(crate) routes: Vec<RouteView>,

@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{self, BalancingPolicy, Ceiling, Class};
+use plimsoll_net::clock::{EdgeClock, Nanoseconds, nanoseconds};
+use plimsoll_net::lock::lock;
+use plimsoll_net::tls_error::TlsError;
+use plimsoll_net::upstream::{Secure, trust};
 use rustls::ClientConfig;
 
-use crate::clock::{EdgeClock, Nanoseconds, nanoseconds};
-use crate::error::TlsError;
 use crate::hash::mix;
-use crate::lock::lock;
-use crate::upstream::{Secure, trust};
 use load_balancer::{Candidate, ramp};
 use queue::{QueueRejection, RequestQueue, Rules, SHARES};
 use server::UpstreamServer;

@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 
 use plimsoll_config::edge::Rate;
-
-use crate::clock::Nanoseconds;
-use crate::lock::lock;
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::lock::lock;
 
 /// Shards of the table, so that loops seldom wait for each other.
 const SHARDS: usize = 16;

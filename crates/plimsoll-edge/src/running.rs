@@ -12,20 +12,20 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_config::edge::{Admin, EdgeConfig, ListenerConfig};
+use plimsoll_net::clock::{AgeAhead, EdgeClock};
+use plimsoll_net::loop_metrics::LoopMetrics;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::acme;
 use crate::admin;
 use crate::background_tasks;
 use crate::cache;
-use crate::clock::{AgeAhead, EdgeClock};
 use crate::control::orders::{self, Added, Sender};
 use crate::control::sockets::{self, InheritedSockets};
 use crate::control::{BackgroundTasks, Control, EdgeError, EdgePhase, Followed, Handed, Hooks};
 use crate::hash::mix;
 use crate::listen::Census;
 use crate::log::{LogLines, LogWriter, Reopener};
-use crate::loop_metrics::LoopMetrics;
 use crate::overview::{ExportCounts, OverviewSource};
 use crate::settings::{self, Before, Settings, SharedSettings, loops};
 use crate::tls::challenges::Challenges;

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_config::edge::{self, EdgeConfig, EdgeLimits, Network, Traces};
+use plimsoll_net::clock::{self, EdgeClock};
+use plimsoll_net::deadline::ticks;
+use plimsoll_net::loop_metrics::Counter;
+use plimsoll_net::tls_error::TlsError;
 
 use crate::cache::{Cache, disk};
-use crate::clock::{self, EdgeClock};
-use crate::deadline::ticks;
-use crate::error::{SettingsError, TlsError};
+use crate::error::SettingsError;
 use crate::hub::ActiveHub;
 use crate::ip_filter::IpFilter;
-use crate::loop_metrics::Counter;
 use crate::pool::UpstreamPool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};

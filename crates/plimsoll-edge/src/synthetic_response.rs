@@ -1,9 +1,9 @@
 //! Synthetic responses: what a client receives when no server answers. Designed to cost next to nothing.
 
 use plimsoll_config::edge::{Compress, CompressCoding};
+use plimsoll_net::reason::Reason;
 
 use crate::compress;
-use crate::reason::Reason;
 use crate::waiting::WaitingPage;
 
 /// A public static file.

@@ -14,12 +14,12 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerC
 use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
-use crate::error::TlsError;
-use crate::lock::lock;
 use certificate::{FileFingerprint, Loaded, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
+use plimsoll_net::lock::lock;
+use plimsoll_net::tls_error::TlsError;
 
 /// ALPN name of HTTP/2.
 pub(crate) const H2: &[u8] = b"h2";

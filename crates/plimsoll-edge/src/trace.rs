@@ -5,12 +5,11 @@ pub(crate) mod otlp;
 use std::time::SystemTime;
 
 use plimsoll_config::edge::{Parents, Traces};
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::loop_metrics::LoopMetrics;
 use plimsoll_wire::head::Header;
 
 use tokio::sync::mpsc;
-
-use crate::clock::Nanoseconds;
-use crate::loop_metrics::LoopMetrics;
 
 /// Spans that a loop buffers before it hands them over.
 const BATCH_LEN: usize = 64;

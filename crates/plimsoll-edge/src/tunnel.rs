@@ -3,12 +3,13 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use plimsoll_net::client_socket::{poll_read, poll_write};
+use plimsoll_net::upstream::Upstream;
 use tokio::io::AsyncWrite as _;
 
-use crate::client::{ClientStream, poll_read, poll_write};
+use crate::client::ClientStream;
 use crate::event_loop::EventLoop;
 use crate::outgoing::Outgoing;
-use crate::upstream::Upstream;
 
 /// The server connection and the bytes in flight.
 #[derive(Debug)]

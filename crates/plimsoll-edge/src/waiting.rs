@@ -15,9 +15,9 @@ use plimsoll_config::edge::WaitingRoomConfig;
 use plimsoll_wire::request_head::RequestHead;
 use ring::hmac;
 
-use crate::clock::Nanoseconds;
-use crate::lock::lock;
 use line::WaitingLine;
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::lock::lock;
 
 /// Longest lifetime of a place, ns.
 const PLACE_LIFE_NS: Nanoseconds = 6 * 3600 * SECOND_NS;
@@ -215,7 +215,7 @@ impl WaitingRoom {
     }
 
     fn pass(&self, now: Nanoseconds, secure: bool) -> String {
-        let stay = crate::clock::nanoseconds(self.config.stay);
+        let stay = plimsoll_net::clock::nanoseconds(self.config.stay);
         self.cookie(b'p', 0, now.saturating_add(stay), stay / SECOND_NS, secure)
     }
 

@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 21] = [
+const CRATE_RULES: [CrateRule; 24] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -116,6 +116,31 @@ const CRATE_RULES: [CrateRule; 21] = [
         may_know: &[HARNESS],
     },
     CrateRule {
+        name: "plimsoll-net",
+        may_know: &["plimsoll-wire", "plimsoll-config"],
+    },
+    CrateRule {
+        name: "plimsoll-hub-io",
+        may_know: &[
+            "plimsoll-wire",
+            "plimsoll-config",
+            "plimsoll-hub",
+            "plimsoll-net",
+        ],
+    },
+    CrateRule {
+        name: "plimsoll-proxy",
+        may_know: &[
+            MODEL,
+            "plimsoll-wire",
+            "plimsoll-config",
+            "plimsoll-cache",
+            "plimsoll-hub",
+            "plimsoll-net",
+            "plimsoll-hub-io",
+        ],
+    },
+    CrateRule {
         name: "plimsoll-edge",
         may_know: &[
             MODEL,
@@ -123,6 +148,9 @@ const CRATE_RULES: [CrateRule; 21] = [
             "plimsoll-config",
             "plimsoll-cache",
             "plimsoll-hub",
+            "plimsoll-net",
+            "plimsoll-hub-io",
+            "plimsoll-proxy",
         ],
     },
 ];

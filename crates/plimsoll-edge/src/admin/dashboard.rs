@@ -1,11 +1,11 @@
 //! The live dashboard, and the metrics that it polls.
 
+use plimsoll_net::loop_metrics::TimesSum;
+use plimsoll_net::reason::Reason;
 use serde_json::{Value, json};
 
 use crate::hub::HubView;
-use crate::loop_metrics::TimesSum;
 use crate::overview::Overview;
-use crate::reason::Reason;
 
 /// The page: polls `/figures` once a second and shows what changed.
 pub(super) const HTML: &str = include_str!("page.html");

@@ -8,12 +8,12 @@ use std::time::Duration;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use plimsoll_config::edge::Captured;
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+use plimsoll_net::lock::lock;
+use plimsoll_net::notice::NoticeSink;
+use plimsoll_net::outbound::{self, OriginRequest};
 
-use crate::clock::{Nanoseconds, nanoseconds};
 use crate::learned_fallback::{Candidate, LearnedFallbacks, Scope};
-use crate::lock::lock;
-use crate::notice::NoticeSink;
-use crate::outbound::{self, OriginRequest};
 use crate::overview::OverviewSource;
 use crate::pool::UpstreamPool;
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::edge::{Endpoint, RateAlert};
+use plimsoll_net::clock::{self, Nanoseconds, nanoseconds};
+use plimsoll_net::lock::lock;
+use plimsoll_net::notice::NoticeSink;
+use plimsoll_net::outbound;
 use tokio::sync::Semaphore;
 
 use crate::access_log_entry::rfc3339;
-use crate::clock::{self, Nanoseconds, nanoseconds};
 use crate::control::BackgroundTasks;
-use crate::lock::lock;
-use crate::notice::NoticeSink;
-use crate::outbound;
 use crate::overview::{OverviewSource, RateAlertView};
 use crate::rate_alert::{AlertChange, Detector, Sensitivity, Usual};
 

@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use hyper::StatusCode;
+use plimsoll_net::notice::NoticeSink;
+use plimsoll_net::outbound;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::control::BackgroundTasks;
-use crate::notice::NoticeSink;
-use crate::outbound;
 use crate::overview::OverviewSource;
 use crate::trace::{RequestSpan, otlp};
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+
 use crate::cache::disk::{disk_unavailable, is_in_use};
-use crate::clock::{Nanoseconds, nanoseconds};
 use crate::control::Control;
 
 /// How often the directory is checked.

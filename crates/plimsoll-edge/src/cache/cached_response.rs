@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use plimsoll_cache::store::{Weigh, allocated};
+use plimsoll_net::clock::Nanoseconds;
 
 use super::disk::{BodyRef, CopyBody, OnDisk};
 use super::response_metadata::ResponseMetadata;
-use crate::clock::Nanoseconds;
 use crate::fragments::Mosaic;
 use crate::outgoing::GATHERED_MAX;
 

@@ -27,16 +27,16 @@ use plimsoll_cache::disk::{About, Journal};
 use plimsoll_cache::store::{How, Leader, Object, Store};
 use plimsoll_cache::{Moment, Seed, Terms};
 use plimsoll_config::edge::CacheDisk;
+use plimsoll_net::clock::EdgeClock;
+use plimsoll_net::lock::lock;
+use plimsoll_net::notice::NoticeSink;
 
 use self::counts::DiskCounters;
 use self::folder::Folder;
 use self::index::{ENTRY_BYTES, FileId, Index};
 use self::jobs::{Jobs, Recall, Write};
-use super::{CachedResponse, ResponseMetadata};
-use crate::clock::{self, EdgeClock};
+use super::{CachedResponse, ResponseMetadata, wall_moment};
 use crate::hash::mix;
-use crate::lock::lock;
-use crate::notice::NoticeSink;
 
 pub(crate) use body::{BodyRef, CopyBody, DiskBodyReader, NextPiece, OnDisk, within};
 pub(crate) use counts::DiskView;
@@ -341,7 +341,7 @@ impl DiskShared {
     /// For jobs that must not be lost. If even these find no room, the disk tier is stuck and no longer trusted.
     fn must_push(&self, write: Write) {
         if !self.jobs.must_push(write) {
-            self.purge(About::Everything, How::Hard, clock::moment());
+            self.purge(About::Everything, How::Hard, wall_moment());
         }
     }
 

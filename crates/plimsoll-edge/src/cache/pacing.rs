@@ -7,8 +7,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Nanoseconds;
-use crate::lock::lock;
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::lock::lock;
 
 /// Time constant of the baseline, seconds.
 const MEMORY_S: f64 = 10.0;

@@ -19,6 +19,7 @@ use plimsoll_cache::{
     Serve,
 };
 use plimsoll_config::edge::Action;
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 
 use self::seeking::kind;
@@ -35,7 +36,6 @@ use crate::cache::{Cache, CachedResponse, RouteCache};
 use crate::client::ClientStream;
 use crate::forward::Dropping;
 use crate::pool::UpstreamPool;
-use crate::reason::Reason;
 use crate::settings::Settings;
 
 /// An admitted request.

@@ -10,6 +10,11 @@ use std::task::{Context, Poll};
 use plimsoll_cache::store::{Copied, Follower, HeadPoll, Hit};
 use plimsoll_cache::{CacheStatus, Shape, reuse};
 use plimsoll_config::edge::Action;
+use plimsoll_net::chunked;
+use plimsoll_net::clock;
+use plimsoll_net::deadline::TICK_MS;
+use plimsoll_net::deadline::ticks;
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
 use super::admission::client_of;
@@ -23,15 +28,10 @@ use crate::cache::keyed_request::KeyedRequest;
 use crate::cache::pace::Pace;
 use crate::cache::{CachedResponse, ResponseMetadata};
 use crate::client::ClientStream;
-use crate::clock;
-use crate::deadline::TICK_MS;
-use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 use crate::exchange::Exchange;
-use crate::forward;
 use crate::outgoing::Outgoing;
 use crate::pool::server::UpstreamServer;
-use crate::reason::Reason;
 use crate::settings::Settings;
 
 /// Time limit for a disk lookup, ticks; then the request goes upstream.
@@ -138,7 +138,7 @@ impl CollapsedReader {
             .copy(reading.at, &mut shared[..room], cx.waker())
         {
             Copied::Bytes(count) if reading.in_chunks => {
-                forward::chunk(&mut self.out.bytes, &shared[..count]);
+                chunked::chunk(&mut self.out.bytes, &shared[..count]);
                 reading.at += count as u64;
                 Some(0)
             }
@@ -147,7 +147,7 @@ impl CollapsedReader {
             Copied::End => {
                 reading.is_over = true;
                 if reading.in_chunks {
-                    self.out.bytes.extend_from_slice(forward::LAST_CHUNK);
+                    self.out.bytes.extend_from_slice(chunked::LAST_CHUNK);
                 }
                 Some(0)
             }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf as _, Bytes};
+use plimsoll_net::clock;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
@@ -21,7 +22,6 @@ use super::serving::Slowness;
 use super::{After, DownstreamConnection, RequestStage};
 use crate::access_log_entry::RequestOutcome;
 use crate::client::ClientStream;
-use crate::clock;
 use crate::fragments::Draft;
 use crate::fragments::incoming::Incoming;
 use crate::fragments::nesting::FragmentNesting;

@@ -7,20 +7,21 @@ use bytes::Bytes;
 use plimsoll_cache::fragments::Include;
 use plimsoll_cache::fragments::address::Address;
 use plimsoll_config::edge::Fragments;
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
 use super::admission::default_host;
 use super::esi_assembly::launch;
 use super::{DownstreamConnection, Peer};
 use crate::client::ClientStream;
-use crate::clock::{Nanoseconds, nanoseconds};
 use crate::compress::decompress;
 use crate::event_loop::EventLoop;
 use crate::fragments::head::FragmentLifetime;
 use crate::fragments::incoming::{Coming, Incoming};
 use crate::fragments::nesting::FragmentNesting;
 use crate::fragments::pipe::pipe;
-use crate::fragments::{Served, coding, request};
+use crate::fragments::{coding, request};
 use crate::settings::Settings;
 
 /// Context for the subrequests of a page.
@@ -88,7 +89,7 @@ pub(super) struct Fragment {
     /// Its cache lifetime; known from its head on.
     pub(super) lifetime: Option<FragmentLifetime>,
     /// The outcome, once it is complete or has failed.
-    pub(super) served: Option<Served>,
+    pub(super) served: Option<FragmentOutcome>,
     /// The client has received some of it.
     has_begun: bool,
 }
@@ -132,12 +133,17 @@ impl Fragment {
         self.due = requester.event_loop.clock.now() + nanoseconds(config.timeout);
         self.incoming = requester.send_request(config, reference);
         if self.incoming.is_none() {
-            self.fail(Served::Refused, config, requester);
+            self.fail(FragmentOutcome::Refused, config, requester);
         }
     }
 
     /// The fetch failed: tries the alternative URL, or leaves a gap.
-    fn fail(&mut self, served: Served, config: &Fragments, requester: &FragmentRequester<'_>) {
+    fn fail(
+        &mut self,
+        served: FragmentOutcome,
+        config: &Fragments,
+        requester: &FragmentRequester<'_>,
+    ) {
         self.incoming = None;
         self.packed = None;
         self.lifetime = None;
@@ -148,14 +154,14 @@ impl Fragment {
         self.lifetime = Some(FragmentLifetime::UNKNOWN);
         self.end(
             match served {
-                Served::Failed if self.include.may_fail => Served::LeftOut,
+                FragmentOutcome::Failed if self.include.may_fail => FragmentOutcome::LeftOut,
                 served => served,
             },
             requester,
         );
     }
 
-    fn end(&mut self, served: Served, requester: &FragmentRequester<'_>) {
+    fn end(&mut self, served: FragmentOutcome, requester: &FragmentRequester<'_>) {
         self.served = Some(served);
         requester.event_loop.figures.fragments[served as usize].increment();
     }
@@ -172,10 +178,10 @@ impl Fragment {
             if self.served.is_some() || self.take(config, cx).is_some() {
                 break;
             }
-            self.fail(Served::Failed, config, requester);
+            self.fail(FragmentOutcome::Failed, config, requester);
         }
         if self.may_be_late() && requester.event_loop.clock.now() >= self.due {
-            self.fail(Served::Failed, config, requester);
+            self.fail(FragmentOutcome::Failed, config, requester);
         }
         let is_whole = self
             .incoming
@@ -187,9 +193,9 @@ impl Fragment {
                 .as_ref()
                 .and_then(|incoming| incoming.report().reason);
             let served = if self.is_alt {
-                Served::Alt
+                FragmentOutcome::Alt
             } else {
-                Served::of_reason(reason)
+                FragmentOutcome::of_reason(reason)
             };
             self.end(served, requester);
         }

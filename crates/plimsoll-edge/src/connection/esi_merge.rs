@@ -6,19 +6,20 @@ use std::task::Context;
 
 use plimsoll_cache::fragments::EsiSegment;
 use plimsoll_config::edge::Fragments;
+use plimsoll_net::chunked;
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::head::{BodyLength, Header};
 
 use super::DownstreamConnection;
 use super::esi_assembly::connection_line;
 use super::esi_include::{Fragment, FragmentInput, FragmentRequester};
 use super::local_reply::ResponseContext;
-use crate::clock::Nanoseconds;
 use crate::compress::{self, Coder};
 use crate::event_loop::EventLoop;
-use crate::forward;
+use crate::fragments::Mosaic;
 use crate::fragments::head::{self, FragmentLifetime, MergedHead};
 use crate::fragments::incoming::Incoming;
-use crate::fragments::{Mosaic, Served};
 use crate::settings::Settings;
 
 /// Concurrent subrequests of one page.
@@ -256,7 +257,7 @@ impl EsiMerge {
 
     /// Writes the head when the first bytes can be sent: a fragment is not waited for before its turn.
     fn write_head(&mut self, out: &mut Vec<u8>, date: &str) -> Produced {
-        let mut counts = [0; Served::COUNT];
+        let mut counts = [0; FragmentOutcome::COUNT];
         let mut awaited = 0;
         for fragment in &self.fragments {
             match fragment.served {
@@ -330,10 +331,10 @@ impl EsiMerge {
         if !is_chunked {
             out.extend_from_slice(content);
         } else if !content.is_empty() {
-            forward::chunk(out, content);
+            chunked::chunk(out, content);
         }
         if is_chunked && is_last {
-            out.extend_from_slice(forward::LAST_CHUNK);
+            out.extend_from_slice(chunked::LAST_CHUNK);
         }
         Some(())
     }

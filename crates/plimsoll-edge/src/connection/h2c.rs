@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use plimsoll_net::client_socket::ClientSocket;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -37,12 +38,13 @@ impl std::fmt::Debug for H2cConnection {
 impl DownstreamConnection {
     /// Whether the first head of a connection is the beginning of the HTTP/2 preface.
     pub(super) fn is_h2c_preface(&self, head: &[u8]) -> bool {
-        head == PREFACE_HEAD && matches!(self.client, ClientStream::Plain(_))
+        head == PREFACE_HEAD && matches!(self.client, ClientStream::Socket(ClientSocket::Plain(_)))
     }
 
     /// Continues as HTTP/2; `bytes` are all received bytes.
     pub(super) fn serve_h2c(&mut self, bytes: &[u8]) {
-        let ClientStream::Plain(stream) = std::mem::replace(&mut self.client, ClientStream::Gone)
+        let ClientStream::Socket(ClientSocket::Plain(stream)) =
+            std::mem::replace(&mut self.client, ClientStream::Gone)
         else {
             return;
         };

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_net::deadline::ticks;
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
-use crate::deadline::ticks;
 use crate::hub::dialog::Dialog;
 use crate::hub::hooks::Hooks;
 use crate::hub::hooks::authorization::{Admission, AdmissionRequest, Denied};
 use crate::hub::subscriber::Arrival;
-use crate::reason::Reason;
 
 /// The pending decision of the application.
 type AdmissionFuture = Pin<Box<dyn Future<Output = Result<Admission, Denied>>>>;

@@ -7,6 +7,8 @@ use std::task::{Context, Poll};
 use plimsoll_hub::channels::Position;
 use plimsoll_hub::command_handler::Rights as _;
 use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_net::clock;
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 use plimsoll_wire::websocket::handshake::{answer, read_request};
 
@@ -14,11 +16,9 @@ use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
 use crate::access_log_entry::RequestOutcome;
 use crate::client::ClientStream;
-use crate::clock;
 use crate::hub::ActiveHub;
 use crate::hub::subscriber::{Arrival, SubscriberConnection};
 use crate::hub::token::{ClientAccess, Grant};
-use crate::reason::Reason;
 use crate::synthetic_response::File;
 
 /// Why a client is rejected.
@@ -242,6 +242,10 @@ impl DownstreamConnection {
             return Poll::Ready(());
         };
         let client = std::mem::replace(&mut self.client, ClientStream::Gone);
+        let ClientStream::Socket(client) = client else {
+            // Fragments and background fetches are refused before.
+            return Poll::Ready(());
+        };
         // A subscriber keeps nothing that only requests need.
         let early = std::mem::take(&mut self.held);
         self.context = None;
@@ -264,7 +268,9 @@ impl DownstreamConnection {
         if let RequestStage::Subscribed(subscriber) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
         {
-            self.client = subscriber.leave();
+            self.client = subscriber
+                .leave()
+                .map_or(ClientStream::Gone, ClientStream::Socket);
             self.linger();
         }
     }

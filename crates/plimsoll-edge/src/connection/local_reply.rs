@@ -3,16 +3,16 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use plimsoll_net::clock::{self, Nanoseconds};
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::{After, DownstreamConnection, RequestStage};
 use crate::access_log_entry::{self, RequestOutcome};
 use crate::client::ClientStream;
-use crate::clock::{self, Nanoseconds};
 use crate::exchange::{Exchange, ExchangeEnd, Facts};
 use crate::fragments::pipe::Report;
 use crate::moments::Moments;
-use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::synthetic_response::File;
 use crate::synthetic_response::{self, ResponseOptions};

@@ -9,6 +9,7 @@ use plimsoll_hub::channels::Position;
 use plimsoll_hub::pattern::check_name;
 use plimsoll_hub::topics::Selector;
 use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::RequestHead;
@@ -17,13 +18,11 @@ use super::admission::length;
 use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
 use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
-use crate::client::ClientStream;
 use crate::hub::ActiveHub;
 use crate::hub::mercure::{Post, Update};
 use crate::hub::publish::ORDER_LEN_MAX;
 use crate::hub::subscriber::Arrival;
 use crate::hub::token::Grant;
-use crate::reason::Reason;
 
 /// The interim response for a client that waits before it sends the body.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -85,8 +84,7 @@ impl DownstreamConnection {
                 self.stage = RequestStage::Arriving(Box::new(arrival));
             }
             Ok(Met::Publisher(grant)) => {
-                let is_plain =
-                    head.expects_continue && !matches!(self.client, ClientStream::Stream(_));
+                let is_plain = head.expects_continue && !self.client.is_http2();
                 let ticks = self.event_loop.settings().ticks.body;
                 self.event_loop.set_deadline(self.deadline, ticks);
                 self.stage = RequestStage::Posting(Box::new(Posting {

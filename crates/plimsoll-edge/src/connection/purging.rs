@@ -2,6 +2,7 @@
 //! it.
 
 use plimsoll_cache::store::How;
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::head::Header;
 
 use super::DownstreamConnection;
@@ -9,7 +10,6 @@ use super::admission::default_host;
 use super::cached::Admitted;
 use crate::cache::Cache;
 use crate::cache::purge::PurgeOrder;
-use crate::reason::Reason;
 use crate::secret::is_same;
 
 const METHOD: &str = "PURGE";

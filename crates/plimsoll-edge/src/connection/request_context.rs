@@ -4,15 +4,14 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use plimsoll_config::edge::{Action, Traces};
+use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::DownstreamConnection;
 use super::local_reply::ResponseContext;
 use crate::access_log_entry::RequestOutcome;
-use crate::client::ClientStream;
 use crate::compress;
 use crate::exchange::{Exchange, Facts};
-use crate::reason::Reason;
 use crate::route::shared::path;
 use crate::route::takes_page;
 use crate::settings::Settings;
@@ -191,7 +190,7 @@ impl DownstreamConnection {
                 client: client
                     .map_or_else(|| self.peer.text.clone(), |address| address.to_string()),
                 secure: self.peer.secure,
-                is_h2: matches!(self.client, ClientStream::Stream(_)),
+                is_h2: self.client.is_http2(),
                 is_1_1: head.is_1_1,
                 route: String::new(),
             }));

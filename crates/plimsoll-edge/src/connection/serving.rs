@@ -5,14 +5,14 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
 use plimsoll_cache::{CacheStatus, Shape, Stored};
+use plimsoll_net::clock::{self, Nanoseconds};
+use plimsoll_net::deadline::TICK_MS;
 
 use super::local_reply::{ResponseContext, after};
 use super::{After, DownstreamConnection, RequestStage};
 use crate::access_log_entry::RequestOutcome;
 use crate::cache::disk::{BodyRef, DiskBodyReader, NextPiece, within};
 use crate::client::ClientStream;
-use crate::clock::{self, Nanoseconds};
-use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 use crate::exchange::SLOWEST;
 use crate::fragments::Mosaic;

@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use plimsoll_config::edge::{EdgeConfig, RateAlert, Traces};
-
-use crate::lock::lock;
+use plimsoll_net::lock::lock;
 
 /// What the background tasks work on; a reload changes it.
 #[derive(Debug, Default)]

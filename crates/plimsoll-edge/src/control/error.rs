@@ -4,7 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::error::{self, TlsError};
+use plimsoll_net::tls_error::TlsError;
+
+use crate::error;
+use crate::hub::TooManyLoops;
 
 /// Why an edge did not start, or did not apply a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +97,7 @@ impl From<error::SettingsError> for EdgeError {
             error::SettingsError::Tls(tls) => Self::Tls(tls),
             error::SettingsError::Countries(error) => Self::Countries(error.to_string()),
             error::SettingsError::NoRandom => Self::NoRandom,
-            error::SettingsError::HubLoops(loops) => Self::HubLoops(loops),
+            error::SettingsError::HubLoops(TooManyLoops(loops)) => Self::HubLoops(loops),
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_config::edge::EdgeConfig;
-
-use crate::clock::AgeAhead;
-use crate::notice::NoticeSink;
+use plimsoll_net::clock::AgeAhead;
+use plimsoll_net::notice::NoticeSink;
 
 type ReadAgain = Arc<dyn Fn() -> Result<EdgeConfig, String> + Send + Sync>;
 

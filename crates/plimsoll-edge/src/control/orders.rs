@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plimsoll_net::lock::lock;
 use tokio::sync::Notify;
 
 use super::EdgeError;
-use crate::lock::lock;
 use crate::pool::UpstreamPool;
 use crate::settings::Settings;
 

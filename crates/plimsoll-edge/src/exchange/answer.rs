@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use plimsoll_config::edge::BalancingPolicy;
+use plimsoll_net::chunked;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, BodyLength, HEAD_LEN_MAX, Head, Header};
@@ -181,7 +182,7 @@ impl Exchange {
             self.answer.body.take(&bytes[at..], |_| ())
         } else if in_chunks {
             let body = &mut self.answer.body;
-            body.take(&bytes[at..], |content| forward::chunk(out, content))
+            body.take(&bytes[at..], |content| chunked::chunk(out, content))
         } else {
             let body = &mut self.answer.body;
             body.take(&bytes[at..], |content| out.extend_from_slice(content))
@@ -375,7 +376,7 @@ impl Exchange {
     fn complete(&mut self, side: &Side<'_>) {
         self.answer.state = ResponseState::Complete;
         if self.answer.in_chunks {
-            self.to_client.bytes.extend_from_slice(forward::LAST_CHUNK);
+            self.to_client.bytes.extend_from_slice(chunked::LAST_CHUNK);
         }
         let Some(permit) = self.permit.take() else {
             return;

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
+use plimsoll_net::chunked;
 use plimsoll_wire::head::{Head, Header};
 
 use super::{Exchange, ExchangeEnd, Side};
 use crate::compress::{self, Coded, Coder};
 use crate::event_loop::EventLoop;
-use crate::forward;
 use crate::fragments::Draft;
 use crate::learned_fallback::{Candidate, Scope};
 
@@ -147,7 +147,7 @@ impl Exchange {
             }
             match &mut coder {
                 Some(coder) => is_good &= coder.feed(content).is_ok(),
-                None if in_chunks => forward::chunk(out, content),
+                None if in_chunks => chunked::chunk(out, content),
                 None => out.extend_from_slice(content),
             }
         });
@@ -240,7 +240,7 @@ fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, in_chunks: bool, side: &Side<'_>
             .compress_out
             .add(packed.len() as u64);
         if in_chunks {
-            forward::chunk(out, packed);
+            chunked::chunk(out, packed);
         } else {
             out.extend_from_slice(packed);
         }

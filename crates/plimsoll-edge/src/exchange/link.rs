@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plimsoll_net::upstream::{Upstream, tls_error};
 use tokio::io::AsyncWrite as _;
 
 use super::{Exchange, ExchangeEnd, ExchangeWait, Side, UpstreamFailure};
 use crate::pool::limit::LimitSample;
-use crate::upstream::{Upstream, tls_error};
 
 /// Most servers that one request is sent to.
 const ATTEMPTS_MAX: u8 = 2;

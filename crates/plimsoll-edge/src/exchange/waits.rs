@@ -1,8 +1,9 @@
 //! What an exchange waits for, and its deadline.
 
+use plimsoll_net::deadline::TICK_MS;
+use plimsoll_net::deadline::ticks;
+
 use super::{Exchange, ExchangeEnd, SLOWEST, Side, UpstreamFailure};
-use crate::deadline::TICK_MS;
-use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 
 /// Deadline for one piece when the memory budget of connections is exhausted.

@@ -211,12 +211,3 @@ fn an_answer_goes_on_as_it_came() {
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
     );
 }
-
-#[test]
-fn chunks_are_written_as_the_grammar_says() {
-    let mut out = Vec::new();
-    chunk(&mut out, b"hello");
-    chunk(&mut out, &[b'x'; 300]);
-    assert!(out.starts_with(b"5\r\nhello\r\n12c\r\nxxx"));
-    assert!(out.ends_with(b"xxx\r\n"));
-}

@@ -3,9 +3,9 @@
 use plimsoll_cache::directives::Directives;
 use plimsoll_cache::fields::{has, lines, members, only};
 use plimsoll_config::edge::CompressCoding;
+use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::head::Header;
 
-use super::Served;
 use crate::compress;
 
 /// How long a response may be cached downstream, and by whom.
@@ -181,8 +181,8 @@ pub(crate) fn write(
 }
 
 /// Outcomes of the fragments as text: `2 hit, 1 fetched`.
-pub(crate) fn describe(counts: &[u32; Served::COUNT], awaited: u32) -> String {
-    let known = Served::ALL.iter().zip(counts);
+pub(crate) fn describe(counts: &[u32; FragmentOutcome::COUNT], awaited: u32) -> String {
+    let known = FragmentOutcome::ALL.iter().zip(counts);
     let known = known.map(|(served, count)| (served.name(), *count));
     let named = known.chain([("awaited", awaited)]);
     let items: Vec<String> = named
@@ -256,9 +256,9 @@ mod tests {
         let head = "HTTP/1.1 404 Gone Home\r\nDate: x\r\nETag: \"a\"\r\nLast-Modified: y\r\nAge: 5\r\n\
                     Content-Length: 7\r\nContent-Encoding: gzip\r\nCache-Control: max-age=60\r\nVary: Accept\r\n\
                     CDN-Cache-Control: max-age=9\r\nCache-Status: plimsoll; hit; ttl=55\r\nX-Other: z\r\n\r\n";
-        let mut counts = [0; Served::COUNT];
-        counts[Served::Hit as usize] = 2;
-        counts[Served::Failed as usize] = 1;
+        let mut counts = [0; FragmentOutcome::COUNT];
+        counts[FragmentOutcome::Hit as usize] = 2;
+        counts[FragmentOutcome::Failed as usize] = 1;
         let merged = MergedHead {
             lifetime: Some(lifetime("Cache-Control: max-age=60\r\nAge: 5\r\n")),
             date: "now",

@@ -4,7 +4,7 @@
 //! client that still opens streams afterwards, or reads none of the written bytes, is disconnected: neither may hold a
 //! connection forever, whatever streams are open on it.
 
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
 
 /// Grace period for streams that were in flight when the end was announced.
 const GRACE_NS: Nanoseconds = 2_000_000_000;

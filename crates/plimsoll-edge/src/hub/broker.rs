@@ -12,6 +12,8 @@ use plimsoll_hub::channels::{
     Published,
 };
 use plimsoll_hub::command_handler::{Offer, OfferOutcome, Shards};
+use plimsoll_net::clock::{self, EdgeClock};
+use plimsoll_net::lock::lock;
 use tokio::sync::{Notify, oneshot};
 
 use super::connection_quota::ConnectionQuota;
@@ -23,8 +25,6 @@ use super::shared::{PublishingClient, SharedHub};
 use super::sources::SourceState;
 use super::templates::{TemplateAdmission, Templates};
 use super::{rules, size};
-use crate::clock::{self, EdgeClock};
-use crate::lock::lock;
 
 /// Shards: more than there are threads that publish concurrently.
 const SHARDS: u32 = 16;
@@ -79,7 +79,7 @@ impl Broker {
         // `RandomState` is randomly keyed, so the seed is unpredictable.
         let seed = (spread.hash_one("first"), spread.hash_one("second"));
         // Below 2^53 for centuries, and above all epochs of former runs that made fewer than a thousand each millisecond.
-        let first_epoch = clock::moment().ms() * 1000;
+        let first_epoch = clock::unix_ms() * 1000;
         let shards = (0..SHARDS).map(|index| {
             let shard = (index, SHARDS);
             let channels = Channels::new(rules(config), limits(config), seed, first_epoch, shard);

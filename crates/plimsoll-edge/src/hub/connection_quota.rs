@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge;
+use plimsoll_net::lock::lock;
 use ring::digest;
-
-use crate::lock::lock;
 
 /// Key of a quota: a digest, so that no token is stored.
 type QuotaKey = [u8; 32];

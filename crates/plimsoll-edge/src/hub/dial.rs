@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::edge::ServerTls;
+use plimsoll_net::outbound;
+use plimsoll_net::upstream::{Upstream, trust};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-
-use crate::outbound;
-use crate::upstream::{Upstream, trust};
 
 /// Time limit of a connection and of a response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);

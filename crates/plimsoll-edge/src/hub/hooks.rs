@@ -22,10 +22,10 @@ use plimsoll_config::edge::{Endpoint, HubHooks};
 use plimsoll_wire::request_head::RequestHead;
 use tokio::sync::Semaphore;
 
-use crate::clock::EdgeClock;
-use crate::lock::lock;
 pub(super) use application::{HookRequest, replaced};
 pub(crate) use links::Links;
+use plimsoll_net::clock::EdgeClock;
+use plimsoll_net::lock::lock;
 use remembered::{HookCacheKey, Remembered, key};
 
 /// Maximum number of queued requests, of all clients.

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 use plimsoll_hub::HubMessage;
 use plimsoll_hub::audience::ClientVisit;
 use plimsoll_hub::channels::HubRefusal;
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::lock::lock;
 use tokio::sync::Notify;
-
-use crate::clock::Nanoseconds;
-use crate::lock::lock;
 
 /// Maximum number of queued messages before publishing is refused. Concurrent publishers may exceed it by one each.
 const MESSAGES_MAX: usize = 16_384;

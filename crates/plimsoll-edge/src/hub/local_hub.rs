@@ -8,6 +8,9 @@ use std::task::Waker;
 use plimsoll_hub::channels::Subscriber;
 use plimsoll_hub::command_handler::{CommandHandler, Speaker};
 use plimsoll_hub::{Audience, ClientFormat, ClientId};
+use plimsoll_net::client_socket::ClientSocket;
+use plimsoll_net::clock::EdgeClock;
+use plimsoll_net::loop_metrics::LoopMetrics;
 use plimsoll_wire::websocket::WebSocketLimits as WireLimits;
 use plimsoll_wire::websocket::deflate::Inflater;
 
@@ -19,9 +22,6 @@ use super::hooks::{HookKind, Hooks, Links};
 use super::inbox::{Dated, Letter};
 use super::subscriber_sockets::{SubscriberSocket, SubscriberSockets};
 use super::token::TokenGate;
-use crate::client::ClientStream;
-use crate::clock::EdgeClock;
-use crate::loop_metrics::LoopMetrics;
 
 /// Maximum unsent bytes in the kernel per client. By default it buffers some 2.5 MB for each client that does not read,
 /// all older than what the hub would send instead.
@@ -177,7 +177,7 @@ impl LocalHub {
     /// Registers a client.
     pub(super) fn welcome(
         &self,
-        client: ClientStream,
+        client: ClientSocket,
         waker: &Waker,
         format: ClientFormat,
     ) -> ClientId {
@@ -211,7 +211,7 @@ impl LocalHub {
         }
     }
 
-    fn count_of(&self, format: ClientFormat) -> &crate::loop_metrics::Counter {
+    fn count_of(&self, format: ClientFormat) -> &plimsoll_net::loop_metrics::Counter {
         match format {
             ClientFormat::Sse => &self.figures.hub_events,
             ClientFormat::Mercure => &self.figures.hub_mercure,

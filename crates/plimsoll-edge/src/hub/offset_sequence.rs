@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::lock::lock;
+use plimsoll_net::lock::lock;
 
 /// The sequence.
 #[derive(Debug, Default)]

@@ -100,7 +100,7 @@ mod tests {
     use plimsoll_config::edge::{self, HubRule};
 
     use super::*;
-    use crate::clock::EdgeClock;
+    use plimsoll_net::clock::EdgeClock;
 
     fn hub() -> ActiveHub {
         let mut config = edge::HubConfig::at("/live").unwrap();

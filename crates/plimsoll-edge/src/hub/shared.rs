@@ -22,11 +22,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use plimsoll_config::edge::HubShared;
 use plimsoll_hub::audience::ClientVisit;
 use plimsoll_hub::channels::{HubRefusal, Position};
+use plimsoll_net::lock::lock;
 use tokio::sync::{Notify, oneshot};
 
 use super::broker::Broker;
 use super::inbox::Letter;
-use crate::lock::lock;
 pub(crate) use session::keep_sharing;
 
 /// Maximum number of messages that wait for their offset.

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_config::edge::{HubSource, HubSourceKind};
+use plimsoll_hub::HubRefusal;
+use plimsoll_net::lock::lock;
+use plimsoll_net::notice::NoticeSink;
 use tokio::task::JoinHandle;
 
 use super::InUse;
 use super::broker::Broker;
 use super::redis::{PAUSES, publish};
 use super::view::SourceView;
-use crate::lock::lock;
-use crate::notice::NoticeSink;
 
 /// A source and its totals.
 #[derive(Debug)]

@@ -14,6 +14,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use plimsoll_hub::channels::Position;
 use plimsoll_hub::{ClientFormat, ClientId, sse};
+use plimsoll_net::client_socket::ClientSocket;
+use plimsoll_net::clock;
+use plimsoll_net::deadline::TICK_MS;
+use plimsoll_net::loop_state::LoopState;
 use plimsoll_wire::websocket::closing::{self, code};
 use plimsoll_wire::websocket::frame::{Frame, write};
 use plimsoll_wire::websocket::{Closing, Event, Opcode, Role, WebSocketReader};
@@ -25,10 +29,6 @@ use super::disconnects::DisconnectedClient;
 use super::hooks::{ClientIdentity, Hooks};
 use super::local_hub::{LocalHub, SubscriberTable};
 use super::token::{ClientAccess, Grant, TokenGate};
-use crate::client::ClientStream;
-use crate::clock;
-use crate::deadline::TICK_MS;
-use crate::loop_state::LoopState;
 
 /// Maximum number of reads before the task yields.
 const READS_MAX: usize = 8;
@@ -83,7 +83,7 @@ pub(crate) struct SubscriberConnection {
 impl SubscriberConnection {
     /// Registers a client; `early` is what it sent behind its request.
     pub(crate) fn new(
-        client: ClientStream,
+        client: ClientSocket,
         mut arrival: Arrival,
         early: Vec<u8>,
         cx: &Context<'_>,
@@ -447,23 +447,20 @@ impl SubscriberConnection {
         false
     }
 
-    /// Detaches its connection from the hub.
-    pub(crate) fn leave(self) -> ClientStream {
+    /// Detaches its connection from the hub, and returns its socket.
+    pub(crate) fn leave(self) -> Option<ClientSocket> {
         let socket = self
             .local_hub
             .subscribers
             .borrow_mut()
             .sockets
             .take(self.id);
-        match socket.map(|socket| socket.client) {
-            Some(ClientStream::Stream(mut stream)) => {
-                // The response ends with the connection.
-                stream.end();
-                ClientStream::Stream(stream)
-            }
-            Some(client) => client,
-            None => ClientStream::Gone,
+        let mut client = socket?.client;
+        if let ClientSocket::Stream(stream) = &mut client {
+            // The response ends with the connection.
+            stream.end();
         }
+        Some(client)
     }
 }
 

@@ -3,13 +3,12 @@
 use std::task::{Context, Poll, Waker};
 
 use plimsoll_hub::{ClientId, Outlet};
-
-use crate::client::ClientStream;
+use plimsoll_net::client_socket::ClientSocket;
 
 /// Destination of a client's bytes.
 #[derive(Debug)]
 pub(super) struct SubscriberSocket {
-    pub(super) client: ClientStream,
+    pub(super) client: ClientSocket,
     /// Wakes its connection, when there is room to write or data arrived.
     waker: Waker,
     /// It is closed for writing.
@@ -21,7 +20,7 @@ pub(super) struct SubscriberSocket {
 }
 
 impl SubscriberSocket {
-    pub(super) fn new(client: ClientStream, waker: Waker) -> Self {
+    pub(super) fn new(client: ClientSocket, waker: Waker) -> Self {
         Self {
             client,
             waker,

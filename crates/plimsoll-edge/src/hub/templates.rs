@@ -5,8 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_hub::topics::Selector;
-
-use crate::lock::lock;
+use plimsoll_net::lock::lock;
 
 /// Maximum number of templates: each message is matched against all of them.
 const TEMPLATES_MAX: usize = 100;

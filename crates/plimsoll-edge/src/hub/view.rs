@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use plimsoll_hub::channels::ChannelStats;
+use plimsoll_net::lock::lock;
+use plimsoll_net::loop_metrics::{LoopMetrics, TimesSum};
 
 use super::{ActiveHub, hooks};
-use crate::lock::lock;
-use crate::loop_metrics::{LoopMetrics, TimesSum};
 
 /// Number of channels that are listed individually.
 const LARGEST: usize = 10;

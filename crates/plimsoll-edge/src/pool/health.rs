@@ -1,8 +1,7 @@
 //! Health of a server, by active checks and by its responses. Pure.
 
 use plimsoll_config::edge::{Check, Eject};
-
-use crate::clock::{Nanoseconds, nanoseconds};
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 
 /// Health state of one server.
 #[derive(Clone, Copy, Debug)]

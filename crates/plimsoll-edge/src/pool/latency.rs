@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
 
 /// Decay time of a peak, ns.
 const FADES_OVER_NS: f64 = 10e9;

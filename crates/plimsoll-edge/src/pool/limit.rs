@@ -5,7 +5,7 @@
 //! its square root; when it rises, the limit shrinks by the ratio. A response time above the objective shrinks it
 //! whatever the ratio, so that the long-term average cannot learn an overload as normal.
 
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
 
 /// Shortest window, ns.
 const WINDOW_NS: u64 = 250_000_000;

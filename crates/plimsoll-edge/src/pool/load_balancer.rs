@@ -3,7 +3,8 @@
 //! Pure: a policy receives numbers and returns an index. Whether the picked server has a free slot is settled by taking
 //! it; if another loop was faster, the pick is repeated without it.
 
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
+
 use crate::hash::mix;
 
 /// Properties of a server that a policy uses.

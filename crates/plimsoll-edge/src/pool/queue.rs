@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_config::edge::Class;
-
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
 
 /// A standing queue is one whose minimum wait over this interval was above the target.
 const INTERVAL_NS: u64 = 100_000_000;

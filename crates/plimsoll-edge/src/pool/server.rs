@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use plimsoll_config::edge::{self, Ceiling, Check, Eject};
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+use plimsoll_net::upstream::Secure;
 
 use super::health::Health;
 use super::latency::PeakEwma;
 use super::limit::{Learner, LimitBounds, LimitSample};
 use super::{ceiling, lock};
-use crate::clock::{Nanoseconds, nanoseconds};
 use crate::hash::hash;
-use crate::upstream::Secure;
 
 /// Ids that no two servers of a process share; 0 is unused.
 static NEXT_ID: AtomicUsize = AtomicUsize::new(1);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use plimsoll_config::edge::{self, Action, PathMatch, RouteMatch};
+use plimsoll_net::loop_metrics::Counter;
 
 use crate::error::SettingsError;
 use crate::hash::hash;
 use crate::ip_filter::IpFilter;
 use crate::learned_fallback::LearnedFallbacks;
-use crate::loop_metrics::Counter;
 use crate::rate_limit::RateLimiter;
 use crate::synthetic_response::FallbackPage;
 use crate::waiting::WaitingRoom;

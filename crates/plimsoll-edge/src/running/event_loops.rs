@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_net::clock::{AgeAhead, EdgeClock, nanoseconds};
+use plimsoll_net::loop_metrics::LoopMetrics;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::clock::{AgeAhead, EdgeClock, nanoseconds};
 use crate::control::orders::Inbox;
 use crate::event_loop::EventLoop;
 use crate::listen::{self, Census};
 use crate::log::LogLines;
-use crate::loop_metrics::LoopMetrics;
 use crate::settings::Settings;
 use crate::trace::Spans;
 

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use plimsoll_net::notice::NoticeSink;
+
 use crate::control::Hooks;
-use crate::notice::NoticeSink;
 
 /// Longest text, characters.
 const LEN_MAX: usize = 2000;

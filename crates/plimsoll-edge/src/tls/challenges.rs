@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use plimsoll_net::lock::lock;
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::crypto;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::ClientHello;
 use rustls::sign::CertifiedKey;
-
-use crate::lock::lock;
 
 /// ALPN name of such a handshake.
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";

@@ -1,11 +1,11 @@
 //! Checks a configuration's certificates without starting.
 
 use plimsoll_config::edge::EdgeConfig;
+use plimsoll_net::clock;
+use plimsoll_net::upstream::trust;
 use rustls::pki_types::ServerName;
 
 use super::{ByName, Obtained, TlsError, ending};
-use crate::clock;
-use crate::upstream::trust;
 
 /// Findings.
 #[derive(Debug, Default)]

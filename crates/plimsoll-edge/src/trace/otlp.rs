@@ -6,10 +6,10 @@
 use std::time::{Duration, SystemTime};
 
 use plimsoll_model::redact;
+use plimsoll_net::clock::Nanoseconds;
 use serde_json::{Value, json};
 
 use super::{RequestSpan, SpanRequest};
-use crate::clock::Nanoseconds;
 
 const KIND_SERVER: u8 = 2;
 const KIND_CLIENT: u8 = 3;

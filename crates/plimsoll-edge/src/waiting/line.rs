@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+
 use super::{QueuePosition, SECOND_NS};
-use crate::clock::{Nanoseconds, nanoseconds};
 
 /// Lines up to this length are counted at every poll, longer ones twice a second.
 const EXACT_LEN: usize = 256;

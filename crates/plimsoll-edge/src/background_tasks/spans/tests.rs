@@ -5,10 +5,10 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use plimsoll_config::edge::{Endpoint, Parents, Traces};
+use plimsoll_net::clock::EdgeClock;
 use tokio::runtime::Builder;
 
 use super::*;
-use crate::clock::EdgeClock;
 use crate::overview::ExportCounts;
 use crate::trace::{Context, SpanRequest};
 

@@ -9,10 +9,10 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use plimsoll_cache::disk::{CacheFileHeader, SUM_LEN};
+use plimsoll_net::lock::lock;
 
 use super::DiskShared;
 use super::index::FileId;
-use crate::lock::lock;
 
 /// Blocks per read.
 const BLOCKS: u64 = 4;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::clock::Nanoseconds;
+use plimsoll_net::clock::Nanoseconds;
 
 /// Writing pauses this long after a failure.
 const PAUSE_NS: Nanoseconds = 10_000_000_000;

@@ -5,11 +5,11 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use plimsoll_cache::store::{self, Leader, Object};
+use plimsoll_net::lock::lock;
 
 use super::body::ReadPiece;
 use super::index::FileId;
 use crate::cache::{CachedResponse, ResponseMetadata};
-use crate::lock::lock;
 
 /// Most bytes queued for writing.
 const WRITE_BYTES_MAX: usize = 32 << 20;

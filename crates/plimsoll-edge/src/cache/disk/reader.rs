@@ -13,8 +13,7 @@ use super::body::{CopyBody, OnDisk, ReadPiece, Unread};
 use super::index::FileId;
 use super::jobs::{Recall, ToRead};
 use super::{DiskShared, lock};
-use crate::cache::{CachedResponse, ResponseMetadata};
-use crate::clock;
+use crate::cache::{CachedResponse, ResponseMetadata, wall_moment};
 
 /// A large response up to this length is verified completely before its first byte is served.
 const CHECKED_MAX: u64 = 32 << 20;
@@ -180,7 +179,7 @@ impl DiskShared {
         let (met, body_met) = (met(purges), met(start.purges));
         drop(journal);
         let received_at = copy.stored.terms().received_at;
-        let is_ahead = received_at.since(clock::moment()) > AHEAD_MS;
+        let is_ahead = received_at.since(wall_moment()) > AHEAD_MS;
         if body_met == Some(How::Hard) || is_ahead {
             return Ok(None);
         }

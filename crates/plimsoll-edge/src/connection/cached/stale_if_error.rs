@@ -4,6 +4,7 @@ use plimsoll_cache::reuse::shape;
 use plimsoll_cache::stale::may_serve;
 use plimsoll_cache::store::Hit;
 use plimsoll_cache::{CacheStatus, Forward, Shape};
+use plimsoll_net::reason::Reason;
 
 use super::super::local_reply::ResponseContext;
 use super::super::serving::Served;
@@ -13,7 +14,6 @@ use crate::cache::CachedResponse;
 use crate::cache::fetch::Fetch;
 use crate::cache::keyed_request::KeyedRequest;
 use crate::client::ClientStream;
-use crate::reason::Reason;
 use crate::settings::Settings;
 
 impl DownstreamConnection {

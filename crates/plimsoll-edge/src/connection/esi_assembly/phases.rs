@@ -5,13 +5,13 @@ use std::task::Context;
 use std::time::Duration;
 
 use bytes::Bytes;
+use plimsoll_net::chunked;
+use plimsoll_net::deadline::ticks;
 use plimsoll_wire::head::BodyLength;
 
 use super::super::esi_include::FragmentRequester;
 use super::super::esi_merge::{EsiMerge, Produced};
 use super::{AssemblyPhase, AssemblyStep, DownstreamConnection, EsiAssembly, connection_line};
-use crate::deadline::ticks;
-use crate::forward;
 use crate::fragments::head::{self, FragmentLifetime, MergedHead};
 use crate::fragments::incoming::Coming;
 
@@ -155,7 +155,7 @@ impl EsiAssembly {
         }
         if let Some(piece) = page.piece.take() {
             if in_chunks {
-                forward::chunk(&mut self.out.bytes, &piece);
+                chunked::chunk(&mut self.out.bytes, &piece);
             } else {
                 self.direct = piece;
             }
@@ -164,7 +164,7 @@ impl EsiAssembly {
         match page.state {
             Coming::Whole => {
                 if in_chunks {
-                    self.out.bytes.extend_from_slice(forward::LAST_CHUNK);
+                    self.out.bytes.extend_from_slice(chunked::LAST_CHUNK);
                 }
                 self.phase = AssemblyPhase::Done;
                 AssemblyStep::Moved
@@ -222,6 +222,6 @@ fn put(out: &mut Vec<u8>, content: &[u8], in_chunks: bool) {
     if !in_chunks {
         out.extend_from_slice(content);
     } else if !content.is_empty() {
-        forward::chunk(out, content);
+        chunked::chunk(out, content);
     }
 }

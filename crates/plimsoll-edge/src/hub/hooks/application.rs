@@ -5,12 +5,12 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use plimsoll_config::edge::Endpoint;
+use plimsoll_net::outbound::host;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{HookKind, HookVerdict, Passed};
 use crate::hub::token::Grant;
-use crate::outbound::host;
 
 /// Longest reason of the application that is passed to a client, characters.
 const WHY_LEN_MAX: usize = 200;

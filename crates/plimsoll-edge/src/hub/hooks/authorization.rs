@@ -1,11 +1,11 @@
 //! Authorization by the application before a request is answered.
 
 use plimsoll_hub::command_handler::Rights as _;
+use plimsoll_net::clock;
 
 use super::{
     ClientIdentity, HookKind, HookRequest, HookVerdict, Hooks, Links, application, decide_reading,
 };
-use crate::clock;
 use crate::hub::connection_quota::ConnectionLimits;
 use crate::hub::token::{ClientAccess, Grant, TokenGate};
 

@@ -8,13 +8,12 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use plimsoll_config::edge::Endpoint;
+use plimsoll_net::clock::{EdgeClock, Nanoseconds};
+use plimsoll_net::lock::lock;
+use plimsoll_net::outbound::connector;
+use plimsoll_net::upstream::Upstream;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
-
-use crate::clock::{EdgeClock, Nanoseconds};
-use crate::lock::lock;
-use crate::outbound::connector;
-use crate::upstream::Upstream;
 
 /// Longest response, bytes.
 const ANSWER_LEN_MAX: usize = 64 * 1024;

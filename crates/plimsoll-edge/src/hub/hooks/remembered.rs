@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 use ring::digest;
 
 use super::{HookKind, HookVerdict, Passed};
-use crate::clock::{Nanoseconds, nanoseconds};
 
 /// Maximum number of cached verdicts.
 const ANSWERS_MAX: usize = 16_384;

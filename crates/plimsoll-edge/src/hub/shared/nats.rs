@@ -12,13 +12,13 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 
 use plimsoll_hub::channels::HubRefusal;
+use plimsoll_net::clock;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::entry::{self, OrderEntry};
 use super::session::{IN_FLIGHT_MAX, JoinedOrder, SILENCE, SharedSession};
 use super::{Post, SharedHub};
-use crate::clock;
 use crate::hub::broker::Broker;
 use crate::hub::dial::PATIENCE;
 use crate::hub::sources::nats::PING;

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use plimsoll_config::edge::HubSharedKind;
 use plimsoll_hub::channels::{HubRefusal, Position};
+use plimsoll_net::lock::lock;
 
 use super::entry::OrderEntry;
 use super::{Post, SharedHub, nats, redis};
 use crate::hub::InUse;
 use crate::hub::broker::Broker;
 use crate::hub::redis::{CATCHING_UP, PAUSES};
-use crate::lock::lock;
 
 /// Messages in flight: offset requested, no reply yet.
 pub(super) const IN_FLIGHT_MAX: usize = 1024;

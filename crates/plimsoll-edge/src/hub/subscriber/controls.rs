@@ -1,11 +1,11 @@
 //! Control frames, and clients that exceed their rate.
 
+use plimsoll_net::loop_state::LoopState;
 use plimsoll_wire::websocket::Opcode;
 use plimsoll_wire::websocket::closing::code;
 
 use super::SubscriberConnection;
 use crate::hub::local_hub::SubscriberTable;
-use crate::loop_state::LoopState;
 
 /// Commands and control frames beyond a client's rate, between two pings, after which it is disconnected.
 const STRIKES_MAX: u8 = 100;

@@ -1,11 +1,11 @@
 //! Compressed messages.
 
+use plimsoll_net::loop_state::LoopState;
 use plimsoll_wire::websocket::deflate::Inflater;
 use plimsoll_wire::websocket::event::{Deflated, MessageContent};
 
 use super::SubscriberConnection;
 use crate::hub::local_hub::SubscriberTable;
-use crate::loop_state::LoopState;
 
 /// Maximum memory kept for compressed messages.
 const INFLATED_RETAINED_MAX: usize = 64 * 1024;

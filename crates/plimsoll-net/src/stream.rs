@@ -19,13 +19,13 @@ use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, BodyLength, Head, Header};
 
 use self::held::StreamBody;
-pub(crate) use self::held::{Inbound, Outbound};
-pub(crate) use self::meter::{ConnectionMeter, Metered};
-use crate::forward;
+pub use self::held::{Inbound, Outbound};
+pub use self::meter::{ConnectionMeter, Metered};
+use crate::chunked;
 use crate::memory::Memory;
 
 /// One stream of a client.
-pub(crate) struct Http2Stream {
+pub struct Http2Stream {
     /// The next part of the request to read.
     pending: Vec<u8>,
     at: usize,
@@ -67,7 +67,8 @@ enum StreamResponse {
 }
 
 impl Http2Stream {
-    pub(crate) fn new(
+    /// A stream with its request, read as HTTP/1.1, and the place of its response.
+    pub fn new(
         request: Request<RecvStream>,
         respond: SendResponse<Outbound>,
         meter: Rc<ConnectionMeter>,
@@ -93,17 +94,17 @@ impl Http2Stream {
     }
 
     /// The remaining body, if there is one.
-    pub(crate) fn awaited(&self) -> Option<&StreamBody> {
+    pub fn awaited(&self) -> Option<&StreamBody> {
         (!self.body_ended).then_some(&self.body)
     }
 
     /// Memory held for received data.
-    pub(crate) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.pending.capacity()
     }
 
     /// Reads received data of the request; 0 after the response.
-    pub(crate) fn poll_read(
+    pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],
@@ -134,7 +135,7 @@ impl Http2Stream {
                     let mut body = self.body.borrow_mut();
                     let _ = body.flow_control().release_capacity(data.len());
                     if self.in_chunks && !data.is_empty() {
-                        forward::chunk(&mut self.pending, &data);
+                        chunked::chunk(&mut self.pending, &data);
                     } else {
                         self.pending.extend_from_slice(&data);
                     }
@@ -143,7 +144,7 @@ impl Http2Stream {
                 None => {
                     self.body_ended = true;
                     if self.in_chunks {
-                        self.pending.extend_from_slice(forward::LAST_CHUNK);
+                        self.pending.extend_from_slice(chunked::LAST_CHUNK);
                     }
                 }
             }
@@ -151,7 +152,7 @@ impl Http2Stream {
     }
 
     /// Whether its client has reset or broken it before the response.
-    pub(crate) fn is_reset(&mut self) -> bool {
+    pub fn is_reset(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         self.poll_reset(&mut cx).is_ready()
     }
@@ -166,11 +167,7 @@ impl Http2Stream {
     }
 
     /// Accepts bytes of the response: a whole head, or as much of the body as the client's window allows.
-    pub(crate) fn poll_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.answer {
             StreamResponse::Head => Poll::Ready(self.write_head(bytes)),
             StreamResponse::Complete => Poll::Ready(Ok(0)),
@@ -197,7 +194,7 @@ impl Http2Stream {
     }
 
     /// Ends a response that is delimited by the end of its connection.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         if let StreamResponse::Body(stream, _) = &mut self.answer {
             // A client that is gone needs no end.
             let nothing = Outbound::new(Vec::new(), &self.memory);

@@ -4,14 +4,14 @@ use std::cell::Cell;
 
 /// Bytes held by connections, mostly for slow clients and servers.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     held: Cell<usize>,
     max: Cell<usize>,
 }
 
 impl Memory {
     /// Nothing is held; the limit is `max` bytes.
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self {
             held: Cell::new(0),
             max: Cell::new(max),
@@ -19,19 +19,19 @@ impl Memory {
     }
 
     /// Applies another limit, bytes.
-    pub(crate) fn follow(&self, max: usize) {
+    pub fn follow(&self, max: usize) {
         self.max.set(max);
     }
 
     /// Updates the bytes that a connection holds.
     #[inline]
-    pub(crate) fn hold(&self, before: usize, now: usize) {
+    pub fn hold(&self, before: usize, now: usize) {
         self.held.set(self.held.get() + now - before);
     }
 
     /// Whether the limit is reached: no new work is accepted then.
     #[inline]
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.held.get() >= self.max.get()
     }
 }

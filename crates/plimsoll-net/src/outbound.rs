@@ -25,28 +25,35 @@ const ANSWER_LEN_MAX: usize = 64 * 1024;
 
 /// A response.
 #[derive(Debug)]
-pub(crate) struct OutboundResponse {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+pub struct OutboundResponse {
+    /// The status code.
+    pub status: StatusCode,
+    /// All header fields.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
 }
 
 /// A page of a server of the origin.
 #[derive(Debug)]
-pub(crate) struct OriginRequest<'a> {
-    pub(crate) address: SocketAddr,
-    pub(crate) secure: Option<Secure>,
-    pub(crate) host: &'a str,
-    pub(crate) target: &'a str,
+pub struct OriginRequest<'a> {
+    /// Address of the server.
+    pub address: SocketAddr,
+    /// TLS towards it, if any.
+    pub secure: Option<Secure>,
+    /// Value of `Host`.
+    pub host: &'a str,
+    /// Path and query.
+    pub target: &'a str,
     /// Longest accepted body.
-    pub(crate) len_max: usize,
+    pub len_max: usize,
 }
 
 /// Sends JSON to an endpoint.
 ///
 /// # Errors
 /// A message, when there is no response in time.
-pub(crate) async fn post(
+pub async fn post(
     endpoint: &Endpoint,
     json: String,
     timeout: Duration,
@@ -83,10 +90,7 @@ pub(crate) async fn post(
 ///
 /// # Errors
 /// A message, when there is no response in time or it is too long.
-pub(crate) async fn get(
-    page: OriginRequest<'_>,
-    timeout: Duration,
-) -> Result<OutboundResponse, String> {
+pub async fn get(page: OriginRequest<'_>, timeout: Duration) -> Result<OutboundResponse, String> {
     let request = Request::builder()
         .uri(page.target)
         .header(HOST, page.host)
@@ -138,7 +142,7 @@ where
 }
 
 /// Host and path of a request.
-pub(crate) fn host(endpoint: &Endpoint) -> String {
+pub fn host(endpoint: &Endpoint) -> String {
     let name = if endpoint.host.contains(':') {
         format!("[{}]", endpoint.host)
     } else {
@@ -151,7 +155,7 @@ pub(crate) fn host(endpoint: &Endpoint) -> String {
 }
 
 /// A TLS client that trusts the authorities of this host.
-pub(crate) fn connector() -> TlsConnector {
+pub fn connector() -> TlsConnector {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {
         let mut roots = RootCertStore::empty();

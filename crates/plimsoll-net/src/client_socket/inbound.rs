@@ -22,7 +22,7 @@ const RECORD_LEN_MAX: usize = 20 * 1024;
 
 /// The socket of a TLS client.
 #[derive(Debug)]
-pub(crate) struct Inbound {
+pub struct Inbound {
     stream: TcpStream,
     memory: Rc<Memory>,
     in_handshake: bool,
@@ -33,7 +33,8 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    pub(crate) fn new(stream: TcpStream, memory: &Rc<Memory>) -> Self {
+    /// Before its handshake; `memory` counts what it buffers.
+    pub fn new(stream: TcpStream, memory: &Rc<Memory>) -> Self {
         Self {
             stream,
             memory: Rc::clone(memory),
@@ -44,7 +45,7 @@ impl Inbound {
     }
 
     /// The handshake is done: from here on [`Inbound::memory`] reports buffered bytes.
-    pub(crate) fn end_handshake(&mut self) {
+    pub fn end_handshake(&mut self) {
         self.in_handshake = false;
         self.unread = 0;
         self.memory.hold(self.counted, 0);
@@ -59,11 +60,12 @@ impl Inbound {
 
     /// Memory for an incomplete record.
     #[inline]
-    pub(crate) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.unread.min(RECORD_LEN_MAX)
     }
 
-    pub(crate) fn socket(&self) -> &TcpStream {
+    /// The TCP socket.
+    pub fn socket(&self) -> &TcpStream {
         &self.stream
     }
 

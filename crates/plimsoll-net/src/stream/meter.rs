@@ -22,7 +22,7 @@ const CREDIT: u64 = 256 * 1024;
 
 /// Counts of one connection.
 #[derive(Debug)]
-pub(crate) struct ConnectionMeter {
+pub struct ConnectionMeter {
     clock: EdgeClock,
     came: Cell<u64>,
     useful: Cell<u64>,
@@ -31,7 +31,8 @@ pub(crate) struct ConnectionMeter {
 }
 
 impl ConnectionMeter {
-    pub(crate) fn new(clock: EdgeClock) -> Self {
+    /// A connection without streams.
+    pub fn new(clock: EdgeClock) -> Self {
         Self {
             clock,
             came: Cell::new(0),
@@ -52,12 +53,12 @@ impl ConnectionMeter {
     }
 
     /// Whether more streams were reset than allowed.
-    pub(crate) fn has_too_many_resets(&self) -> bool {
+    pub fn has_too_many_resets(&self) -> bool {
         self.resets.is_exhausted()
     }
 
     /// Since when the client has read nothing of the written data.
-    pub(crate) fn blocked_since(&self) -> Option<Nanoseconds> {
+    pub fn blocked_since(&self) -> Option<Nanoseconds> {
         self.blocked_since.get()
     }
 
@@ -90,9 +91,11 @@ impl ConnectionMeter {
 }
 
 /// A connection whose bytes are counted as they come.
-pub(crate) struct Metered<T> {
-    pub(crate) io: T,
-    pub(crate) meter: Rc<ConnectionMeter>,
+pub struct Metered<T> {
+    /// The socket.
+    pub io: T,
+    /// Counts what passes.
+    pub meter: Rc<ConnectionMeter>,
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {

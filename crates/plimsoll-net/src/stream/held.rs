@@ -10,7 +10,7 @@ use hyper::body::{Buf, Bytes};
 use crate::memory::Memory;
 
 /// A piece of a response; counted until the client has read its last byte.
-pub(crate) struct Outbound {
+pub struct Outbound {
     bytes: Bytes,
     /// Its size, constant while it is sent.
     counted: usize,
@@ -18,7 +18,8 @@ pub(crate) struct Outbound {
 }
 
 impl Outbound {
-    pub(crate) fn new(bytes: Vec<u8>, memory: &Rc<Memory>) -> Self {
+    /// Bytes to be sent, counted in `memory` until they are.
+    pub fn new(bytes: Vec<u8>, memory: &Rc<Memory>) -> Self {
         let counted = bytes.capacity();
         memory.hold(0, counted);
         Self {
@@ -59,14 +60,15 @@ impl Drop for Outbound {
 pub(crate) type StreamBody = Rc<RefCell<RecvStream>>;
 
 /// Data that a client has sent ahead on one connection and nobody has read.
-pub(crate) struct Inbound {
+pub struct Inbound {
     bodies: Vec<Weak<RefCell<RecvStream>>>,
     counted: usize,
     memory: Rc<Memory>,
 }
 
 impl Inbound {
-    pub(crate) fn new(memory: &Rc<Memory>) -> Self {
+    /// Nothing received; `memory` counts what will be.
+    pub fn new(memory: &Rc<Memory>) -> Self {
         Self {
             bodies: Vec::new(),
             counted: 0,
@@ -75,12 +77,12 @@ impl Inbound {
     }
 
     /// Registers an expected body.
-    pub(crate) fn add(&mut self, body: &StreamBody) {
+    pub fn add(&mut self, body: &StreamBody) {
         self.bodies.push(Rc::downgrade(body));
     }
 
     /// Updates the count. Its cost grows with the number of bodies in flight, usually none.
-    pub(crate) fn count(&mut self) {
+    pub fn count(&mut self) {
         let mut sum = 0;
         self.bodies.retain(|body| {
             let Some(body) = body.upgrade() else {

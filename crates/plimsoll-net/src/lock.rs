@@ -3,6 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks state that stays consistent even when a thread panicked while holding the lock.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

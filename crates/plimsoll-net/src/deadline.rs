@@ -8,7 +8,7 @@ use std::time::Duration;
 use slab::Slab;
 
 /// Length of a tick.
-pub(crate) const TICK_MS: u64 = 10;
+pub const TICK_MS: u64 = 10;
 
 /// Slots of the wheel; an entry that is due later is revisited once in this many ticks.
 const SLOTS: u64 = 1024;
@@ -18,7 +18,7 @@ const NEVER: u64 = u64::MAX;
 
 /// Deadlines by connection; `W` wakes one.
 #[derive(Debug)]
-pub(crate) struct Wheel<W> {
+pub struct Wheel<W> {
     entries: Slab<TimerEntry<W>>,
     slots: Box<[Vec<Filed>]>,
     now: u64,
@@ -42,6 +42,7 @@ struct Filed {
 }
 
 impl<W> Wheel<W> {
+    /// No connections, at tick 0.
     pub(crate) fn new() -> Self {
         Self {
             entries: Slab::new(),
@@ -51,7 +52,7 @@ impl<W> Wheel<W> {
     }
 
     /// Adds a connection, without a deadline yet.
-    pub(crate) fn enter(&mut self, generation: u32) -> usize {
+    pub fn enter(&mut self, generation: u32) -> usize {
         self.entries.insert(TimerEntry {
             due: NEVER,
             filed: NEVER,
@@ -62,29 +63,29 @@ impl<W> Wheel<W> {
     }
 
     /// Removes a connection.
-    pub(crate) fn leave(&mut self, key: usize) {
+    pub fn leave(&mut self, key: usize) {
         self.entries.remove(key);
     }
 
     /// The current tick.
     #[inline]
-    pub(crate) fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// The number of connections.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+    /// Whether there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Sets the waker of a connection.
-    pub(crate) fn set_waker(&mut self, key: usize, waker: W) {
+    pub fn set_waker(&mut self, key: usize, waker: W) {
         self.entries[key].waker = Some(waker);
     }
 
     /// Sets a deadline this many ticks from now; clears an unread expiry.
     #[inline]
-    pub(crate) fn set(&mut self, key: usize, ticks: u64) {
+    pub fn set(&mut self, key: usize, ticks: u64) {
         // The current tick has partly passed.
         let due = self.now + ticks + 1;
         let entry = &mut self.entries[key];
@@ -97,12 +98,12 @@ impl<W> Wheel<W> {
 
     /// Whether the deadline has passed; reported once.
     #[inline]
-    pub(crate) fn take_expired(&mut self, key: usize) -> bool {
+    pub fn take_expired(&mut self, key: usize) -> bool {
         std::mem::take(&mut self.entries[key].expired)
     }
 
     /// Wakes all connections, with or without a deadline.
-    pub(crate) fn wake_all(&self, wake: impl Fn(&W)) {
+    pub fn wake_all(&self, wake: impl Fn(&W)) {
         let wakers = self
             .entries
             .iter()
@@ -118,7 +119,7 @@ impl<W> Wheel<W> {
     }
 
     /// Advances to tick `now`; `wake` is called for expired connections.
-    pub(crate) fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
+    pub fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
         // After a long stall each slot is visited once.
         self.now = self.now.max(now.saturating_sub(SLOTS));
         while self.now < now {
@@ -172,7 +173,7 @@ fn slot(tick: u64) -> usize {
 }
 
 /// A duration in ticks, rounded up.
-pub(crate) fn ticks(duration: Duration) -> u64 {
+pub fn ticks(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis())
         .unwrap_or(u64::MAX / 2)
         .div_ceil(TICK_MS)

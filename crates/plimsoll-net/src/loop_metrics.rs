@@ -5,36 +5,40 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Nanoseconds;
-use crate::fragments::Served;
+use crate::fragment_outcome::FragmentOutcome;
 use crate::reason::Reason;
 
 /// A number that only its loop changes.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub struct Counter(AtomicU64);
 
 impl Counter {
+    /// Adds to the number.
     #[inline]
-    pub(crate) fn add(&self, count: u64) {
+    pub fn add(&self, count: u64) {
         let sum = self.0.load(Ordering::Relaxed).wrapping_add(count);
         self.0.store(sum, Ordering::Relaxed);
     }
 
+    /// Adds one.
     #[inline]
-    pub(crate) fn increment(&self) {
+    pub fn increment(&self) {
         self.add(1);
     }
 
+    /// Subtracts one.
     #[inline]
-    pub(crate) fn decrement(&self) {
+    pub fn decrement(&self) {
         self.add(u64::MAX);
     }
 
     /// Follows a counter kept elsewhere in the same loop; never decreases.
-    pub(crate) fn raise(&self, count: u64) {
+    pub fn raise(&self, count: u64) {
         self.0.store(self.get().max(count), Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> u64 {
+    /// The number.
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -48,7 +52,7 @@ const PLACES: usize = 248;
 
 /// Histogram of times, exact to an eighth.
 #[derive(Debug)]
-pub(crate) struct LatencyHistogram {
+pub struct LatencyHistogram {
     counts: Box<[Counter]>,
     sum_us: Counter,
 }
@@ -63,14 +67,16 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
+    /// Counts a time.
     #[inline]
-    pub(crate) fn record(&self, time: Nanoseconds) {
+    pub fn record(&self, time: Nanoseconds) {
         let us = time / 1000;
         self.counts[place(us)].increment();
         self.sum_us.add(us);
     }
 
-    pub(crate) fn add_to(&self, sum: &mut TimesSum) {
+    /// Adds its counts to a sum.
+    pub fn add_to(&self, sum: &mut TimesSum) {
         sum.counts.resize(PLACES, 0);
         for (sum, count) in sum.counts.iter_mut().zip(&self.counts) {
             *sum += count.get();
@@ -81,23 +87,25 @@ impl LatencyHistogram {
 
 /// Histograms of several loops added up.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TimesSum {
+pub struct TimesSum {
     counts: Vec<u64>,
-    pub(crate) sum_us: u64,
+    /// The sum of all times, µs.
+    pub sum_us: u64,
 }
 
 impl TimesSum {
-    pub(crate) fn count(&self) -> u64 {
+    /// The number of times.
+    pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
     /// Count below a power of two of microseconds, from 16 on.
-    pub(crate) fn below(&self, us: u64) -> u64 {
+    pub fn below(&self, us: u64) -> u64 {
         self.counts.iter().take(place(us)).sum()
     }
 
     /// A quantile, ms: the upper bound of its bucket.
-    pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
+    pub fn quantile_ms(&self, share: f64) -> Option<f64> {
         let count = self.count();
         if count == 0 {
             return None;
@@ -136,80 +144,85 @@ fn upper_us(place: u64) -> u64 {
 
 /// All metrics of a loop.
 #[derive(Debug, Default)]
-pub(crate) struct LoopMetrics {
+pub struct LoopMetrics {
     /// Client connections accepted.
-    pub(crate) accepted: Counter,
+    pub accepted: Counter,
     /// Client connections rejected at a limit.
-    pub(crate) rejected: Counter,
+    pub rejected: Counter,
     /// Open client connections.
-    pub(crate) connections: Counter,
+    pub connections: Counter,
     /// Open tunnels.
-    pub(crate) tunnels: Counter,
+    pub tunnels: Counter,
     /// Requests received.
-    pub(crate) requests: Counter,
+    pub requests: Counter,
     /// Responses by status class, 1xx to 5xx.
-    pub(crate) statuses: [Counter; 5],
+    pub statuses: [Counter; 5],
     /// Synthetic responses, by reason.
-    pub(crate) own: [Counter; Reason::COUNT],
+    pub own: [Counter; Reason::COUNT],
     /// Connections to servers opened.
-    pub(crate) connects: Counter,
+    pub connects: Counter,
     /// Failed connections to servers.
-    pub(crate) connects_failed: Counter,
+    pub connects_failed: Counter,
     /// Retries.
-    pub(crate) retries: Counter,
+    pub retries: Counter,
     /// Truncated responses.
-    pub(crate) broken: Counter,
+    pub broken: Counter,
     /// Requests canceled by the client before their response.
-    pub(crate) clients_gone: Counter,
+    pub clients_gone: Counter,
     /// Bytes to clients.
-    pub(crate) bytes_out: Counter,
+    pub bytes_out: Counter,
     /// Bytes from clients.
-    pub(crate) bytes_in: Counter,
+    pub bytes_in: Counter,
     /// Access-log lines dropped because the disk was too slow.
-    pub(crate) log_lines_dropped: Counter,
+    pub log_lines_dropped: Counter,
     /// Compressed responses.
-    pub(crate) compressed: Counter,
+    pub compressed: Counter,
     /// Responses not compressed for lack of CPU time or memory.
-    pub(crate) compress_skipped: Counter,
+    pub compress_skipped: Counter,
     /// Bytes of bodies before and after compression.
-    pub(crate) compress_in: Counter,
-    pub(crate) compress_out: Counter,
+    pub compress_in: Counter,
+    /// See `compress_in`.
+    pub compress_out: Counter,
     /// Pages of the origin kept as fallbacks.
-    pub(crate) fallbacks_learned: Counter,
+    pub fallbacks_learned: Counter,
     /// Spans dropped because the collector was too slow.
-    pub(crate) spans_dropped: Counter,
+    pub spans_dropped: Counter,
     /// Cache hits.
-    pub(crate) cache_hits: Counter,
+    pub cache_hits: Counter,
     /// Cache hits with a stale response.
-    pub(crate) cache_stale: Counter,
+    pub cache_stale: Counter,
     /// Cache misses, revalidations included.
-    pub(crate) cache_misses: Counter,
+    pub cache_misses: Counter,
     /// Of these, requests that waited for the fetch of another.
-    pub(crate) cache_collapsed: Counter,
+    pub cache_collapsed: Counter,
     /// Requests that bypassed the cache.
-    pub(crate) cache_passed: Counter,
+    pub cache_passed: Counter,
     /// Cached responses that a server confirmed (304).
-    pub(crate) cache_renewed: Counter,
+    pub cache_renewed: Counter,
     /// Connected WebSocket, Server-Sent Events and Mercure clients of the hub.
-    pub(crate) hub_sockets: Counter,
-    pub(crate) hub_events: Counter,
-    pub(crate) hub_mercure: Counter,
+    pub hub_sockets: Counter,
+    /// See `hub_sockets`.
+    pub hub_events: Counter,
+    /// See `hub_sockets`.
+    pub hub_mercure: Counter,
     /// Messages delivered to them, and messages dropped because they were too slow.
-    pub(crate) hub_delivered: Counter,
-    pub(crate) hub_dropped: Counter,
+    pub hub_delivered: Counter,
+    /// See `hub_delivered`.
+    pub hub_dropped: Counter,
     /// Clients disconnected because they were too slow.
-    pub(crate) hub_disconnected: Counter,
+    pub hub_disconnected: Counter,
     /// Subscriptions that recovered all missed messages, and those that could not.
-    pub(crate) hub_recovered: Counter,
-    pub(crate) hub_unrecovered: Counter,
+    pub hub_recovered: Counter,
+    /// See `hub_recovered`.
+    pub hub_unrecovered: Counter,
     /// Fragments by outcome.
-    pub(crate) fragments: [Counter; Served::COUNT],
+    pub fragments: [Counter; FragmentOutcome::COUNT],
     /// Time from the head of a request to the last byte of its response.
-    pub(crate) answer_times: LatencyHistogram,
+    pub answer_times: LatencyHistogram,
     /// Queue time of requests that waited.
-    pub(crate) wait_times: LatencyHistogram,
+    pub wait_times: LatencyHistogram,
     /// Time from sending a message until all clients of this loop were written to.
-    pub(crate) hub_lag: LatencyHistogram,
+    pub hub_lag: LatencyHistogram,
 }
 
 #[cfg(test)]

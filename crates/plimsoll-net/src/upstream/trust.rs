@@ -8,20 +8,26 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, crypto};
 
-use crate::error::TlsError;
+use crate::tls_error::TlsError;
 
 /// ALPN name of HTTP/1.1.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// TLS towards the servers of a pool. Sessions are resumed, so that full handshakes are rare.
-pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsError> {
+///
+/// # Errors
+/// When the root certificates cannot be used.
+pub fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsError> {
     let mut config = bare(tls)?;
     config.alpn_protocols = vec![HTTP_1_1.to_vec()];
     Ok(Arc::new(config))
 }
 
 /// The same for servers that speak another protocol, without ALPN.
-pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsError> {
+///
+/// # Errors
+/// When the root certificates cannot be used.
+pub fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?;
@@ -38,7 +44,10 @@ pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsError> {
 }
 
 /// The name that a server's certificate must contain.
-pub(crate) fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, TlsError> {
+///
+/// # Errors
+/// When no certificate can have that name.
+pub fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, TlsError> {
     let name = tls.name.as_deref().unwrap_or(host);
     ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))
 }

@@ -3,4 +3,4 @@
 use std::sync::Arc;
 
 /// Receives a line for the operator: a server fails or recovers, a file cannot be read, a name has new addresses.
-pub(crate) type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
+pub type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;

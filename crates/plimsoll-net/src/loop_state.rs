@@ -16,18 +16,21 @@ use crate::memory::Memory;
 /// Length of the shared read buffer.
 const SHARED_LEN: usize = 64 * 1024;
 /// Ticks per second.
-pub(crate) const SECOND_TICKS: u64 = 1000 / TICK_MS;
+pub const SECOND_TICKS: u64 = 1000 / TICK_MS;
 
 /// State shared by the connections of one loop.
 #[derive(Debug)]
-pub(crate) struct LoopState {
-    pub(crate) clock: EdgeClock,
+pub struct LoopState {
+    /// Time since the edge was started.
+    pub clock: EdgeClock,
     /// Borrowed only while bytes are read and handed on, never across an await.
-    pub(crate) shared: RefCell<Box<[u8]>>,
-    pub(crate) wheel: RefCell<Wheel<Waker>>,
-    pub(crate) figures: Arc<LoopMetrics>,
+    pub shared: RefCell<Box<[u8]>>,
+    /// Deadlines of all connections.
+    pub wheel: RefCell<Wheel<Waker>>,
+    /// Metrics of the loop.
+    pub figures: Arc<LoopMetrics>,
     /// Memory used by connections, and its limit.
-    pub(crate) memory: Rc<Memory>,
+    pub memory: Rc<Memory>,
     generation: Cell<u32>,
     /// Shutting down: connections close after their responses.
     draining: Cell<bool>,
@@ -39,7 +42,7 @@ pub(crate) struct LoopState {
 
 impl LoopState {
     /// Without connections; together they may hold `memory_max` bytes.
-    pub(crate) fn new(clock: EdgeClock, memory_max: usize, figures: Arc<LoopMetrics>) -> Self {
+    pub fn new(clock: EdgeClock, memory_max: usize, figures: Arc<LoopMetrics>) -> Self {
         Self {
             clock,
             shared: RefCell::new(vec![0; SHARED_LEN].into_boxed_slice()),
@@ -54,7 +57,7 @@ impl LoopState {
     }
 
     /// Registers a connection's deadline.
-    pub(crate) fn enter(&self) -> usize {
+    pub fn enter(&self) -> usize {
         self.rouse();
         let generation = self.generation.get().wrapping_add(1);
         self.generation.set(generation);
@@ -63,25 +66,25 @@ impl LoopState {
 
     /// Moves a deadline.
     #[inline]
-    pub(crate) fn set_deadline(&self, key: usize, ticks: u64) {
+    pub fn set_deadline(&self, key: usize, ticks: u64) {
         self.rouse();
         self.wheel.borrow_mut().set(key, ticks);
     }
 
     /// Whether the loop is shutting down.
     #[inline]
-    pub(crate) fn is_draining(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         self.draining.get()
     }
 
     /// Lets connections close after their responses, and idle ones at once.
-    pub(crate) fn drain(&self) {
+    pub fn drain(&self) {
         self.draining.set(true);
         self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
     }
 
     /// Waits until the first connection comes.
-    pub(crate) async fn doze(&self) {
+    pub async fn doze(&self) {
         self.is_dozing.set(true);
         self.busy.notified().await;
         self.is_dozing.set(false);
@@ -90,7 +93,7 @@ impl LoopState {
     /// Waits for the next tick. If no deadline has moved within a second after `roused`, waits for the next due
     /// deadline or until one moves: thousands of idle subscribers need no hundred ticks a second. Returns whether a
     /// deadline moved.
-    pub(crate) async fn pass_time(&self, roused: u64) -> bool {
+    pub async fn pass_time(&self, roused: u64) -> bool {
         let now = self.ticks();
         let to_second = SECOND_TICKS - now % SECOND_TICKS;
         let pause = if now >= roused + SECOND_TICKS {
@@ -123,7 +126,7 @@ impl LoopState {
     }
 
     /// Ticks since the clock started.
-    pub(crate) fn ticks(&self) -> u64 {
+    pub fn ticks(&self) -> u64 {
         self.clock.now() / (TICK_MS * 1_000_000)
     }
 }

@@ -2,7 +2,7 @@
 
 /// Why the edge answered itself; each response carries it in `X-Plimsoll`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub enum Reason {
     /// The fallback in place of a page.
     Fallback,
     /// The queue was full.
@@ -34,10 +34,11 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    pub(crate) const COUNT: usize = 14;
+    /// The number of reasons.
+    pub const COUNT: usize = 14;
 
     /// All of them.
-    pub(crate) const ALL: [Self; Self::COUNT] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Fallback,
         Self::QueueFull,
         Self::QueueTimeout,
@@ -55,7 +56,7 @@ impl Reason {
     ];
 
     /// Its word in headers, logs and metrics.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Fallback => "fallback",
             Self::QueueFull => "queue-full",
@@ -75,7 +76,7 @@ impl Reason {
     }
 
     /// Whether the fallback may replace it.
-    pub(crate) fn may_fall_back(self) -> bool {
+    pub fn may_fall_back(self) -> bool {
         matches!(
             self,
             Self::QueueFull | Self::QueueTimeout | Self::Shed | Self::NoServer

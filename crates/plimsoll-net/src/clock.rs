@@ -4,21 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use plimsoll_cache::Moment;
-
 /// Nanoseconds since the edge was started; all internal timestamps use it.
-pub(crate) type Nanoseconds = u64;
+pub type Nanoseconds = u64;
 
 /// Time since the edge was started, the same for all event loops.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EdgeClock {
+pub struct EdgeClock {
     epoch: Instant,
 }
 
 impl EdgeClock {
     /// Starts the clock.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self {
             epoch: Instant::now(),
         }
@@ -27,7 +25,7 @@ impl EdgeClock {
     /// Now.
     #[inline]
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(crate) fn now(&self) -> Nanoseconds {
+    pub fn now(&self) -> Nanoseconds {
         nanoseconds(Instant::now().saturating_duration_since(self.epoch))
     }
 }
@@ -48,33 +46,33 @@ impl AgeAhead {
 
     /// Milliseconds.
     #[inline]
-    pub(crate) fn ms(&self) -> u64 {
+    pub fn ms(&self) -> u64 {
         self.ms.load(Ordering::Relaxed)
     }
 }
 
 /// Wall-clock time.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-pub(crate) fn wall() -> SystemTime {
+pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 
 /// Wall-clock time in seconds since 1970.
-pub(crate) fn unix_s() -> f64 {
+pub fn unix_s() -> f64 {
     let since = wall().duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()
 }
 
-/// Wall-clock time in the unit of the cache.
-pub(crate) fn moment() -> Moment {
+/// Wall-clock time in milliseconds since 1970.
+pub fn unix_ms() -> u64 {
     let since = wall()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    Moment::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX / 2))
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX / 2)
 }
 
 /// A duration in nanoseconds, saturating.
 #[inline]
-pub(crate) fn nanoseconds(duration: Duration) -> Nanoseconds {
+pub fn nanoseconds(duration: Duration) -> Nanoseconds {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,6 @@
 //! A connection to a server, plain or encrypted.
 
-pub(crate) mod trust;
+pub mod trust;
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -17,21 +17,28 @@ use tokio_rustls::client::TlsStream;
 
 /// TLS name and configuration of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Secure {
-    pub(crate) config: Arc<ClientConfig>,
-    pub(crate) name: ServerName<'static>,
+pub struct Secure {
+    /// Authorities, protocol versions, sessions to resume.
+    pub config: Arc<ClientConfig>,
+    /// The name on its certificate.
+    pub name: ServerName<'static>,
 }
 
 /// A connection to a server.
 #[derive(Debug)]
-pub(crate) enum Upstream {
+pub enum Upstream {
+    /// Without encryption.
     Plain(TcpStream),
+    /// Encrypted.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Upstream {
     /// Connects, handshake included.
-    pub(crate) async fn connect(address: SocketAddr, secure: Option<Secure>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When the server cannot be reached in TCP or TLS.
+    pub async fn connect(address: SocketAddr, secure: Option<Secure>) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let Some(secure) = secure else {
@@ -104,7 +111,7 @@ impl AsyncWrite for Upstream {
 }
 
 /// Explains a failed TLS handshake: the disagreement of configuration and server.
-pub(crate) fn tls_error(error: &io::Error) -> Option<String> {
+pub fn tls_error(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
     let cause = inner.downcast_ref::<rustls::Error>()?;
     Some(match cause {
