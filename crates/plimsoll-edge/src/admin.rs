@@ -18,13 +18,13 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use plimsoll_hub_io::hub::publish;
 use plimsoll_model::redact;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::control::Control;
-use crate::hub::publish;
 use crate::metrics::{self, ExpositionFormat};
 use crate::overview::OverviewSource;
 use crate::secret::is_same;

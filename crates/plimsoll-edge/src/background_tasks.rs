@@ -9,6 +9,7 @@ mod takeover;
 
 use std::sync::Arc;
 
+use plimsoll_hub_io::hub::{self, InUse};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -16,7 +17,6 @@ use crate::acme;
 use crate::control::Control;
 use crate::dns;
 use crate::health_check;
-use crate::hub::{self, InUse};
 use crate::trace::RequestSpan;
 
 /// Limit of batches that wait for the collector.

@@ -26,13 +26,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use plimsoll_hub_io::subscribers::subscriber::{Arrival, SubscriberConnection};
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 
 use crate::client::ClientStream;
 use crate::event_loop::EventLoop;
 use crate::exchange::{self, Exchange, ExchangeEnd, Side, UpstreamFailure};
-use crate::hub::subscriber::{Arrival, SubscriberConnection};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::pool::UpstreamPool;

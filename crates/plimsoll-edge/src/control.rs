@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge::{Acme, EdgeConfig, ListenerConfig};
+use plimsoll_hub_io::hub::{ActiveHub, reads_need_hook};
 use plimsoll_net::clock;
 use plimsoll_net::lock::lock;
 use serde_json::{Value, json};
@@ -22,7 +23,6 @@ use tokio::sync::Notify;
 
 use crate::cache::disk::{self, DiskCache};
 use crate::cache::{Cache, PurgeOrder, wall_moment};
-use crate::hub::{ActiveHub, reads_need_hook};
 use crate::overview::OverviewSource;
 use crate::pool::UpstreamPool;
 use crate::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops, pools};

@@ -1,8 +1,8 @@
 //! Why a configuration cannot be used.
 
-use plimsoll_net::tls_error::TlsError;
+use plimsoll_hub_io::hub::TooManyLoops;
 
-use crate::hub::TooManyLoops;
+use plimsoll_net::tls_error::TlsError;
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use plimsoll_cache::Moment;
+use plimsoll_hub_io::hub::ActiveHub;
+use plimsoll_hub_io::subscribers::local_hub::LocalHub;
 use plimsoll_net::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
 use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::loop_metrics::LoopMetrics;
@@ -21,8 +23,6 @@ use tokio::io::ReadBuf;
 
 use crate::compress::CompressionBudget;
 use crate::hash::mix;
-use crate::hub::ActiveHub;
-use crate::hub::local_hub::LocalHub;
 use crate::pool::UpstreamPool;
 use crate::pool::server::UpstreamServer;
 use crate::settings::Settings;

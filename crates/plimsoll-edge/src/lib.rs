@@ -23,7 +23,6 @@ mod fragments;
 mod hash;
 mod health_check;
 mod http2;
-mod hub;
 mod ip_filter;
 mod learned_fallback;
 mod listen;

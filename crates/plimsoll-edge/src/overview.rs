@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use plimsoll_hub_io::hub::{ActiveHub, HubView};
 use plimsoll_net::clock::EdgeClock;
 use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_net::lock::lock;
@@ -10,7 +11,6 @@ use plimsoll_net::reason::Reason;
 
 use crate::cache::{Cache, CacheView};
 
-use crate::hub::{ActiveHub, HubView};
 use crate::pool::UpstreamPool;
 use crate::route::shared::RouteShared;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_config::edge::{self, EdgeConfig, EdgeLimits, Network, Traces};
+use plimsoll_hub_io::hub::ActiveHub;
 use plimsoll_net::clock::{self, EdgeClock};
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::loop_metrics::Counter;
@@ -13,7 +14,6 @@ use plimsoll_net::tls_error::TlsError;
 
 use crate::cache::{Cache, disk};
 use crate::error::SettingsError;
-use crate::hub::ActiveHub;
 use crate::ip_filter::IpFilter;
 use crate::pool::UpstreamPool;
 use crate::route::shared::RouteShared;

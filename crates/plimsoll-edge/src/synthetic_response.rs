@@ -1,19 +1,11 @@
 //! Synthetic responses: what a client receives when no server answers. Designed to cost next to nothing.
 
 use plimsoll_config::edge::{Compress, CompressCoding};
+use plimsoll_hub_io::browser_client::File;
 use plimsoll_net::reason::Reason;
 
 use crate::compress;
 use crate::waiting::WaitingPage;
-
-/// A public static file.
-#[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) media_type: &'static str,
-    pub(crate) content: &'static str,
-    /// Entity tag of the content, quoted.
-    pub(crate) tag: String,
-}
 
 /// A fallback with its head prepared at start, in all codings of its route.
 #[derive(Clone, Debug, PartialEq, Eq)]

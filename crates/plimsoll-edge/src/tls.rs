@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::{Acme, Certificate, ListenerConfig};
+use plimsoll_net::lock::lock;
+use plimsoll_net::tls_error::TlsError;
 use rustls::crypto;
 use rustls::pki_types::ServerName;
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerConfig};
@@ -18,8 +20,6 @@ use certificate::{FileFingerprint, Loaded, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
-use plimsoll_net::lock::lock;
-use plimsoll_net::tls_error::TlsError;
 
 /// ALPN name of HTTP/2.
 pub(crate) const H2: &[u8] = b"h2";

@@ -12,12 +12,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_config::edge::WaitingRoomConfig;
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::lock::lock;
 use plimsoll_wire::request_head::RequestHead;
 use ring::hmac;
 
 use line::WaitingLine;
-use plimsoll_net::clock::Nanoseconds;
-use plimsoll_net::lock::lock;
 
 /// Longest lifetime of a place, ns.
 const PLACE_LIFE_NS: Nanoseconds = 6 * 3600 * SECOND_NS;

@@ -11,7 +11,7 @@ pub struct Memory {
 
 impl Memory {
     /// Nothing is held; the limit is `max` bytes.
-    pub fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self {
             held: Cell::new(0),
             max: Cell::new(max),

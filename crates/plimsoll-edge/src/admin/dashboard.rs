@@ -1,10 +1,10 @@
 //! The live dashboard, and the metrics that it polls.
 
+use plimsoll_hub_io::hub::HubView;
 use plimsoll_net::loop_metrics::TimesSum;
 use plimsoll_net::reason::Reason;
 use serde_json::{Value, json};
 
-use crate::hub::HubView;
 use crate::overview::Overview;
 
 /// The page: polls `/figures` once a second and shows what changed.

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_hub_io::access::dialog::Dialog;
+use plimsoll_hub_io::access::hooks::Hooks;
+use plimsoll_hub_io::access::hooks::authorization::{Admission, AdmissionRequest, Denied};
+use plimsoll_hub_io::subscribers::subscriber::Arrival;
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
-use crate::hub::dialog::Dialog;
-use crate::hub::hooks::Hooks;
-use crate::hub::hooks::authorization::{Admission, AdmissionRequest, Denied};
-use crate::hub::subscriber::Arrival;
 
 /// The pending decision of the application.
 type AdmissionFuture = Pin<Box<dyn Future<Output = Result<Admission, Denied>>>>;

@@ -7,6 +7,10 @@ use std::task::{Context, Poll};
 use plimsoll_hub::channels::Position;
 use plimsoll_hub::command_handler::Rights as _;
 use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_hub_io::access::token::{ClientAccess, Grant};
+use plimsoll_hub_io::browser_client::File;
+use plimsoll_hub_io::hub::ActiveHub;
+use plimsoll_hub_io::subscribers::subscriber::{Arrival, SubscriberConnection};
 use plimsoll_net::clock;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
@@ -16,10 +20,6 @@ use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
 use crate::access_log_entry::RequestOutcome;
 use crate::client::ClientStream;
-use crate::hub::ActiveHub;
-use crate::hub::subscriber::{Arrival, SubscriberConnection};
-use crate::hub::token::{ClientAccess, Grant};
-use crate::synthetic_response::File;
 
 /// Why a client is rejected.
 pub(super) struct UpgradeRefusal {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use plimsoll_hub_io::browser_client::File;
 use plimsoll_net::clock::{self, Nanoseconds};
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
@@ -14,7 +15,6 @@ use crate::exchange::{Exchange, ExchangeEnd, Facts};
 use crate::fragments::pipe::Report;
 use crate::moments::Moments;
 use crate::settings::Settings;
-use crate::synthetic_response::File;
 use crate::synthetic_response::{self, ResponseOptions};
 use crate::waiting::WaitingPage;
 

@@ -9,6 +9,11 @@ use plimsoll_hub::channels::Position;
 use plimsoll_hub::pattern::check_name;
 use plimsoll_hub::topics::Selector;
 use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_hub_io::access::token::Grant;
+use plimsoll_hub_io::hub::ActiveHub;
+use plimsoll_hub_io::hub::mercure::{Post, Update};
+use plimsoll_hub_io::hub::publish::ORDER_LEN_MAX;
+use plimsoll_hub_io::subscribers::subscriber::Arrival;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
@@ -18,11 +23,6 @@ use super::admission::length;
 use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
 use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
-use crate::hub::ActiveHub;
-use crate::hub::mercure::{Post, Update};
-use crate::hub::publish::ORDER_LEN_MAX;
-use crate::hub::subscriber::Arrival;
-use crate::hub::token::Grant;
 
 /// The interim response for a client that waits before it sends the body.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

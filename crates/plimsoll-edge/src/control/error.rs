@@ -4,10 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use plimsoll_hub_io::hub::TooManyLoops;
 use plimsoll_net::tls_error::TlsError;
 
 use crate::error;
-use crate::hub::TooManyLoops;
 
 /// Why an edge did not start, or did not apply a new configuration.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,8 @@
 //! Metrics of the hub.
 
+use plimsoll_hub_io::hub::{HubView, SharedView, SourceView};
+
 use super::Exposition;
-use crate::hub::{HubView, SharedView, SourceView};
 
 /// Clients, channels and messages.
 pub(super) fn page(page: &mut Exposition, hub: &HubView) {

@@ -65,7 +65,7 @@ impl Inbound {
     }
 
     /// The TCP socket.
-    pub fn socket(&self) -> &TcpStream {
+    pub(crate) fn socket(&self) -> &TcpStream {
         &self.stream
     }
 

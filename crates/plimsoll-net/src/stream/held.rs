@@ -19,7 +19,7 @@ pub struct Outbound {
 
 impl Outbound {
     /// Bytes to be sent, counted in `memory` until they are.
-    pub fn new(bytes: Vec<u8>, memory: &Rc<Memory>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, memory: &Rc<Memory>) -> Self {
         let counted = bytes.capacity();
         memory.hold(0, counted);
         Self {

@@ -1,0 +1,505 @@
+//! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the timer.
+
+use std::cmp::Reverse;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_config::edge;
+use plimsoll_hub::channels::{
+    ChannelLimits, ChannelRef, ChannelStats, Channels, Gathered, HubRefusal, Made, Position,
+    Published,
+};
+use plimsoll_hub::command_handler::{Offer, OfferOutcome, Shards};
+use plimsoll_net::clock::{self, EdgeClock};
+use plimsoll_net::lock::lock;
+use tokio::sync::{Notify, oneshot};
+
+use super::inbox::Inbox;
+use super::offset_sequence::OffsetSequence;
+use super::redis::CATCHING_UP;
+use super::shared::{PublishingClient, SharedHub};
+use super::sources::SourceState;
+use super::templates::{TemplateAdmission, Templates};
+use super::{rules, size};
+use crate::access::connection_quota::ConnectionQuota;
+use crate::access::hooks;
+
+/// Shards: more than there are threads that publish concurrently.
+const SHARDS: u32 = 16;
+/// Time of the start, ms, so that entries older than this edge have a time too.
+const START_MS: u64 = 30 * 24 * 3600 * 1000;
+/// Longest time between two checks for due work, ms.
+const POLL_MS: u64 = 1000;
+
+/// All channels.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    clock: EdgeClock,
+    shards: Box<[Mutex<Channels>]>,
+    /// Selects the shard of a name.
+    spread: RandomState,
+    first_epoch: u64,
+    inboxes: Box<[Inbox]>,
+    /// When the next item known to the timer is due, ms.
+    due: AtomicU64,
+    /// Notified when an item is due sooner.
+    sooner: Notify,
+    /// Pending aggregates: at most one per channel.
+    gathered: Mutex<Vec<Gathered>>,
+    /// Stream shared with other edges.
+    pub(super) shared: Option<Arc<SharedHub>>,
+    /// Offsets of all messages, where this edge assigns them itself.
+    offsets: Option<OffsetSequence>,
+    templates: Templates,
+    /// Message sources.
+    pub(super) sources: Mutex<Vec<Arc<SourceState>>>,
+    pub(crate) counts: BrokerCounts,
+    /// Outcomes of hook requests.
+    pub(crate) hook_counts: Arc<hooks::HookCounts>,
+    /// Connections by user and token.
+    pub(crate) quota: Arc<ConnectionQuota>,
+}
+
+/// Totals over all loops.
+#[derive(Debug, Default)]
+pub(crate) struct BrokerCounts {
+    /// Accepted publications.
+    pub(crate) published: AtomicU64,
+    /// Sent messages.
+    pub(crate) messages: AtomicU64,
+    /// Publications held until the end of an interval.
+    pub(crate) held: AtomicU64,
+}
+
+impl Broker {
+    pub(crate) fn new(config: &edge::HubConfig, loops: usize, clock: EdgeClock) -> Self {
+        let spread = RandomState::new();
+        // `RandomState` is randomly keyed, so the seed is unpredictable.
+        let seed = (spread.hash_one("first"), spread.hash_one("second"));
+        // Below 2^53 for centuries, and above all epochs of former runs that made fewer than a thousand each millisecond.
+        let first_epoch = clock::unix_ms() * 1000;
+        let shards = (0..SHARDS).map(|index| {
+            let shard = (index, SHARDS);
+            let channels = Channels::new(rules(config), limits(config), seed, first_epoch, shard);
+            Mutex::new(channels)
+        });
+        let broker = Self {
+            clock,
+            shards: shards.collect(),
+            spread,
+            first_epoch,
+            inboxes: (0..loops).map(|_| Inbox::default()).collect(),
+            due: AtomicU64::new(u64::MAX),
+            sooner: Notify::new(),
+            gathered: Mutex::default(),
+            shared: config
+                .shared
+                .clone()
+                .map(|shared| Arc::new(SharedHub::new(shared))),
+            offsets: (config.mercure && config.shared.is_none()).then(OffsetSequence::default),
+            templates: Templates::default(),
+            sources: Mutex::default(),
+            counts: BrokerCounts::default(),
+            hook_counts: Arc::default(),
+            quota: Arc::default(),
+        };
+        if broker.offsets.is_some() {
+            broker.begin_anew(Position {
+                epoch: first_epoch,
+                offset: 0,
+            });
+        }
+        broker
+    }
+
+    /// An epoch that no other run of an edge has, unless both started in the same millisecond.
+    pub(crate) fn life(&self) -> u64 {
+        self.first_epoch
+    }
+
+    /// Applies other rules to all channels.
+    pub(crate) fn follow(&self, config: &edge::HubConfig) {
+        for shard in &self.shards {
+            lock(shard).follow(rules(config), limits(config));
+        }
+    }
+
+    pub(crate) fn inbox(&self, number: usize) -> &Inbox {
+        &self.inboxes[number]
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        START_MS + self.clock.now() / 1_000_000
+    }
+
+    /// Channels and bytes of histories.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        self.shards.iter().fold((0, 0), |(count, bytes), shard| {
+            let shard = lock(shard);
+            (count + shard.len(), bytes + shard.history_bytes())
+        })
+    }
+
+    /// The channels with most subscribers, at most `count`.
+    pub(crate) fn largest(&self, count: usize) -> Vec<ChannelStats> {
+        let shards = self.shards.iter();
+        let mut all: Vec<ChannelStats> = shards
+            .flat_map(|shard| lock(shard).largest(count))
+            .collect();
+        all.sort_by(|channel, other| {
+            let order_key = (Reverse(channel.subscribers), &channel.name);
+            order_key.cmp(&(Reverse(other.subscribers), &other.name))
+        });
+        all.truncate(count);
+        all
+    }
+
+    fn shard(&self, name: &str) -> &Mutex<Channels> {
+        let index = self.spread.hash_one(name) % u64::from(SHARDS);
+        &self.shards[usize::try_from(index).unwrap_or_default()]
+    }
+
+    fn is_behind(&self) -> bool {
+        self.inboxes.iter().any(Inbox::is_full)
+    }
+
+    /// Publishes to the shard of a name. Messages are in the inboxes before the shard is unlocked.
+    ///
+    /// # Errors
+    /// When it is not published, or too much is in flight.
+    pub(crate) fn publish_with(
+        &self,
+        name: &str,
+        act: impl FnOnce(&mut Channels) -> Result<Published, HubRefusal>,
+    ) -> Result<Published, HubRefusal> {
+        if self.is_behind() {
+            return Err(HubRefusal::Behind);
+        }
+        let mut shard = lock(self.shard(name));
+        let published = act(&mut shard)?;
+        self.counts.published.fetch_add(1, Ordering::Relaxed);
+        let woken = self.push_to_inboxes(&published);
+        let due = shard.next_due();
+        drop(shard);
+        self.wake(woken);
+        if matches!(published, Published::Held) {
+            self.counts.held.fetch_add(1, Ordering::Relaxed);
+            self.expect(due.unwrap_or(u64::MAX));
+        }
+        Ok(published)
+    }
+
+    /// Publishes JSON to a channel, or requests its offset where edges share one stream.
+    ///
+    /// # Errors
+    /// When it is not published.
+    pub(crate) fn begin_publishing(&self, name: &str, data: &str) -> Result<Begun, HubRefusal> {
+        let Some(shared) = &self.shared else {
+            return self.publish(name, data).map(Begun::Done);
+        };
+        let now_ms = self.now_ms();
+        lock(self.shard(name)).examine(now_ms, name, data)?;
+        shared.post(name, data).map(Begun::Pending)
+    }
+
+    /// Applies a message read from the shared stream.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub(crate) fn take(
+        &self,
+        now_ms: u64,
+        name: &str,
+        data: &str,
+        place: u64,
+    ) -> Result<(), HubRefusal> {
+        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))?;
+        self.copy(now_ms, name, data, place);
+        Ok(())
+    }
+
+    /// Continues at another offset of the shared stream, or in another stream.
+    pub(crate) fn begin_anew(&self, position: Position) {
+        for shard in &self.shards {
+            lock(shard).begin_anew(position);
+        }
+    }
+
+    /// Notifies all clients that have not yet been notified that messages were missed.
+    pub(crate) async fn report_losses(&self) {
+        for shard in &self.shards {
+            while self.report_next_loss(shard) {
+                while self.is_behind() {
+                    tokio::time::sleep(CATCHING_UP).await;
+                }
+            }
+        }
+    }
+
+    /// Notifies the clients of one more channel that messages were missed; whether there may be others.
+    fn report_next_loss(&self, shard: &Mutex<Channels>) -> bool {
+        let mut channels = lock(shard);
+        let notice = channels.next_notice();
+        let woken = notice.as_ref().map(|notice| self.push_to_inboxes(notice));
+        drop(channels);
+        self.wake(woken.unwrap_or_default());
+        woken.is_some()
+    }
+
+    /// Publishes JSON to a channel.
+    ///
+    /// # Errors
+    /// When it is not published.
+    pub(crate) fn publish(&self, name: &str, data: &str) -> Result<Published, HubRefusal> {
+        let now_ms = self.now_ms();
+        let Some(offsets) = &self.offsets else {
+            return self.publish_with(name, |channels| channels.publish(now_ms, name, data));
+        };
+        offsets.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                channels.examine(now_ms, name, data)?;
+                channels.take(now_ms, name, data, place)
+            })?;
+            self.copy(now_ms, name, data, place);
+            Ok(published)
+        })
+    }
+
+    /// Publishes on behalf of a client.
+    fn publish_offer(&self, offer: &Offer<'_>) -> Result<Published, HubRefusal> {
+        let name = offer.channel;
+        let Some(offsets) = &self.offsets else {
+            return self.publish_with(name, |channels| offer.publish(channels));
+        };
+        offsets.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                offer.examine(channels)?;
+                channels.take(offer.now_ms, name, offer.data, place)
+            })?;
+            self.copy(offer.now_ms, name, offer.data, place);
+            Ok(published)
+        })
+    }
+
+    /// Delivers a message to the templates that match its channel.
+    fn copy(&self, now_ms: u64, channel: &str, data: &str, place: u64) {
+        for name in self.templates.of(channel) {
+            let mut shard = lock(self.shard(&name));
+            let Ok(published) = shard.take(now_ms, &name, data, place) else {
+                continue;
+            };
+            let woken = self.push_to_inboxes(&published);
+            let due = shard.next_due();
+            drop(shard);
+            self.wake(woken);
+            if matches!(published, Published::Held) {
+                self.expect(due.unwrap_or(u64::MAX));
+            }
+        }
+    }
+
+    /// Reserves a template for an upcoming subscription; whether there is room for it.
+    pub(crate) fn want_template(&self, name: &str) -> bool {
+        let want = |place: Option<u64>| {
+            let lives = |name: &str| lock(self.shard(name)).find(name).is_some();
+            let wanted = self.templates.want(self.now_ms(), name, lives);
+            if wanted == TemplateAdmission::New {
+                // Earlier messages may be missing. The shared stream of several edges advances meanwhile, by one
+                // message.
+                let place = place.or_else(|| Some(self.shared.as_ref()?.at() + 1));
+                lock(self.shard(name)).forget(place.unwrap_or_default());
+            }
+            wanted != TemplateAdmission::TooMany
+        };
+        match &self.offsets {
+            Some(offsets) => offsets.next(|place| want(Some(place))),
+            None => want(None),
+        }
+    }
+
+    /// Offset up to which all messages of a shard have been applied, where offsets are shared.
+    fn read_up_to(&self) -> Option<u64> {
+        let shared = self.shared.as_ref().map(|shared| shared.at());
+        shared.or_else(|| self.offsets.as_ref().map(OffsetSequence::at))
+    }
+
+    /// Puts outgoing messages into the inboxes of the subscribed loops; returns the loops to wake, one bit each.
+    fn push_to_inboxes(&self, published: &Published) -> u64 {
+        let Published::Sent(message, loops) = published else {
+            return 0;
+        };
+        self.counts.messages.fetch_add(1, Ordering::Relaxed);
+        let at = self.clock.now();
+        let mut woken = 0;
+        for (number, inbox) in self.inboxes.iter().enumerate() {
+            let bit = 1 << number;
+            if loops & bit != 0 && inbox.push(at, message) {
+                woken |= bit;
+            }
+        }
+        woken
+    }
+
+    fn wake(&self, loops: u64) {
+        for (number, inbox) in self.inboxes.iter().enumerate() {
+            if loops & 1 << number != 0 {
+                inbox.ready.notify_one();
+            }
+        }
+    }
+
+    /// Schedules an item; notifies the timer if it would wake too late.
+    fn expect(&self, due_ms: u64) {
+        if due_ms < self.due.fetch_min(due_ms, Ordering::Relaxed) {
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Handles due items; returns the time until the next.
+    pub(crate) fn do_what_is_due(&self) -> Duration {
+        // Items published meanwhile are scheduled from here on.
+        self.due.store(u64::MAX, Ordering::Relaxed);
+        let now_ms = self.now_ms();
+        let due = self
+            .shards
+            .iter()
+            .filter_map(|shard| self.tick(shard, now_ms));
+        let due = due.min().unwrap_or(u64::MAX);
+        self.due.fetch_min(due, Ordering::Relaxed);
+        let wait_ms = due.saturating_sub(self.now_ms()).clamp(1, POLL_MS);
+        Duration::from_millis(wait_ms)
+    }
+
+    /// Waits this long, or until an item is due sooner.
+    pub(crate) async fn wait(&self, time: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = self.sooner.notified() => {}
+        }
+    }
+
+    /// Takes the pending aggregates.
+    pub(crate) fn take_gathered(&self) -> Vec<Gathered> {
+        std::mem::take(&mut *lock(&self.gathered))
+    }
+
+    /// Sends the aggregate of gathered data.
+    pub(crate) fn release(&self, gathered: &Gathered, made: Made<'_>) {
+        let shard = self.shard(&gathered.name);
+        let release = |place| {
+            let mut channels = lock(shard);
+            let released = channels.release(self.now_ms(), gathered, made, place);
+            released.map_or(0, |published| self.push_to_inboxes(&published))
+        };
+        // As with held messages: the offset is that of sending.
+        let woken = match &self.offsets {
+            Some(offsets) => offsets.next(|place| release(Some(place))),
+            None => release(None),
+        };
+        let due = lock(shard).next_due();
+        self.wake(woken);
+        self.expect(due.unwrap_or(u64::MAX));
+    }
+
+    /// Handles due items of a shard; returns when the next is due, ms.
+    fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
+        let mut woken = 0;
+        if let Some(offsets) = &self.offsets {
+            // Held messages are positioned when sent: readers of other channels are already past their time of
+            // publishing.
+            while !self.is_behind() && is_due(shard, now_ms) {
+                woken |= offsets.next(|place| self.tick_at(&mut lock(shard), now_ms, Some(place)));
+            }
+        }
+        let mut channels = lock(shard);
+        while self.offsets.is_none() && !self.is_behind() {
+            let Some(published) = channels.tick(now_ms) else {
+                break;
+            };
+            woken |= self.route_published(published);
+        }
+        let due = channels.next_due();
+        drop(channels);
+        self.wake(woken);
+        due
+    }
+
+    /// Handles one due item; returns the loops to wake.
+    fn tick_at(&self, channels: &mut Channels, now_ms: u64, place: Option<u64>) -> u64 {
+        let published = channels.tick_at(now_ms, place);
+        published.map_or(0, |published| self.route_published(published))
+    }
+
+    /// Distributes outgoing messages and keeps pending aggregates; returns the loops to wake.
+    fn route_published(&self, published: Published) -> u64 {
+        match published {
+            Published::Gathered(gathered) => {
+                lock(&self.gathered).push(*gathered);
+                0
+            }
+            published => self.push_to_inboxes(&published),
+        }
+    }
+}
+
+/// Outcome of a publication.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    Done(Published),
+    Pending(oneshot::Receiver<Result<Position, HubRefusal>>),
+}
+
+/// All channels, for the clients of a loop.
+pub(crate) struct FromLoop<'a> {
+    pub(crate) broker: &'a Broker,
+    pub(crate) event_loop: usize,
+}
+
+impl Shards for FromLoop<'_> {
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<OfferOutcome, HubRefusal> {
+        let name = offer.channel;
+        let Some(shared) = &self.broker.shared else {
+            return self.broker.publish_offer(offer).map(|_| OfferOutcome::Done);
+        };
+        offer.examine(&mut lock(self.broker.shard(name)))?;
+        let publisher = PublishingClient {
+            event_loop: self.event_loop,
+            visit: offer.visit,
+            id: offer.id,
+        };
+        shared.post_for(&publisher, name, offer.data)?;
+        Ok(OfferOutcome::Deferred)
+    }
+
+    fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
+        let mut shard = lock(self.broker.shard(name));
+        if let Some(at) = self.broker.read_up_to() {
+            // Progress of other shards counts too: everything up to there is in the channels.
+            shard.advance(at);
+        }
+        act(&mut shard)
+    }
+
+    fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
+        let broker = self.broker;
+        let index = Channels::shard_of(channel, broker.first_epoch, SHARDS);
+        act(&mut lock(
+            &broker.shards[usize::try_from(index).unwrap_or_default()],
+        ))
+    }
+}
+
+fn is_due(shard: &Mutex<Channels>, now_ms: u64) -> bool {
+    let due = lock(shard).next_due();
+    due.is_some_and(|due| due <= now_ms)
+}
+
+/// The shard's contribution.
+fn limits(config: &edge::HubConfig) -> ChannelLimits {
+    ChannelLimits {
+        channels_max: config.channels_max.div_ceil(SHARDS) as usize,
+        history_bytes_max: size(config.history_bytes_max.div_ceil(u64::from(SHARDS))),
+    }
+}

@@ -1,0 +1,517 @@
+//! One client of the hub: a stage of its connection. Messages to it are written by its loop's local hub; this module
+//! handles what it sends, and its disconnect.
+
+mod answers;
+mod controls;
+mod deflated;
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use plimsoll_hub::channels::Position;
+use plimsoll_hub::{ClientFormat, ClientId, sse};
+use plimsoll_net::client_socket::ClientSocket;
+use plimsoll_net::clock;
+use plimsoll_net::deadline::TICK_MS;
+use plimsoll_net::loop_state::LoopState;
+use plimsoll_wire::websocket::closing::{self, code};
+use plimsoll_wire::websocket::frame::{Frame, write};
+use plimsoll_wire::websocket::{Closing, Event, Opcode, Role, WebSocketReader};
+
+use super::disconnects::DisconnectedClient;
+use super::local_hub::{LocalHub, SubscriberTable};
+use crate::access::connection_quota::ConnectionLimits;
+use crate::access::dialog::Dialog;
+use crate::access::hooks::{ClientIdentity, Hooks};
+use crate::access::token::{ClientAccess, Grant, TokenGate};
+use crate::hub::ActiveHub;
+
+/// Maximum number of reads before the task yields.
+const READS_MAX: usize = 8;
+/// Time for the closing handshake, ticks.
+const FAREWELL_TICKS: u64 = 200;
+/// A ping without a payload.
+const PING: &[u8] = b"\x89\x00";
+
+/// A client whose request is answered but that is not registered yet.
+#[derive(Debug)]
+pub struct Arrival {
+    /// The hub that it enters.
+    pub hub: Arc<ActiveHub>,
+    /// How messages are written to it.
+    pub format: ClientFormat,
+    /// The head of the response.
+    pub head: Vec<u8>,
+    /// Subscriptions of a reader of Server-Sent Events, and its last position.
+    pub channels: Vec<String>,
+    /// The last position that a reader knows.
+    pub since: Option<Position>,
+    /// Rights granted by its token.
+    pub grant: Option<Box<Grant>>,
+    /// Its hook requests, where hooks are configured.
+    pub dialog: Option<Box<Dialog>>,
+    /// Channels that the application allows it to read.
+    pub settled: Vec<String>,
+    /// Identity to report when it disconnects, where that hook is configured.
+    pub person: Option<Box<ClientIdentity>>,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct SubscriberConnection {
+    local_hub: Rc<LocalHub>,
+    reader: WebSocketReader,
+    id: ClientId,
+    deadline: usize,
+    format: ClientFormat,
+    closing: Closing,
+    /// It violated the protocol: nothing more is read.
+    is_broken: bool,
+    /// A ping is unanswered.
+    is_pinged: bool,
+    /// At the last check, data was pending of which it had read nothing.
+    was_stuck: bool,
+    strikes: u8,
+    grant: Option<Box<Grant>>,
+    dialog: Option<Box<Dialog>>,
+    person: Option<Box<ClientIdentity>>,
+    /// Actions of the first poll.
+    arrival: Option<Box<(Arrival, Vec<u8>)>>,
+}
+
+impl SubscriberConnection {
+    /// Registers a client; `early` is what it sent behind its request.
+    pub fn new(
+        client: ClientSocket,
+        mut arrival: Arrival,
+        early: Vec<u8>,
+        cx: &Context<'_>,
+        local_hub: Rc<LocalHub>,
+        event_loop: &LoopState,
+        deadline: usize,
+    ) -> Self {
+        let format = arrival.format;
+        let grant = arrival.grant.take();
+        let dialog = arrival.dialog.take();
+        let person = arrival.person.take();
+        let connection = Self {
+            id: local_hub.welcome(client, cx.waker(), format),
+            reader: WebSocketReader::new(Role::Server, format == ClientFormat::Deflated),
+            local_hub,
+            deadline,
+            format,
+            closing: Closing::default(),
+            is_broken: false,
+            is_pinged: false,
+            was_stuck: false,
+            strikes: 0,
+            grant,
+            dialog,
+            person,
+            arrival: Some(Box::new((arrival, early))),
+        };
+        event_loop.set_deadline(deadline, connection.pause());
+        connection
+    }
+
+    /// Until the next ping, or the expiry of its token, ticks.
+    fn pause(&self) -> u64 {
+        let ping = self.local_hub.ping_ticks.get();
+        let left_s = self.grant.as_ref().map(|grant| {
+            let left_s = grant.left_s(clock::unix_s()).unwrap_or_default();
+            left_s.min(1e9)
+        });
+        left_s.map_or(ping, |left_s| ping.min(ticks_of(left_s)))
+    }
+
+    /// Its user.
+    fn user(&self) -> Option<Rc<str>> {
+        self.grant.as_ref()?.user()
+    }
+
+    /// Whether its token has expired.
+    fn is_spent(&self) -> bool {
+        let grant = self.grant.as_ref();
+        grant.is_some_and(|grant| grant.left_s(clock::unix_s()).is_none())
+            && (self.local_hub.gate.borrow().is_some() || self.local_hub.hooks.borrow().is_some())
+    }
+
+    /// Memory held for incomplete messages.
+    pub fn memory(&self) -> usize {
+        self.reader.memory()
+    }
+
+    /// Serves it until it disconnects.
+    pub fn poll(&mut self, cx: &mut Context<'_>, event_loop: &LoopState) -> Poll<()> {
+        // With a write budget it would appear not to read.
+        let driving = poll_fn(|cx| self.drive(cx, event_loop));
+        pin!(tokio::task::unconstrained(driving)).poll(cx)
+    }
+
+    fn drive(&mut self, cx: &mut Context<'_>, event_loop: &LoopState) -> Poll<()> {
+        let local_hub = Rc::clone(&self.local_hub);
+        let mut subscribers = local_hub.subscribers.borrow_mut();
+        let subscribers = &mut *subscribers;
+        if let Some(arrival) = self.arrival.take() {
+            self.arrive(*arrival, subscribers, event_loop);
+        }
+        if let Some((code, why)) = self.why_end(subscribers, event_loop) {
+            self.end(subscribers, event_loop, code, why);
+        }
+        self.take_answers(subscribers);
+        subscribers
+            .audience
+            .flush(self.id, &mut subscribers.sockets);
+        let is_here = self.read(cx, subscribers, event_loop);
+        subscribers.settle(&local_hub.figures);
+        let Some(socket) = subscribers.sockets.get(self.id) else {
+            return Poll::Ready(());
+        };
+        socket.flush();
+        if !is_here || socket.is_gone || self.is_over() && !subscribers.audience.is_waiting(self.id)
+        {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+
+    /// Whether the closing data is written.
+    fn is_over(&self) -> bool {
+        match self.format {
+            ClientFormat::Sse | ClientFormat::Mercure => !self.closing.may_send(),
+            ClientFormat::WebSocket | ClientFormat::Deflated => {
+                self.is_broken || self.closing.is_complete()
+            }
+        }
+    }
+
+    /// Writes the response, and performs the subscriptions of the request.
+    fn arrive(
+        &mut self,
+        (arrival, mut early): (Arrival, Vec<u8>),
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+    ) {
+        let user = self.user();
+        let speaker = self
+            .local_hub
+            .speaker(self.id, self.format, user.as_deref());
+        let head = Bytes::from(arrival.head);
+        subscribers
+            .audience
+            .send(self.id, head, &mut subscribers.sockets);
+        let (gate, hooks, bounds) = self.local_hub.deciders();
+        let mut access = access(
+            (gate.as_deref(), hooks.as_deref(), &bounds),
+            &mut self.grant,
+            None,
+            subscribers.audience.has_any(self.id),
+        );
+        access.settled = &arrival.settled;
+        subscribers
+            .command_handler(&mut self.local_hub.shards())
+            .attend(&speaker, &access, arrival.channels, arrival.since);
+        self.receive(&mut early, subscribers, event_loop);
+    }
+
+    /// Why a well-behaved client must be disconnected.
+    fn why_end(
+        &self,
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+    ) -> Option<(u16, &'static str)> {
+        if !self.closing.may_send() {
+            None
+        } else if event_loop.is_draining() {
+            Some((code::GOING_AWAY, "the server is shutting down"))
+        } else if self.is_spent() {
+            let why = match *self.local_hub.gate.borrow() {
+                Some(_) => "the token has expired",
+                None => "the authorization by the application has expired",
+            };
+            Some((code::POLICY, why))
+        } else if !self.local_hub.is_open.get() {
+            Some((code::GOING_AWAY, "the hub is closed"))
+        } else if subscribers
+            .sockets
+            .get(self.id)
+            .is_some_and(|socket| socket.is_condemned)
+        {
+            Some((code::TRY_LATER, "messages were not read in time"))
+        } else if self.reader.memory() > 0 && event_loop.memory.is_full() {
+            Some((code::TRY_LATER, "no memory for a fragmented message"))
+        } else {
+            None
+        }
+    }
+
+    /// Ends its subscriptions in the hub.
+    fn retire(&self, subscribers: &mut SubscriberTable) {
+        let user = self.user();
+        let speaker = self
+            .local_hub
+            .speaker(self.id, self.format, user.as_deref());
+        subscribers
+            .command_handler(&mut self.local_hub.shards())
+            .retire(&speaker);
+    }
+
+    /// Sends the close frame; only messages already started are completed before it.
+    fn end(
+        &mut self,
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+        code: u16,
+        why: &str,
+    ) {
+        self.retire(subscribers);
+        if self.closing.send() && !self.format.is_events() {
+            let payload = closing::payload(Some(code), why);
+            self.send_frame(subscribers, Opcode::Close, &payload);
+        }
+        event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+    }
+
+    /// Sends a message to this client alone.
+    fn send_frame(&self, subscribers: &mut SubscriberTable, opcode: Opcode, payload: &[u8]) {
+        let mut frame = Vec::new();
+        write(&mut frame, &Frame::plain(opcode, payload), None);
+        subscribers
+            .audience
+            .send(self.id, Bytes::from(frame), &mut subscribers.sockets);
+    }
+
+    /// Reads pending data; whether it is still connected.
+    fn read(
+        &mut self,
+        cx: &mut Context<'_>,
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+    ) -> bool {
+        let mut shared = event_loop.shared.borrow_mut();
+        for _ in 0..READS_MAX {
+            let Some(socket) = subscribers.sockets.get(self.id) else {
+                return false;
+            };
+            let count = match socket.client.poll_read(cx, &mut shared) {
+                Poll::Ready(Ok(count)) if count > 0 => count,
+                Poll::Ready(_) => return false,
+                Poll::Pending => return true,
+            };
+            event_loop.figures.bytes_in.add(count as u64);
+            self.is_pinged = false;
+            self.receive(&mut shared[..count], subscribers, event_loop);
+        }
+        cx.waker().wake_by_ref();
+        true
+    }
+
+    /// Handles received data. A reader of Server-Sent Events sends none.
+    fn receive(
+        &mut self,
+        bytes: &mut [u8],
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+    ) {
+        if self.format.is_events() {
+            return;
+        }
+        let limits = self.local_hub.wire_limits.get();
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.is_broken {
+            let taken = match self.reader.next(rest, &limits) {
+                Ok((taken, Some(event))) => {
+                    self.take(event, subscribers, event_loop);
+                    taken
+                }
+                Ok((taken, None)) => taken,
+                Err(error) => {
+                    let why = error.to_string();
+                    return self.cast_out(subscribers, event_loop, error.close_code(), &why);
+                }
+            };
+            rest = &mut rest[taken..];
+        }
+    }
+
+    /// A protocol violation: it is reported, and nothing more is read.
+    fn cast_out(
+        &mut self,
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+        code: u16,
+        why: &str,
+    ) {
+        self.is_broken = true;
+        self.end(subscribers, event_loop, code, why);
+    }
+
+    fn take(
+        &mut self,
+        event: Event<'_>,
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+    ) {
+        match event {
+            Event::Text(text) => self.command(&text, subscribers, event_loop),
+            Event::Deflated(packed) => self.take_deflated(&packed, subscribers, event_loop),
+            Event::Binary(_) => self.refuse_bytes(subscribers, event_loop),
+            Event::Ping(payload) => self.take_control(Some(&payload), subscribers, event_loop),
+            Event::Pong(_) => self.take_control(None, subscribers, event_loop),
+            Event::Close(close) => {
+                let is_owed = self.closing.receive();
+                self.retire(subscribers);
+                if is_owed {
+                    let payload = closing::payload(close.code, "");
+                    self.send_frame(subscribers, Opcode::Close, &payload);
+                }
+                event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+            }
+        }
+    }
+
+    fn refuse_bytes(&mut self, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
+        let why = "only text messages are supported";
+        self.cast_out(subscribers, event_loop, code::UNSUPPORTED, why);
+    }
+
+    fn command(&mut self, text: &str, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
+        if !self.closing.may_send() {
+            return;
+        }
+        let user = self.user();
+        let speaker = self
+            .local_hub
+            .speaker(self.id, self.format, user.as_deref());
+        let (gate, hooks, bounds) = self.local_hub.deciders();
+        let mut access = access(
+            (gate.as_deref(), hooks.as_deref(), &bounds),
+            &mut self.grant,
+            self.dialog.as_deref_mut(),
+            subscribers.audience.has_any(self.id),
+        );
+        let is_in_rate = subscribers
+            .command_handler(&mut self.local_hub.shards())
+            .take(&speaker, &mut access, text);
+        self.send_questions(hooks.as_ref(), subscribers);
+        if !is_in_rate {
+            self.strike(subscribers, event_loop);
+        } else if self.grant.is_some() && self.closing.may_send() {
+            // The token may have changed.
+            event_loop.set_deadline(self.deadline, self.pause());
+        }
+    }
+
+    /// The deadline has passed: sends a ping. Returns whether the client is gone.
+    pub fn expired(&mut self, event_loop: &LoopState) -> bool {
+        if !self.closing.may_send() {
+            // The closing handshake has timed out.
+            return true;
+        }
+        let local_hub = Rc::clone(&self.local_hub);
+        let mut subscribers = local_hub.subscribers.borrow_mut();
+        let subscribers = &mut *subscribers;
+        if self.is_spent() {
+            if let Some(socket) = subscribers.sockets.get(self.id) {
+                socket.wake();
+            }
+            event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+            return false;
+        }
+        let is_waiting = subscribers.audience.is_waiting(self.id);
+        let Some(socket) = subscribers.sockets.get(self.id) else {
+            return true;
+        };
+        let has_moved = std::mem::take(&mut socket.has_moved);
+        let is_stuck = is_waiting && !has_moved;
+        let is_silent = !self.format.is_events() && self.is_pinged && !is_waiting;
+        if is_stuck && self.was_stuck || is_silent {
+            return true;
+        }
+        self.was_stuck = is_stuck;
+        let question = match self.format {
+            ClientFormat::Sse | ClientFormat::Mercure => sse::HEARTBEAT.as_bytes(),
+            ClientFormat::WebSocket | ClientFormat::Deflated => PING,
+        };
+        if !is_waiting {
+            let question = Bytes::from_static(question);
+            subscribers
+                .audience
+                .send(self.id, question, &mut subscribers.sockets);
+            self.is_pinged = true;
+        }
+        self.strikes = 0;
+        subscribers.settle(&local_hub.figures);
+        event_loop.set_deadline(self.deadline, self.pause());
+        false
+    }
+
+    /// Detaches its connection from the hub, and returns its socket.
+    pub fn leave(self) -> Option<ClientSocket> {
+        let socket = self
+            .local_hub
+            .subscribers
+            .borrow_mut()
+            .sockets
+            .take(self.id);
+        let mut client = socket?.client;
+        if let ClientSocket::Stream(stream) = &mut client {
+            // The response ends with the connection.
+            stream.end();
+        }
+        Some(client)
+    }
+}
+
+/// Current rights of a client.
+fn access<'a>(
+    (gate, hooks, bounds): (
+        Option<&'a TokenGate>,
+        Option<&'a Hooks>,
+        &'a ConnectionLimits,
+    ),
+    grant: &'a mut Option<Box<Grant>>,
+    dialog: Option<&'a mut Dialog>,
+    is_known: bool,
+) -> ClientAccess<'a> {
+    ClientAccess {
+        gate,
+        grant,
+        is_known,
+        now_s: clock::unix_s(),
+        hooks: hooks.map(|hooks| &hooks.config),
+        dialog,
+        settled: &[],
+        bounds: Some(bounds),
+    }
+}
+
+/// A time in ticks, at least one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and decades"
+)]
+fn ticks_of(seconds: f64) -> u64 {
+    (seconds * 1000.0 / TICK_MS as f64).ceil() as u64 + 1
+}
+
+impl Drop for SubscriberConnection {
+    fn drop(&mut self) {
+        let user = self.user();
+        self.local_hub
+            .dismiss(self.id, self.format, user.as_deref());
+        if let Some(person) = self.person.take() {
+            let client = self.dialog.as_ref().and_then(|dialog| dialog.name());
+            self.local_hub.report_disconnect(DisconnectedClient {
+                person: *person,
+                user,
+                client: client.map(str::to_owned),
+            });
+        }
+    }
+}
