@@ -14,9 +14,9 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::{Acme, AcmeCertificate};
 use plimsoll_net::clock;
+use plimsoll_proxy::tls::certificate::{load, validity};
 
 use crate::control::Control;
-use crate::tls::certificate::{load, validity};
 pub(crate) use state::prepare;
 
 /// Time limit of one order.

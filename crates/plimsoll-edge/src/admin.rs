@@ -20,6 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plimsoll_hub_io::hub::publish;
 use plimsoll_model::redact;
+use plimsoll_proxy::secret::is_same;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
@@ -27,7 +28,6 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::control::Control;
 use crate::metrics::{self, ExpositionFormat};
 use crate::overview::OverviewSource;
-use crate::secret::is_same;
 
 /// Size limit of a command, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;

@@ -10,6 +10,7 @@ mod takeover;
 use std::sync::Arc;
 
 use plimsoll_hub_io::hub::{self, InUse};
+use plimsoll_proxy::telemetry::trace::RequestSpan;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -17,7 +18,6 @@ use crate::acme;
 use crate::control::Control;
 use crate::dns;
 use crate::health_check;
-use crate::trace::RequestSpan;
 
 /// Limit of batches that wait for the collector.
 pub(crate) const BATCHES_MAX: usize = 128;

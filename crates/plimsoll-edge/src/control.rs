@@ -18,16 +18,18 @@ use plimsoll_config::edge::{Acme, EdgeConfig, ListenerConfig};
 use plimsoll_hub_io::hub::{ActiveHub, reads_need_hook};
 use plimsoll_net::clock;
 use plimsoll_net::lock::lock;
+use plimsoll_proxy::balance::UpstreamPool;
+use plimsoll_proxy::lookup::disk::{self, DiskCache};
+use plimsoll_proxy::lookup::{Cache, PurgeOrder, wall_moment};
+use plimsoll_proxy::settings::{
+    self, Before, ListenerSettings, Settings, SharedSettings, loops, pools,
+};
+use plimsoll_proxy::tls;
+use plimsoll_proxy::tls::challenges::Challenges;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::cache::disk::{self, DiskCache};
-use crate::cache::{Cache, PurgeOrder, wall_moment};
 use crate::overview::OverviewSource;
-use crate::pool::UpstreamPool;
-use crate::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops, pools};
-use crate::tls;
-use crate::tls::challenges::Challenges;
 use crate::upstream_registry::{self, HostPort, UpstreamRegistry};
 pub(crate) use background_tasks::BackgroundTasks;
 pub use error::EdgeError;

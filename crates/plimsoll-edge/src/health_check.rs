@@ -10,11 +10,11 @@ use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 use plimsoll_net::lock::lock;
 use plimsoll_net::notice::NoticeSink;
 use plimsoll_net::upstream::{Upstream, tls_error};
+use plimsoll_proxy::balance::server::UpstreamServer;
 use plimsoll_wire::head;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::overview::OverviewSource;
-use crate::pool::server::UpstreamServer;
 
 /// How often due checks are looked up.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_net::loop_metrics::TimesSum;
 use plimsoll_net::reason::Reason;
+use plimsoll_proxy::lookup::CacheView;
 
-use crate::cache::CacheView;
 use crate::overview::{Overview, ServerView};
 
 /// Which of the two text formats.

@@ -8,11 +8,9 @@ use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_net::lock::lock;
 use plimsoll_net::loop_metrics::{Counter, LoopMetrics, TimesSum};
 use plimsoll_net::reason::Reason;
-
-use crate::cache::{Cache, CacheView};
-
-use crate::pool::UpstreamPool;
-use crate::route::shared::RouteShared;
+use plimsoll_proxy::admission::route::shared::RouteShared;
+use plimsoll_proxy::balance::UpstreamPool;
+use plimsoll_proxy::lookup::{Cache, CacheView};
 
 /// Sources of a snapshot.
 #[derive(Debug)]
@@ -204,7 +202,7 @@ fn route_view(route: &RouteShared) -> RouteView {
         misses,
         name: route.name(),
         requests: route.count(),
-        in_line: route.waiting_room.as_ref().map(|room| room.len().into()),
+        in_line: route.in_line(),
     }
 }
 
@@ -216,7 +214,7 @@ fn view(pool: &UpstreamPool, now: u64) -> PoolView {
         limit: server.limit().into(),
         answers: server.answers(),
         failures: server.failures(),
-        latency_ms: server.latency.now(now).map(|ns| ns / 1e6),
+        latency_ms: server.latency_ms(now),
     });
     PoolView {
         name: pool.config.name.clone(),

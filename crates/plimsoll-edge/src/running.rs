@@ -14,22 +14,22 @@ use std::time::Duration;
 use plimsoll_config::edge::{Admin, EdgeConfig, ListenerConfig};
 use plimsoll_net::clock::{AgeAhead, EdgeClock};
 use plimsoll_net::loop_metrics::LoopMetrics;
+use plimsoll_proxy::accept::listen::Census;
+use plimsoll_proxy::hash::mix;
+use plimsoll_proxy::lookup;
+use plimsoll_proxy::settings::{self, Before, Settings, SharedSettings, loops};
+use plimsoll_proxy::telemetry::log::{LogLines, LogWriter, Reopener};
+use plimsoll_proxy::telemetry::trace::{RequestSpan, Spans};
+use plimsoll_proxy::tls::challenges::Challenges;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::acme;
 use crate::admin;
 use crate::background_tasks;
-use crate::cache;
 use crate::control::orders::{self, Added, Sender};
 use crate::control::sockets::{self, InheritedSockets};
 use crate::control::{BackgroundTasks, Control, EdgeError, EdgePhase, Followed, Handed, Hooks};
-use crate::hash::mix;
-use crate::listen::Census;
-use crate::log::{LogLines, LogWriter, Reopener};
 use crate::overview::{ExportCounts, OverviewSource};
-use crate::settings::{self, Before, Settings, SharedSettings, loops};
-use crate::tls::challenges::Challenges;
-use crate::trace::{RequestSpan, Spans};
 use crate::upstream_registry::UpstreamRegistry;
 use event_loops::LoopInputs;
 use logs::{Out, open_log, write_log};
@@ -192,7 +192,7 @@ fn give_up_rights(edge: &EdgeConfig) -> Result<(), EdgeError> {
     }
     if let Some(disk) = &edge.cache_disk {
         // An error here occurs again when the file is opened, and is reported then.
-        let _ = cache::disk::prepare(&disk.path, owner);
+        let _ = lookup::disk::prepare(&disk.path, owner);
     }
     user.as_ref().map_or(Ok(()), user::become_user)
 }

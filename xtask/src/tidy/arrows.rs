@@ -146,8 +146,6 @@ const CRATE_RULES: [CrateRule; 24] = [
             MODEL,
             "plimsoll-wire",
             "plimsoll-config",
-            "plimsoll-cache",
-            "plimsoll-hub",
             "plimsoll-net",
             "plimsoll-hub-io",
             "plimsoll-proxy",

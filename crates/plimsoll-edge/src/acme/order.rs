@@ -7,9 +7,9 @@ use instant_acme::{
     NewOrder, Order, OrderStatus, RetryPolicy,
 };
 use plimsoll_config::edge::{Acme, AcmeCertificate};
+use plimsoll_proxy::tls::challenges::Challenges;
 
 use super::state;
-use crate::tls::challenges::Challenges;
 
 /// Time limit for polling the authority.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -12,10 +12,10 @@ use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 use plimsoll_net::lock::lock;
 use plimsoll_net::notice::NoticeSink;
 use plimsoll_net::outbound::{self, OriginRequest};
+use plimsoll_proxy::balance::UpstreamPool;
+use plimsoll_proxy::respond::learned_fallback::{Candidate, LearnedFallbacks, Scope};
 
-use crate::learned_fallback::{Candidate, LearnedFallbacks, Scope};
 use crate::overview::OverviewSource;
-use crate::pool::UpstreamPool;
 
 /// How often due fallbacks are checked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -9,9 +9,9 @@ use plimsoll_net::clock::{self, Nanoseconds, nanoseconds};
 use plimsoll_net::lock::lock;
 use plimsoll_net::notice::NoticeSink;
 use plimsoll_net::outbound;
+use plimsoll_proxy::telemetry::access_log_entry::rfc3339;
 use tokio::sync::Semaphore;
 
-use crate::access_log_entry::rfc3339;
 use crate::control::BackgroundTasks;
 use crate::overview::{OverviewSource, RateAlertView};
 use crate::rate_alert::{AlertChange, Detector, Sensitivity, Usual};

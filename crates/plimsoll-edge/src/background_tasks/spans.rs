@@ -6,12 +6,12 @@ use std::time::Duration;
 use hyper::StatusCode;
 use plimsoll_net::notice::NoticeSink;
 use plimsoll_net::outbound;
+use plimsoll_proxy::telemetry::trace::{RequestSpan, otlp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::control::BackgroundTasks;
 use crate::overview::OverviewSource;
-use crate::trace::{RequestSpan, otlp};
 
 /// Most requests in one batch.
 const SPANS_MAX: usize = 512;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll_net::clock::{Nanoseconds, nanoseconds};
+use plimsoll_proxy::lookup::disk::{disk_unavailable, is_in_use};
 
-use crate::cache::disk::{disk_unavailable, is_in_use};
 use crate::control::Control;
 
 /// How often the directory is checked.

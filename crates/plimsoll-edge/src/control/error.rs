@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use plimsoll_hub_io::hub::TooManyLoops;
 use plimsoll_net::tls_error::TlsError;
-
-use crate::error;
+use plimsoll_proxy::error;
 
 /// Why an edge did not start, or did not apply a new configuration.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_net::lock::lock;
+use plimsoll_proxy::balance::UpstreamPool;
+use plimsoll_proxy::settings::Settings;
 use tokio::sync::Notify;
 
 use super::EdgeError;
-use crate::pool::UpstreamPool;
-use crate::settings::Settings;
 
 /// Sockets that are new to a loop, with the configured address of each.
 pub(crate) type Added = Vec<(SocketAddr, TcpListener)>;

@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 
 use plimsoll_config::edge::Admin;
+use plimsoll_proxy::accept::listen;
 
 use super::{EdgeError, Hooks};
-use crate::listen;
 
 /// An inherited socket, already bound and listening.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! Metrics of the cache on disk.
 
+use plimsoll_proxy::lookup::disk::DiskView;
+
 use super::Exposition;
-use crate::cache::disk::DiskView;
 
 /// Contents of the cache on disk.
 pub(super) fn page(page: &mut Exposition, disk: &DiskView) {

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use plimsoll_net::clock::{AgeAhead, EdgeClock, nanoseconds};
 use plimsoll_net::loop_metrics::LoopMetrics;
+use plimsoll_proxy::accept::listen::{self, Census};
+use plimsoll_proxy::event_loop::EventLoop;
+use plimsoll_proxy::settings::Settings;
+use plimsoll_proxy::telemetry::log::LogLines;
+use plimsoll_proxy::telemetry::trace::Spans;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::control::orders::Inbox;
-use crate::event_loop::EventLoop;
-use crate::listen::{self, Census};
-use crate::log::LogLines;
-use crate::settings::Settings;
-use crate::trace::Spans;
 
 /// How often a draining loop checks whether all connections have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(20);

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use plimsoll_config::edge::AccessLog;
+use plimsoll_proxy::telemetry::log::LogWriter;
 
 use super::{EdgeError, Hooks, spawn};
-use crate::log::LogWriter;
 
 pub(super) type Out = Box<dyn Write + Send>;
 

@@ -6,11 +6,11 @@ use std::time::SystemTime;
 
 use plimsoll_config::edge::{Endpoint, Parents, Traces};
 use plimsoll_net::clock::EdgeClock;
+use plimsoll_proxy::telemetry::trace::{Context, SpanRequest};
 use tokio::runtime::Builder;
 
 use super::*;
 use crate::overview::ExportCounts;
-use crate::trace::{Context, SpanRequest};
 
 fn span() -> RequestSpan {
     RequestSpan {

@@ -1,0 +1,312 @@
+//! Listeners: sockets bound before anything starts, one per address and loop.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use plimsoll_net::client_socket::{ClientSocket, Inbound};
+use plimsoll_net::lock::lock;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+
+use crate::accept::proxy_header::{self, Version};
+use crate::client::ClientStream;
+use crate::connection::DownstreamConnection;
+use crate::event_loop::EventLoop;
+use crate::http2;
+use crate::peer::Peer;
+use crate::settings::ListenerSettings;
+use crate::tls;
+use crate::tls::challenges::ACME_TLS;
+
+/// Accept backlog in the kernel.
+const BACKLOG: i32 = 4096;
+/// Pause when the system has no descriptor for another connection.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Binds an address once for each loop.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub fn bind(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListener>> {
+    let mut listeners = Vec::with_capacity(loops);
+    let mut address = address;
+    if loops > 1 {
+        // Sockets with SO_REUSEPORT share the port with any process of the same user too; binding one without it first
+        // detects another owner.
+        address = bind_socket(address, false)?.local_addr()?;
+    }
+    for _ in 0..loops {
+        let listener = bind_socket(address, loops > 1)?;
+        address = listener.local_addr()?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+fn bind_socket(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Number of connections, over all loops.
+#[derive(Debug, Default)]
+pub struct Census {
+    total: AtomicU32,
+    by_address: Mutex<HashMap<IpAddr, u32>>,
+}
+
+/// A counted connection; released on drop.
+#[derive(Debug)]
+pub(crate) struct ConnectionGuard {
+    census: Arc<Census>,
+    address: Option<IpAddr>,
+}
+
+impl Census {
+    /// Counts a connection; `None` at the limit.
+    pub(crate) fn count(
+        self: &Arc<Self>,
+        address: IpAddr,
+        total_max: u32,
+        per_address_max: u32,
+    ) -> Option<ConnectionGuard> {
+        if self.total.fetch_add(1, Ordering::Relaxed) >= total_max {
+            self.total.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let mut counted = ConnectionGuard {
+            census: Arc::clone(self),
+            address: None,
+        };
+        if per_address_max > 0 {
+            let mut by_address = lock(&self.by_address);
+            let count = by_address.entry(address).or_default();
+            if *count >= per_address_max {
+                return None;
+            }
+            *count += 1;
+            counted.address = Some(address);
+        }
+        Some(counted)
+    }
+}
+
+impl Drop for ConnectionGuard {
+    fn drop(&mut self) {
+        self.census.total.fetch_sub(1, Ordering::Relaxed);
+        if let Some(address) = self.address {
+            let mut by_address = lock(&self.census.by_address);
+            if let Some(count) = by_address.get_mut(&address) {
+                *count -= 1;
+                if *count == 0 {
+                    by_address.remove(&address);
+                }
+            }
+        }
+    }
+}
+
+/// Accepts forever.
+pub async fn accept(
+    listener: Rc<tokio::net::TcpListener>,
+    local_address: SocketAddr,
+    event_loop: Rc<EventLoop>,
+    census: Arc<Census>,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => welcome(stream, address, local_address, &event_loop, &census),
+            Err(error) if is_connection_error(&error) => {}
+            // Out of descriptors or memory: existing connections continue, and some will end.
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Accepts the backlog; these connections arrived before shutdown was decided.
+pub fn accept_waiting(
+    listener: &tokio::net::TcpListener,
+    local_address: SocketAddr,
+    event_loop: &Rc<EventLoop>,
+    census: &Arc<Census>,
+) {
+    let mut cx = Context::from_waker(Waker::noop());
+    while let Poll::Ready(Ok((stream, address))) = listener.poll_accept(&mut cx) {
+        welcome(stream, address, local_address, event_loop, census);
+    }
+}
+
+fn welcome(
+    stream: TcpStream,
+    address: SocketAddr,
+    local_address: SocketAddr,
+    event_loop: &Rc<EventLoop>,
+    census: &Arc<Census>,
+) {
+    let address = address.ip().to_canonical();
+    let settings = event_loop.settings();
+    let limits = &settings.limits;
+    let counted = census.count(address, limits.connections_max, limits.per_address_max);
+    let (Some(counted), Some(listener)) = (counted, settings.listener(local_address)) else {
+        event_loop.figures.rejected.increment();
+        return;
+    };
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    let peer = Peer::new(address, &settings.trusted);
+    if listener.tls.is_none() && !(listener.proxy_protocol && peer.trusted) {
+        let connection = DownstreamConnection::new(
+            ClientStream::Socket(ClientSocket::Plain(stream)),
+            peer,
+            event_loop,
+        );
+        tokio::task::spawn_local(async move {
+            connection.await;
+            drop(counted);
+        });
+        return;
+    }
+    let (listener, event_loop) = (Arc::clone(listener), Rc::clone(event_loop));
+    tokio::task::spawn_local(async move {
+        // Boxed: an idle connection must not carry the room of its handshake.
+        Box::pin(prepare(stream, peer, listener, event_loop)).await;
+        drop(counted);
+    });
+}
+
+/// Steps before the first request: PROXY header and TLS.
+async fn prepare(
+    mut stream: TcpStream,
+    mut peer: Peer,
+    listener: Arc<ListenerSettings>,
+    event_loop: Rc<EventLoop>,
+) {
+    let settings = event_loop.settings();
+    let timeout = settings.limits.head_timeout;
+    if listener.proxy_protocol && peer.trusted {
+        let header = tokio::time::timeout(timeout, proxied(&mut stream)).await;
+        match header {
+            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings.trusted),
+            Ok(Ok(None)) => {}
+            _ => return event_loop.figures.rejected.increment(),
+        }
+    }
+    let Some(tls) = &listener.tls else {
+        return DownstreamConnection::new(
+            ClientStream::Socket(ClientSocket::Plain(stream)),
+            peer,
+            &event_loop,
+        )
+        .await;
+    };
+    let handshake = tls.accept(Inbound::new(stream, &event_loop.memory));
+    let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
+        return event_loop.figures.rejected.increment();
+    };
+    stream.get_mut().0.end_handshake();
+    if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
+        // The client only completed a handshake (ACME validation).
+        return;
+    }
+    peer.secure = true;
+    if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
+        return http2::serve(stream, peer, event_loop, DownstreamConnection::begin_stream).await;
+    }
+    DownstreamConnection::new(
+        ClientStream::Socket(ClientSocket::Tls(Box::new(stream))),
+        peer,
+        &event_loop,
+    )
+    .await;
+}
+
+/// The client named by a PROXY header.
+async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
+    let no_header = |_| io::Error::from(io::ErrorKind::InvalidData);
+    let mut fixed = [0; proxy_header::FIXED_LEN];
+    let (start, rest) = fixed.split_at_mut(proxy_header::START_LEN);
+    stream.read_exact(start).await?;
+    let start: [u8; proxy_header::START_LEN] = std::array::from_fn(|at| start[at]);
+    match proxy_header::version(start).map_err(no_header)? {
+        Version::Line => {
+            let mut line = start.to_vec();
+            // Byte by byte: data behind the line belongs to the client.
+            while line.len() < proxy_header::LINE_LEN_MAX && !line.ends_with(b"\n") {
+                line.push(stream.read_u8().await?);
+            }
+            proxy_header::line(&line).map_err(no_header)
+        }
+        Version::Binary => {
+            stream.read_exact(rest).await?;
+            let len = proxy_header::addresses_len(fixed).map_err(no_header)?;
+            let mut addresses = vec![0; len];
+            stream.read_exact(&mut addresses).await?;
+            proxy_header::binary(fixed, &addresses).map_err(no_header)
+        }
+    }
+}
+
+/// Whether an error of `accept` concerns only the connection to be accepted, which is gone.
+fn is_connection_error(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_counted_in_total_and_by_address() {
+        let census = Arc::new(Census::default());
+        let (a, b) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let first = census.count(a, 3, 2).unwrap();
+        let _second = census.count(a, 3, 2).unwrap();
+        assert!(census.count(a, 3, 2).is_none());
+        let _third = census.count(b, 3, 2).unwrap();
+        assert!(census.count(b, 3, 2).is_none());
+        drop(first);
+        assert!(census.count(a, 3, 2).is_some());
+        assert_eq!(census.total.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_not_shared_silently() {
+        let first = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap();
+        let address = first[0].local_addr().unwrap();
+        assert!(bind(address, 1).is_err());
+        assert!(bind(address, 2).is_err());
+        let several = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 3).unwrap();
+        let address = several[0].local_addr().unwrap();
+        assert!(
+            several
+                .iter()
+                .all(|listener| listener.local_addr().unwrap() == address)
+        );
+    }
+}

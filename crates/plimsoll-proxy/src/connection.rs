@@ -1,0 +1,577 @@
+//! A client connection: one request after another, each through admission, pool and exchange.
+//!
+//! A connection that waits for its next request holds no buffer. Everything a request needs is created when its head is
+//! complete, and released when its response is delivered.
+
+mod admission;
+mod cache_outcome;
+mod cached;
+mod collapsed_reader;
+mod disk_lookup;
+mod esi_assembly;
+mod esi_include;
+mod esi_merge;
+mod h2c;
+mod hub_admission;
+mod hub_upgrade;
+mod local_reply;
+mod mercure;
+mod purging;
+mod request_context;
+mod serving;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use plimsoll_hub_io::subscribers::subscriber::{Arrival, SubscriberConnection};
+use plimsoll_net::deadline::ticks;
+use plimsoll_net::reason::Reason;
+
+use crate::balance::UpstreamPool;
+use crate::balance::ticket::Ticket;
+use crate::client::ClientStream;
+use crate::event_loop::EventLoop;
+use crate::exchange::tunnel::Tunnel;
+use crate::exchange::{self, Exchange, ExchangeEnd, Side, UpstreamFailure};
+use crate::message::outgoing::Outgoing;
+use crate::peer::Peer;
+use collapsed_reader::CollapsedReader;
+use esi_assembly::EsiAssembly;
+use h2c::H2cConnection;
+use hub_admission::HubAdmission;
+use mercure::Posting;
+use request_context::RequestContext;
+use serving::Serving;
+
+/// Lingering close: most bytes that are read and discarded after the last response, so that it reaches a client that
+/// still sends.
+const LINGER_LEN_MAX: usize = 256 * 1024;
+/// Longest time of a lingering close, ticks.
+const LINGER_TICKS: u64 = 200;
+/// Most bytes of a body that are buffered while its request waits in a queue.
+const HELD_LEN_MAX: usize = 64 * 1024;
+
+/// A client connection, as a future that completes with it.
+#[derive(Debug)]
+pub(crate) struct DownstreamConnection {
+    client: ClientStream,
+    event_loop: Rc<EventLoop>,
+    deadline: usize,
+    peer: Box<Peer>,
+    /// Bytes received but not processed yet.
+    held: Vec<u8>,
+    stage: RequestStage,
+    /// Requests so far: the first head has the head timeout, later ones the idle timeout.
+    requests: u32,
+    is_polled: bool,
+    /// State that only some requests need.
+    context: Option<Box<RequestContext>>,
+    /// Memory that the event loop has accounted for this connection, bytes.
+    holds: usize,
+    /// Counted as a connection. A stream of HTTP/2 is not; its connection is.
+    is_counted: bool,
+}
+
+/// The stage of the current request.
+#[derive(Debug)]
+enum RequestStage {
+    /// Waiting for a complete head.
+    Head,
+    /// Waiting in a queue.
+    Waiting(Box<QueuedRequest>),
+    Exchanging(Box<Exchange>),
+    /// A synthetic response is sent.
+    Answering(Outgoing, After),
+    /// A stored response is sent.
+    Serving(Serving),
+    /// Reads along with a fetch.
+    Collapsed(Box<CollapsedReader>),
+    /// An ESI page is assembled from subrequests.
+    Assembling(Box<EsiAssembly>),
+    Tunnel(Box<Tunnel>),
+    /// Waits for the application to authorize a hub client.
+    Authorizing(Box<HubAdmission>),
+    /// Is entering the hub.
+    Arriving(Box<Arrival>),
+    /// An update for the hub is being received.
+    Posting(Box<Posting>),
+    /// A hub subscriber, which owns the socket.
+    Subscribed(Box<SubscriberConnection>),
+    /// HTTP/2 without TLS; each stream is a connection of its own.
+    H2c(H2cConnection),
+    /// The last response is sent; further input is discarded.
+    Lingering(usize),
+    Over,
+}
+
+/// A queued request.
+#[derive(Debug)]
+struct QueuedRequest {
+    exchange: Box<Exchange>,
+    pool: Arc<UpstreamPool>,
+    ticket: Arc<Ticket>,
+}
+
+/// What follows a synthetic response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    NextRequest,
+    Close,
+}
+
+impl DownstreamConnection {
+    pub(crate) fn new(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+        event_loop.figures.accepted.increment();
+        event_loop.figures.connections.increment();
+        let mut new = Self::of_stream(client, peer, event_loop);
+        new.is_counted = true;
+        new
+    }
+
+    /// Starts the request of an HTTP/2 stream on a task of its own.
+    pub(crate) fn begin_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) {
+        tokio::task::spawn_local(Self::of_stream(client, peer, event_loop));
+    }
+
+    /// A single request whose connection is counted elsewhere.
+    pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+        let deadline = event_loop.enter();
+        event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
+        Self {
+            client,
+            event_loop: Rc::clone(event_loop),
+            deadline,
+            peer: Box::new(peer),
+            held: Vec::new(),
+            stage: RequestStage::Head,
+            requests: 0,
+            is_polled: false,
+            context: None,
+            holds: 0,
+            is_counted: false,
+        }
+    }
+
+    /// Advances through the stages until one is pending, or the connection ends.
+    fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !matches!(self.stage, RequestStage::Over) {
+            let is_idle = matches!(self.stage, RequestStage::Head) && self.held.is_empty();
+            // A stream or subrequest has its request already: it is answered even while draining.
+            if is_idle && self.is_counted && self.event_loop.is_draining() {
+                break;
+            }
+            ready!(self.poll_stage(cx));
+        }
+        Poll::Ready(())
+    }
+
+    /// Memory for bytes in flight.
+    fn memory(&self) -> usize {
+        let stage = match &self.stage {
+            RequestStage::Waiting(waiting) => waiting.exchange.memory(),
+            RequestStage::Exchanging(exchange) => exchange.memory(),
+            RequestStage::Answering(out, _) => out.memory(),
+            RequestStage::Serving(serving) => serving.memory(),
+            RequestStage::Collapsed(reader) => reader.memory(),
+            RequestStage::Assembling(assembling) => assembling.memory(),
+            RequestStage::Tunnel(tunnel) => tunnel.memory(),
+            RequestStage::Subscribed(subscriber) => subscriber.memory(),
+            RequestStage::Posting(posting) => posting.memory(),
+            RequestStage::Authorizing(_)
+            | RequestStage::Arriving(_)
+            | RequestStage::Head
+            | RequestStage::H2c(_)
+            | RequestStage::Lingering(_)
+            | RequestStage::Over => 0,
+        };
+        self.held.capacity() + self.client.memory() + stage
+    }
+
+    fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.stage {
+            RequestStage::Head => self.poll_head(cx),
+            RequestStage::Waiting(_) => self.poll_waiting(cx),
+            RequestStage::Exchanging(_) => self.poll_exchange(cx),
+            RequestStage::Answering(..) => self.poll_answering(cx),
+            RequestStage::Serving(_) => self.poll_serving(cx),
+            RequestStage::Collapsed(_) => self.poll_collapsed(cx),
+            RequestStage::Assembling(_) => self.poll_assembling(cx),
+            RequestStage::Tunnel(tunnel) => {
+                let event_loop = &self.event_loop;
+                ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
+                event_loop.figures.tunnels.decrement();
+                self.stage = RequestStage::Over;
+                Poll::Ready(())
+            }
+            RequestStage::Authorizing(_) => self.poll_authorizing(cx),
+            RequestStage::Arriving(_) => self.poll_arriving(cx),
+            RequestStage::Posting(_) => self.poll_posting(cx),
+            RequestStage::Subscribed(subscriber) => {
+                ready!(subscriber.poll(cx, &self.event_loop));
+                self.end_visit();
+                Poll::Ready(())
+            }
+            RequestStage::H2c(frames) => {
+                ready!(frames.poll(cx));
+                self.stage = RequestStage::Over;
+                Poll::Ready(())
+            }
+            RequestStage::Lingering(_) => self.poll_lingering(cx),
+            RequestStage::Over => Poll::Ready(()),
+        }
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.held.is_empty() {
+            // A pipelined request, or the beginning of a head.
+            let held = std::mem::take(&mut self.held);
+            if self.begin_if_complete(&held, 0) {
+                return Poll::Ready(());
+            }
+            self.held = held;
+        }
+        let event_loop = Rc::clone(&self.event_loop);
+        let mut shared = event_loop.shared.borrow_mut();
+        loop {
+            let count = match ready!(self.client.poll_read(cx, &mut shared)) {
+                Ok(count) if count > 0 => count,
+                _ => {
+                    self.stage = RequestStage::Over;
+                    return Poll::Ready(());
+                }
+            };
+            event_loop.figures.bytes_in.add(count as u64);
+            if self.held.is_empty() {
+                if self.begin_if_complete(&shared[..count], 0) {
+                    return Poll::Ready(());
+                }
+                if event_loop.memory.is_full() {
+                    self.shed();
+                    return Poll::Ready(());
+                }
+                self.held.extend_from_slice(&shared[..count]);
+                event_loop.set_deadline(self.deadline, event_loop.settings().ticks.head);
+            } else {
+                let scanned = self.held.len();
+                let mut held = std::mem::take(&mut self.held);
+                held.extend_from_slice(&shared[..count]);
+                if self.begin_if_complete(&held, scanned) {
+                    return Poll::Ready(());
+                }
+                self.held = held;
+            }
+        }
+    }
+
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.client_left(cx) {
+            self.count_gone();
+            // Its ticket is dropped with it: a client that disconnected does not block the queue.
+            self.leave_queue();
+            return Poll::Ready(());
+        }
+        let RequestStage::Waiting(waiting) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let server = ready!(waiting.ticket.poll(cx));
+        let RequestStage::Waiting(waiting) = std::mem::replace(&mut self.stage, RequestStage::Over)
+        else {
+            return Poll::Ready(());
+        };
+        let mut exchange = waiting.exchange;
+        let permit = waiting.pool.permit(server);
+        let waited = permit.granted.saturating_sub(exchange.moments.began);
+        exchange.permit = Some(permit);
+        self.event_loop.figures.wait_times.record(waited);
+        self.start(exchange);
+        Poll::Ready(())
+    }
+
+    /// The exchange has its permit: sends it upstream.
+    fn start(&mut self, mut exchange: Box<Exchange>) {
+        exchange.link_up(&self.side_without_exchange());
+        self.stage = RequestStage::Exchanging(exchange);
+    }
+
+    fn side_without_exchange(&mut self) -> Side<'_> {
+        Side {
+            client: &mut self.client,
+            held: &mut self.held,
+            event_loop: &self.event_loop,
+            deadline: self.deadline,
+        }
+    }
+
+    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let RequestStage::Exchanging(exchange) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let mut side = Side {
+            client: &mut self.client,
+            held: &mut self.held,
+            event_loop: &self.event_loop,
+            deadline: self.deadline,
+        };
+        let end = ready!(exchange.poll(cx, &mut side));
+        if end == ExchangeEnd::ClientGone && exchange.leads() {
+            // Other clients wait for it: the fetch continues without the client that triggered it.
+            exchange.detach();
+            self.count_gone();
+            self.client = ClientStream::Nobody;
+            return Poll::Ready(());
+        }
+        self.end_exchange(end);
+        Poll::Ready(())
+    }
+
+    /// Continues after an exchange.
+    fn end_exchange(&mut self, end: ExchangeEnd) {
+        let RequestStage::Exchanging(mut exchange) =
+            std::mem::replace(&mut self.stage, RequestStage::Over)
+        else {
+            return;
+        };
+        self.report_exchange(&exchange, end);
+        if matches!(self.client, ClientStream::Nobody) && end != ExchangeEnd::Diverted {
+            if let Some(fetch) = exchange.fetch.take() {
+                fetch.fail();
+            }
+            exchange::recycle(exchange);
+            return;
+        }
+        match end {
+            ExchangeEnd::Diverted => return self.end_diverted(exchange),
+            ExchangeEnd::Done { keep: true } => self.next_request(),
+            ExchangeEnd::Done { keep: false } => self.linger(),
+            ExchangeEnd::Switched => self.open_tunnel(&mut exchange),
+            ExchangeEnd::Failed(failure) => {
+                let status = match failure {
+                    UpstreamFailure::Timeout => 504,
+                    UpstreamFailure::NoConnection
+                    | UpstreamFailure::Reset
+                    | UpstreamFailure::BadAnswer => 502,
+                };
+                self.refuse_exchange(&mut exchange, status, Reason::NoServer);
+            }
+            ExchangeEnd::Refused(status) => {
+                self.refuse_exchange(&mut exchange, status, Reason::BadRequest);
+            }
+            ExchangeEnd::Broken | ExchangeEnd::ClientGone => {}
+        }
+        exchange::recycle(exchange);
+    }
+
+    fn open_tunnel(&mut self, exchange: &mut Exchange) {
+        let idle = exchange
+            .permit
+            .as_ref()
+            .map_or_else(Default::default, |permit| permit.pool.config.timeouts)
+            .tunnel;
+        // A tunnel may last for hours; it must not hold a permit.
+        let Some((server, permit)) = exchange.take_link() else {
+            return;
+        };
+        drop(permit);
+        let early = std::mem::take(&mut self.held);
+        self.event_loop.figures.tunnels.increment();
+        self.stage = RequestStage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
+    }
+
+    fn next_request(&mut self) {
+        if self.end_inner() {
+            return;
+        }
+        let settings = self.event_loop.settings();
+        self.event_loop
+            .set_deadline(self.deadline, settings.ticks.idle);
+        self.context = None;
+        self.stage = RequestStage::Head;
+    }
+
+    /// A subrequest is complete: its response is in the pipe.
+    fn end_inner(&mut self) -> bool {
+        let ClientStream::Inner(inner) = &self.client else {
+            return false;
+        };
+        inner.end();
+        self.stage = RequestStage::Over;
+        true
+    }
+
+    fn linger(&mut self) {
+        if self.end_inner() {
+            return;
+        }
+        self.held = Vec::new();
+        self.event_loop.set_deadline(self.deadline, LINGER_TICKS);
+        self.stage = RequestStage::Lingering(0);
+    }
+
+    fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let RequestStage::Answering(out, after) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let after = *after;
+        while !out.is_empty() {
+            match ready!(self.client.poll_write(cx, out.left(), &[])) {
+                Ok(count) if count > 0 => out.advance(count),
+                _ => {
+                    self.stage = RequestStage::Over;
+                    return Poll::Ready(());
+                }
+            }
+        }
+        if ready!(self.client.poll_flush(cx)).is_err() {
+            self.stage = RequestStage::Over;
+            return Poll::Ready(());
+        }
+        if let RequestStage::Answering(out, _) = &mut self.stage {
+            let bytes = std::mem::take(&mut out.bytes);
+            self.event_loop.return_bytes(bytes);
+        }
+        self.follow_answer(after);
+        Poll::Ready(())
+    }
+
+    fn follow_answer(&mut self, after: After) {
+        match after {
+            After::NextRequest => self.next_request(),
+            After::Close => self.linger(),
+        }
+    }
+
+    /// Closing with unread bytes would reset the connection, and lose the response.
+    fn poll_lingering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = ready!(self.client.poll_shutdown(cx));
+        let event_loop = Rc::clone(&self.event_loop);
+        let mut shared = event_loop.shared.borrow_mut();
+        let RequestStage::Lingering(discarded) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        loop {
+            match ready!(self.client.poll_read(cx, &mut shared)) {
+                Ok(count) if count > 0 && *discarded < LINGER_LEN_MAX => *discarded += count,
+                _ => break,
+            }
+        }
+        self.stage = RequestStage::Over;
+        Poll::Ready(())
+    }
+
+    /// The deadline of the current stage has passed.
+    fn expired(&mut self) {
+        match &mut self.stage {
+            RequestStage::Head if !self.held.is_empty() => {
+                self.held = Vec::new();
+                self.refuse_bad(408);
+            }
+            RequestStage::Waiting(_) => self.give_up_waiting(),
+            RequestStage::Exchanging(exchange) => {
+                let mut side = Side {
+                    client: &mut self.client,
+                    held: &mut self.held,
+                    event_loop: &self.event_loop,
+                    deadline: self.deadline,
+                };
+                if let Err(end) = exchange.expired(&mut side) {
+                    self.end_exchange(end);
+                }
+            }
+            RequestStage::Tunnel(_) => {
+                self.event_loop.figures.tunnels.decrement();
+                self.stage = RequestStage::Over;
+            }
+            RequestStage::Subscribed(subscriber) => {
+                if subscriber.expired(&self.event_loop) {
+                    self.stage = RequestStage::Over;
+                }
+            }
+            RequestStage::Collapsed(_) => self.collapsed_expired(),
+            RequestStage::Assembling(_) => self.assembling_expired(),
+            // Their streams have deadlines of their own.
+            RequestStage::H2c(_) => {}
+            _ => self.stage = RequestStage::Over,
+        }
+    }
+
+    /// Whether a queued client has disconnected. What it sends meanwhile is buffered, within limits.
+    fn client_left(&mut self, cx: &mut Context<'_>) -> bool {
+        let event_loop = Rc::clone(&self.event_loop);
+        let mut shared = event_loop.shared.borrow_mut();
+        while self.held.len() < HELD_LEN_MAX {
+            let room = HELD_LEN_MAX - self.held.len();
+            let room = room.min(shared.len());
+            match self.client.poll_read(cx, &mut shared[..room]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.held.extend_from_slice(&shared[..count]);
+                }
+                Poll::Ready(_) => return true,
+                Poll::Pending => return false,
+            }
+        }
+        false
+    }
+
+    fn leave_queue(&mut self) {
+        if let RequestStage::Waiting(waiting) =
+            std::mem::replace(&mut self.stage, RequestStage::Over)
+        {
+            waiting.pool.leave(&waiting.ticket);
+            exchange::recycle(waiting.exchange);
+        }
+    }
+
+    fn give_up_waiting(&mut self) {
+        let RequestStage::Waiting(mut waiting) =
+            std::mem::replace(&mut self.stage, RequestStage::Over)
+        else {
+            return;
+        };
+        waiting.pool.leave(&waiting.ticket);
+        self.refuse_exchange(&mut waiting.exchange, 503, Reason::QueueTimeout);
+        exchange::recycle(waiting.exchange);
+    }
+}
+
+impl Future for DownstreamConnection {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let connection = self.get_mut();
+        if !connection.is_polled {
+            // The waker of a task does not change: it is registered once.
+            connection.is_polled = true;
+            let mut wheel = connection.event_loop.wheel.borrow_mut();
+            wheel.set_waker(connection.deadline, cx.waker().clone());
+        }
+        let expired = connection
+            .event_loop
+            .wheel
+            .borrow_mut()
+            .take_expired(connection.deadline);
+        if expired {
+            connection.expired();
+        }
+        let polled = connection.poll_stages(cx);
+        let holds = connection.memory();
+        connection.event_loop.memory.hold(connection.holds, holds);
+        connection.holds = holds;
+        polled
+    }
+}
+
+impl Drop for DownstreamConnection {
+    fn drop(&mut self) {
+        if let RequestStage::Waiting(waiting) = &self.stage {
+            waiting.pool.leave(&waiting.ticket);
+        }
+        self.event_loop.memory.hold(self.holds, 0);
+        self.event_loop.wheel.borrow_mut().leave(self.deadline);
+        if self.is_counted {
+            self.event_loop.figures.connections.decrement();
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Synthetic responses, sent on a client connection.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use plimsoll_hub_io::browser_client::File;
+use plimsoll_net::clock::{self, Nanoseconds};
+use plimsoll_net::reason::Reason;
+use plimsoll_wire::request_head::RequestHead;
+
+use super::{After, DownstreamConnection, RequestStage};
+use crate::client::ClientStream;
+use crate::exchange::{Exchange, ExchangeEnd, Facts};
+use crate::fragments::pipe::Report;
+use crate::respond::synthetic_response::WaitingPage;
+use crate::respond::synthetic_response::{self, ResponseOptions};
+use crate::settings::Settings;
+use crate::telemetry::access_log_entry::{self, RequestOutcome};
+use crate::telemetry::moments::Moments;
+
+/// Facts of the request that a response depends on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ResponseContext {
+    pub(super) facts: Facts,
+    /// An unread body follows.
+    pub(super) has_body: bool,
+    pub(super) moments: Moments,
+}
+
+impl DownstreamConnection {
+    /// Rejects bytes that are not a valid request.
+    pub(super) fn refuse_bad(&mut self, status: u16) {
+        self.refuse_early(status, Reason::BadRequest);
+    }
+
+    fn refuse_early(&mut self, status: u16, reason: Reason) {
+        let own = ResponseContext {
+            moments: Moments {
+                began: self.event_loop.clock.now(),
+                ..Moments::default()
+            },
+            ..ResponseContext::default()
+        };
+        let mut line = Vec::new();
+        let log = self.event_loop.log.borrow();
+        if log.is_enabled() && !matches!(self.client, ClientStream::Inner(_)) {
+            access_log_entry::begin_unread(&mut line, log.format, &self.peer.text);
+        }
+        drop(log);
+        self.answer_in_words(&own, status, reason, "", &line);
+    }
+
+    /// Rejects a partial request: there is no memory for the rest.
+    pub(super) fn shed(&mut self) {
+        self.refuse_early(503, Reason::Shed);
+    }
+
+    /// Rejects a request whose head was read, with the fallback if permitted.
+    pub(super) fn refuse_head(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: &ResponseContext,
+        status: u16,
+        reason: Reason,
+    ) {
+        let mut line = Vec::new();
+        self.begin_line(&mut line, head, client);
+        let settings = self.event_loop.settings();
+        self.refuse(&settings, own, status, reason, &line);
+    }
+
+    /// Rejects a request in progress.
+    pub(super) fn refuse_exchange(&mut self, exchange: &mut Exchange, status: u16, reason: Reason) {
+        self.take_back(exchange);
+        let fetch = exchange.fetch.take();
+        let own = ResponseContext {
+            facts: exchange.facts,
+            has_body: !exchange.body_done,
+            moments: exchange.moments,
+        };
+        // Its own settings: a reload may have changed the routes.
+        let settings = exchange.settings.clone();
+        let settings = settings.unwrap_or_else(|| self.event_loop.settings());
+        if let Some(fetch) = fetch {
+            let (copy, keyed) = fetch.fail();
+            if self.stands_in(copy, &keyed, &settings, &own, &exchange.line, None) {
+                return;
+            }
+        }
+        self.refuse(&settings, &own, status, reason, &exchange.line);
+    }
+
+    pub(super) fn refuse(
+        &mut self,
+        settings: &Settings,
+        own: &ResponseContext,
+        status: u16,
+        reason: Reason,
+        line: &[u8],
+    ) {
+        if matches!(self.client, ClientStream::Nobody) {
+            self.stage = RequestStage::Over;
+            return;
+        }
+        if own.facts.takes_page && reason.may_fall_back() {
+            let route = settings.routes.get(own.facts.route);
+            if let Some(page) = route.page(self.path()) {
+                let after = after(own);
+                let mut bytes = self.event_loop.spare_bytes();
+                // A fragment is compressed together with its page.
+                let is_inner = matches!(self.client, ClientStream::Inner(_));
+                synthetic_response::fallback(
+                    &mut bytes,
+                    &page,
+                    own.facts.coding.filter(|_| !is_inner),
+                    manner(own, after, &self.event_loop.date.borrow()),
+                );
+                return self.send_own(bytes, after, own, 200, Reason::Fallback, line);
+            }
+            if let Some(page) = self.waiting_page(settings, own) {
+                return self.answer_waiting(own, &page, line);
+            }
+        }
+        let extra = match status {
+            405 => "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_owned(),
+            // Randomized, so that clients rejected together do not retry together.
+            429 | 503 => format!("Retry-After: {}\r\n", 1 + self.event_loop.random() % 5),
+            _ => String::new(),
+        };
+        self.answer_in_words(own, status, reason, &extra, line);
+    }
+
+    /// Answers with the waiting page.
+    pub(super) fn answer_waiting(
+        &mut self,
+        own: &ResponseContext,
+        page: &WaitingPage,
+        line: &[u8],
+    ) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        synthetic_response::waiting(&mut bytes, page, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, 503, Reason::Waiting, line);
+    }
+
+    /// A short text response.
+    pub(super) fn answer_in_words(
+        &mut self,
+        own: &ResponseContext,
+        status: u16,
+        reason: Reason,
+        extra: &str,
+        line: &[u8],
+    ) {
+        // After unparsable input, nothing more is read.
+        let after = match reason {
+            Reason::BadRequest => After::Close,
+            _ => after(own),
+        };
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        synthetic_response::words(&mut bytes, status, reason, extra, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, status, reason, line);
+    }
+
+    /// A response with an explanation besides its reason; `why` comes with complete header lines.
+    pub(super) fn answer_explained(
+        &mut self,
+        own: &ResponseContext,
+        status: u16,
+        reason: Reason,
+        why: (&str, &str),
+        line: &[u8],
+    ) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        synthetic_response::explained(&mut bytes, status, reason, why, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, status, reason, line);
+    }
+
+    /// A plain text response; `extra` are complete header lines.
+    pub(super) fn answer_text(
+        &mut self,
+        own: &ResponseContext,
+        text: &str,
+        extra: &str,
+        line: &[u8],
+    ) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        synthetic_response::text(&mut bytes, text, extra, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, 200, Reason::Hub, line);
+    }
+
+    /// A file of the hub's browser client.
+    pub(super) fn answer_file(
+        &mut self,
+        own: &ResponseContext,
+        file: &File,
+        is_known: bool,
+        line: &[u8],
+    ) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        synthetic_response::file(&mut bytes, file, is_known, manner(own, after, &date));
+        drop(date);
+        let status = if is_known { 304 } else { 200 };
+        self.send_own(bytes, after, own, status, Reason::Hub, line);
+    }
+
+    fn send_own(
+        &mut self,
+        bytes: Vec<u8>,
+        after: After,
+        own: &ResponseContext,
+        status: u16,
+        reason: Reason,
+        line: &[u8],
+    ) {
+        let event_loop = Rc::clone(&self.event_loop);
+        let figures = &event_loop.figures;
+        figures.own[reason as usize].increment();
+        if !matches!(self.client, ClientStream::Inner(_)) {
+            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+            figures.bytes_out.add(bytes.len() as u64);
+        }
+        if self.is_reported(line) {
+            let outcome = RequestOutcome {
+                status,
+                bytes: bytes.len() as u64,
+                reason: Some(reason.name()),
+                server: None,
+                moments: own.moments,
+                ended: event_loop.clock.now(),
+                wall: clock::wall(),
+            };
+            self.write_line(line, &outcome);
+            self.end_trace(&outcome);
+        }
+        event_loop.set_deadline(self.deadline, event_loop.settings().ticks.write);
+        self.stage = RequestStage::Answering(bytes.into(), after);
+    }
+
+    /// Counts and logs a finished exchange.
+    pub(super) fn report_exchange(&mut self, exchange: &Exchange, end: ExchangeEnd) {
+        // These get a synthetic response, and are reported with it.
+        let is_for_nobody = matches!(self.client, ClientStream::Nobody);
+        if is_for_nobody
+            || matches!(
+                end,
+                ExchangeEnd::Failed(_) | ExchangeEnd::Refused(_) | ExchangeEnd::Diverted
+            )
+        {
+            return;
+        }
+        let ended = self.event_loop.clock.now();
+        if end == ExchangeEnd::ClientGone {
+            self.count_gone();
+        }
+        let status = exchange.status().unwrap_or(0);
+        self.count(status, exchange.bytes_out, exchange.moments.began, ended);
+        if !self.is_reported(&exchange.line) {
+            return;
+        }
+        let outcome = RequestOutcome {
+            status: exchange.status().unwrap_or(499),
+            bytes: exchange.bytes_out,
+            reason: match end {
+                ExchangeEnd::ClientGone => Some("client-gone"),
+                ExchangeEnd::Broken => Some("broken"),
+                _ => None,
+            },
+            server: exchange.server.as_ref().map(|server| server.name.as_str()),
+            moments: exchange.moments,
+            ended,
+            wall: clock::wall(),
+        };
+        self.write_line(&exchange.line, &outcome);
+        self.end_trace(&outcome);
+    }
+
+    /// Whether this is a subrequest for an ESI fragment.
+    pub(super) fn is_fragment(&self) -> bool {
+        matches!(&self.client, ClientStream::Inner(inner) if inner.fragment.is_some())
+    }
+
+    /// Whether a response is counted and logged.
+    pub(super) fn is_reported(&self, line: &[u8]) -> bool {
+        !line.is_empty() || self.context.is_some() || matches!(self.client, ClientStream::Inner(_))
+    }
+
+    /// Counts a response with the bytes sent; status 0 means that no response had begun.
+    pub(super) fn count(&self, status: u16, bytes: u64, began: Nanoseconds, ended: Nanoseconds) {
+        if matches!(self.client, ClientStream::Inner(_)) {
+            return;
+        }
+        let figures = &self.event_loop.figures;
+        if status > 0 {
+            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+        }
+        figures.bytes_out.add(bytes);
+        figures.answer_times.record(ended.saturating_sub(began));
+    }
+
+    /// Counts a client that disconnected.
+    pub(super) fn count_gone(&self) {
+        if !matches!(self.client, ClientStream::Inner(_)) {
+            self.event_loop.figures.clients_gone.increment();
+        }
+    }
+
+    pub(super) fn write_line(&self, begun: &[u8], outcome: &RequestOutcome<'_>) {
+        if let ClientStream::Inner(inner) = &self.client {
+            inner.report(Report {
+                reason: outcome.reason,
+                server: outcome.server.map(str::to_owned),
+                moments: outcome.moments,
+            });
+        }
+        if begun.is_empty() {
+            return;
+        }
+        let mut log = self.event_loop.log.borrow_mut();
+        let format = log.format;
+        access_log_entry::end(log.next(), format, begun, outcome);
+        log.flush_if_full(&self.event_loop.figures);
+    }
+}
+
+pub(super) fn after(own: &ResponseContext) -> After {
+    if own.facts.keep_alive && !own.has_body {
+        After::NextRequest
+    } else {
+        After::Close
+    }
+}
+
+fn manner<'a>(own: &ResponseContext, after: After, date: &'a str) -> ResponseOptions<'a> {
+    ResponseOptions {
+        head_only: own.facts.is_head,
+        connection: match (after, own.facts.is_1_1) {
+            (After::Close, _) => "Connection: close\r\n",
+            (After::NextRequest, true) => "",
+            (After::NextRequest, false) => "Connection: keep-alive\r\n",
+        },
+        date,
+    }
+}

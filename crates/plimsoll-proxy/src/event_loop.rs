@@ -1,0 +1,303 @@
+//! State shared by all connections of one event loop: a read buffer, deadlines, idle upstream connections, metrics.
+//!
+//! Other threads see only the metrics, which they only read.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use plimsoll_cache::Moment;
+use plimsoll_hub_io::hub::ActiveHub;
+use plimsoll_hub_io::subscribers::local_hub::LocalHub;
+use plimsoll_net::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
+use plimsoll_net::deadline::TICK_MS;
+use plimsoll_net::loop_metrics::LoopMetrics;
+use plimsoll_net::loop_state::{LoopState, SECOND_TICKS};
+use plimsoll_net::upstream::Upstream;
+use tokio::io::AsyncRead as _;
+use tokio::io::ReadBuf;
+
+use crate::balance::UpstreamPool;
+use crate::balance::server::UpstreamServer;
+use crate::hash::mix;
+use crate::message::compress::CompressionBudget;
+use crate::settings::Settings;
+use crate::telemetry::trace::Spans;
+
+/// Most buffers of finished responses that are kept for reuse.
+const SPARE_MAX: usize = 64;
+/// A request that must not be sent twice only uses a connection that was used within this time: servers close idle
+/// connections, and a close that crosses such a request would lose it.
+const FRESH_NS: u64 = 1_000_000_000;
+
+/// An idle connection to an upstream server.
+#[derive(Debug)]
+struct IdleConnection {
+    stream: Upstream,
+    /// Accurate to a tick.
+    since: Nanoseconds,
+    keep_ns: Nanoseconds,
+}
+
+/// Idle connections to one server. Slots are reused when servers are removed; the owner is recorded here.
+#[derive(Debug, Default)]
+struct IdleOf {
+    server: usize,
+    connections: Vec<IdleConnection>,
+}
+
+/// One event loop.
+#[derive(Debug)]
+pub struct EventLoop {
+    state: LoopState,
+    pub(crate) settings: RefCell<Rc<Settings>>,
+    pub(crate) date: RefCell<String>,
+    /// Access-log entries to be written.
+    pub log: RefCell<crate::telemetry::log::LogLines>,
+    /// Time budget of compression.
+    pub(crate) budget: CompressionBudget,
+    /// Spans to be exported.
+    pub spans: RefCell<Spans>,
+    idle: RefCell<Vec<IdleOf>>,
+    /// Buffers for synthetic responses.
+    spare_bytes: RefCell<Vec<Vec<u8>>>,
+    random: Cell<u64>,
+    /// Milliseconds since 1970 at the start of the clock.
+    epoch_ms: Cell<u64>,
+    age_ahead: AgeAhead,
+    /// Scratch buffer for the request's values of the `Vary` fields.
+    pub(crate) scratch: RefCell<Vec<u8>>,
+    /// The hub of this loop, created with its first client.
+    local_hub: RefCell<Option<Rc<LocalHub>>>,
+}
+
+impl Deref for EventLoop {
+    type Target = LoopState;
+
+    #[inline]
+    fn deref(&self) -> &LoopState {
+        &self.state
+    }
+}
+
+impl EventLoop {
+    /// A loop without connections; `seed` is for its random numbers.
+    pub fn new(
+        (clock, age_ahead): (EdgeClock, AgeAhead),
+        seed: u64,
+        settings: Settings,
+        figures: Arc<LoopMetrics>,
+        log: crate::telemetry::log::LogLines,
+        spans: Spans,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            state: LoopState::new(clock, settings.memory_max, figures),
+            settings: RefCell::new(Rc::new(settings)),
+            date: RefCell::new(httpdate::fmt_http_date(clock::wall())),
+            log: RefCell::new(log),
+            budget: CompressionBudget::default(),
+            spans: RefCell::new(spans),
+            idle: RefCell::default(),
+            spare_bytes: RefCell::default(),
+            random: Cell::new(seed),
+            epoch_ms: Cell::new(epoch_ms(clock)),
+            age_ahead,
+            scratch: RefCell::default(),
+            local_hub: RefCell::default(),
+        })
+    }
+
+    /// The settings in effect.
+    #[inline]
+    pub fn settings(&self) -> Rc<Settings> {
+        Rc::clone(&self.settings.borrow())
+    }
+
+    /// A random number; good enough to spread load.
+    pub(crate) fn random(&self) -> u64 {
+        let next = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(next);
+        mix(next)
+    }
+
+    /// Wall-clock time in the unit of the cache; the system clock is read once a second.
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        let since_ms = self.clock.now() / 1_000_000 + self.age_ahead.ms();
+        Moment::from_ms(self.epoch_ms.get() + since_ms)
+    }
+
+    /// An empty buffer for a synthetic response.
+    pub(crate) fn spare_bytes(&self) -> Vec<u8> {
+        self.spare_bytes.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Returns a buffer.
+    pub(crate) fn return_bytes(&self, mut bytes: Vec<u8>) {
+        let mut spare = self.spare_bytes.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            bytes.clear();
+            spare.push(bytes);
+        }
+    }
+
+    /// An idle connection to a server. One that the server has closed or sent data on is dropped.
+    pub(crate) fn take_idle(&self, server: &UpstreamServer, may_repeat: bool) -> Option<Upstream> {
+        let mut idle = self.idle.borrow_mut();
+        let idle = idle.get_mut(server.slot)?;
+        if idle.server != server.id {
+            return None;
+        }
+        let idle = &mut idle.connections;
+        while let Some(mut connection) = idle.pop() {
+            let too_old =
+                !may_repeat && self.clock.now().saturating_sub(connection.since) > FRESH_NS;
+            if too_old {
+                // Connections below are older still.
+                idle.push(connection);
+                return None;
+            }
+            if is_quiet(&mut connection.stream) {
+                return Some(connection.stream);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection for the next request.
+    pub(crate) fn put_idle(
+        &self,
+        server: &UpstreamServer,
+        stream: Upstream,
+        keep: Duration,
+        most: u32,
+    ) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() <= server.slot {
+            idle.resize_with(server.slot + 1, IdleOf::default);
+        }
+        let idle = &mut idle[server.slot];
+        if idle.server != server.id {
+            // The slot belonged to a server that was removed.
+            idle.connections.clear();
+            idle.server = server.id;
+        }
+        let idle = &mut idle.connections;
+        if idle.len() < most as usize {
+            idle.push(IdleConnection {
+                stream,
+                since: self.wheel.borrow().now() * TICK_MS * 1_000_000,
+                keep_ns: nanoseconds(keep),
+            });
+        }
+    }
+
+    /// The hub of this loop.
+    pub(crate) fn local_hub(&self, hub: &ActiveHub) -> Rc<LocalHub> {
+        let mut local_hub = self.local_hub.borrow_mut();
+        let before = local_hub.take().filter(|previous| previous.is_of(hub));
+        let number = self.settings.borrow().number;
+        let open = || LocalHub::open(hub, number, self.clock, &self.figures);
+        Rc::clone(local_hub.insert(before.unwrap_or_else(open)))
+    }
+
+    /// Clients of the hub stay as long as the configuration has one.
+    fn follow_hub(&self, hub: Option<&ActiveHub>) {
+        let mut local_hub = self.local_hub.borrow_mut();
+        let Some(open) = local_hub.take() else {
+            return;
+        };
+        match hub {
+            Some(hub) if open.is_of(hub) => {
+                open.follow(hub);
+                *local_hub = Some(open);
+            }
+            _ => {
+                open.close();
+                self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
+            }
+        }
+    }
+
+    /// Applies a new configuration; requests in progress keep theirs.
+    pub fn follow(&self, settings: Settings) {
+        self.follow_hub(settings.hub.as_deref());
+        self.memory.follow(settings.memory_max);
+        *self.settings.borrow_mut() = Rc::new(settings);
+    }
+
+    /// Applies new servers; routes and limits stay as they are.
+    pub fn follow_pools(&self, pools: Vec<Arc<UpstreamPool>>) {
+        let settings = self.settings().with_pools(pools);
+        self.follow(settings);
+    }
+
+    /// Timer task: wakes expired connections, closes idle ones, updates the date, hands on the access log.
+    pub async fn keep_time(self: Rc<Self>) {
+        let (mut second, mut roused) = (0, self.ticks());
+        loop {
+            if self.pass_time(roused).await {
+                roused = self.ticks();
+            }
+            let now = self.ticks();
+            self.wheel.borrow_mut().advance(now, Waker::wake_by_ref);
+            if now / SECOND_TICKS > second {
+                self.each_second();
+                let is_quiet = self.wheel.borrow().is_empty();
+                if is_quiet && self.has_no_idle() {
+                    self.doze().await;
+                    self.each_second();
+                    roused = self.ticks();
+                }
+                second = self.ticks() / SECOND_TICKS;
+            }
+        }
+    }
+
+    fn has_no_idle(&self) -> bool {
+        let idle = self.idle.borrow();
+        idle.iter()
+            .all(|server_idle| server_idle.connections.is_empty())
+    }
+
+    fn each_second(&self) {
+        *self.date.borrow_mut() = httpdate::fmt_http_date(clock::wall());
+        self.epoch_ms.set(epoch_ms(self.clock));
+        self.log.borrow_mut().flush(&self.figures);
+        self.spans.borrow_mut().flush(&self.figures);
+        let now = self.clock.now();
+        if let Some(cache) = &self.settings().cache {
+            cache.pacing.tick(now);
+        }
+        for idle in self.idle.borrow_mut().iter_mut() {
+            idle.connections.retain_mut(|connection| {
+                now.saturating_sub(connection.since) < connection.keep_ns
+                    && is_quiet(&mut connection.stream)
+            });
+        }
+    }
+}
+
+/// The wall-clock time at the start of the monotonic clock, milliseconds since 1970.
+fn epoch_ms(clock: EdgeClock) -> u64 {
+    clock::unix_ms().saturating_sub(clock.now() / 1_000_000)
+}
+
+/// Whether a connection is open and no bytes have arrived. Costs no system call when nothing has happened.
+fn is_quiet(stream: &mut Upstream) -> bool {
+    if let Upstream::Plain(stream) = stream {
+        // Nothing is to be woken, so no waker is registered.
+        let read = stream.try_read(&mut [0]);
+        return read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut byte = [0];
+    let mut buffer = ReadBuf::new(&mut byte);
+    std::pin::Pin::new(stream)
+        .poll_read(&mut cx, &mut buffer)
+        .is_pending()
+}

@@ -1,0 +1,507 @@
+//! One request and its response, between a client and an upstream server.
+//!
+//! Bytes move both ways at once: a server may respond before it has read the whole request. Each direction applies
+//! backpressure when its receiver is slow, so an exchange never holds more than one buffer of each. [`answer`] and the
+//! wire crate interpret the bytes; this module moves them.
+
+mod answer;
+mod coding;
+mod link;
+mod pace;
+mod revalidation;
+mod storage;
+pub(crate) mod tunnel;
+mod waits;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use plimsoll_cache::CacheStatus;
+use plimsoll_config::edge::CompressCoding;
+use plimsoll_net::chunked;
+use plimsoll_net::client_socket::{poll_read, poll_write};
+use plimsoll_net::clock::Nanoseconds;
+use plimsoll_net::upstream::Upstream;
+use plimsoll_wire::framing::BodyReader;
+
+use crate::balance::server::UpstreamServer;
+use crate::balance::{Permit, PoolRequest};
+use crate::client::ClientStream;
+use crate::event_loop::EventLoop;
+use crate::lookup::fetch::{CacheOutcome, Fetch};
+use crate::lookup::keyed_request::KeyedRequest;
+use crate::message::outgoing::GATHERED_MAX;
+use crate::message::outgoing::Outgoing;
+use crate::settings::Settings;
+use crate::telemetry::moments::Moments;
+use answer::UpstreamResponse;
+pub(crate) use link::UpstreamLink;
+use waits::ExchangeWait;
+
+/// Slowest accepted client, bytes a second, once it has been waited for as long as its timeout.
+///
+/// Otherwise a client that takes a byte now and then could hold an upstream permit indefinitely.
+pub(crate) const SLOWEST: u64 = 512;
+/// Facts of a request that are needed when its response arrives.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one request"
+)]
+pub(crate) struct Facts {
+    pub(crate) is_head: bool,
+    /// The request may be repeated without changing the result.
+    pub(crate) is_idempotent: bool,
+    pub(crate) is_1_1: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) upgrade: bool,
+    /// The route's fallback may replace the response.
+    pub(crate) takes_page: bool,
+    pub(crate) is_get: bool,
+    /// The coding that the client accepts, on a route that compresses.
+    pub(crate) coding: Option<CompressCoding>,
+    pub(crate) route: usize,
+}
+
+/// Most finished exchanges that are kept for reuse.
+const SPARE_MAX: usize = 64;
+
+thread_local! {
+    /// Those of the event loop, which has this thread for itself.
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
+    static SPARE: RefCell<Vec<Box<Exchange>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An empty exchange, with the memory of a finished one.
+pub(crate) fn new_exchange() -> Box<Exchange> {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Keeps a finished exchange for reuse.
+pub(crate) fn recycle(mut exchange: Box<Exchange>) {
+    exchange.clear();
+    SPARE.with_borrow_mut(|spare| {
+        if spare.len() < SPARE_MAX {
+            spare.push(exchange);
+        }
+    });
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExchangeEnd {
+    /// The client has the response; whether its connection can be reused.
+    Done { keep: bool },
+    /// Both sides switched to another protocol.
+    Switched,
+    /// The client has received nothing, and will not receive anything from this server.
+    Failed(UpstreamFailure),
+    /// The client has received a part, and will not receive the rest.
+    Broken,
+    /// The client disconnected.
+    ClientGone,
+    /// The client's body is not acceptable; the status for the client.
+    Refused(u16),
+    /// The client is answered in another way; see [`Exchange::cache_outcome`].
+    Diverted,
+}
+
+/// Why a server gave no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpstreamFailure {
+    /// The connection failed.
+    NoConnection,
+    /// The server closed the connection.
+    Reset,
+    /// Timeout.
+    Timeout,
+    /// The response is not valid HTTP.
+    BadAnswer,
+}
+
+/// The client's side of an exchange.
+pub(crate) struct Side<'a> {
+    pub(crate) client: &'a mut ClientStream,
+    /// Bytes received but not processed yet.
+    pub(crate) held: &'a mut Vec<u8>,
+    pub(crate) event_loop: &'a Rc<EventLoop>,
+    pub(crate) deadline: usize,
+}
+
+/// Result of one round of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExchangeProgress {
+    /// No progress.
+    Still,
+    /// Something was written, and the next read is pending: another round would find nothing.
+    Sent,
+    /// Something was read: there may be more, and something to write.
+    Moved,
+}
+
+/// A request in progress.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one exchange"
+)]
+pub(crate) struct Exchange {
+    pub(crate) facts: Facts,
+    pub(crate) moments: Moments,
+    pub(crate) settings: Option<Rc<Settings>>,
+    pub(crate) pool_request: Option<PoolRequest>,
+    pub(crate) permit: Option<Permit>,
+    /// The server that was contacted last.
+    pub(crate) server: Option<Arc<UpstreamServer>>,
+    pub(crate) link: UpstreamLink,
+    /// The request as forwarded: its head, then pieces of its body.
+    pub(crate) to_server: Outgoing,
+    pub(crate) body: BodyReader,
+    /// Whether the body is forwarded in chunks.
+    pub(crate) body_is_chunked: bool,
+    pub(crate) body_done: bool,
+    /// Whether `to_server` still holds the whole request.
+    pub(crate) is_whole: bool,
+    /// The beginning of its access-log entry.
+    pub(crate) line: Vec<u8>,
+    /// The name of the server will be reported.
+    pub(crate) is_reported: bool,
+    /// Its place in the waiting room, if its turn has come; and whether the client used TLS.
+    pub(crate) queue_number: Option<(u64, bool)>,
+    /// A cookie that admits the client past the waiting room.
+    pub(crate) pass: Option<String>,
+    /// The role of the cache, if any.
+    pub(crate) fetch: Option<Box<Fetch>>,
+    /// The `Cache-Status` of the response.
+    pub(crate) cache_status: Option<CacheStatus>,
+    /// How the client is answered when the response is not streamed directly.
+    pub(crate) cache_outcome: Option<CacheOutcome>,
+    /// The request, with `cache_outcome`.
+    pub(crate) keyed_request: Option<KeyedRequest>,
+    pub(crate) bytes_out: u64,
+    answer: UpstreamResponse,
+    to_client: Outgoing,
+    /// The server accepts no more of the request.
+    deaf: bool,
+    attempts: u8,
+    waits: ExchangeWait,
+    /// Since when the client is waited for, and the total before that.
+    waits_since: Nanoseconds,
+    waited: Nanoseconds,
+}
+
+impl Exchange {
+    /// Resets everything but its memory.
+    pub(crate) fn clear(&mut self) {
+        self.settings = None;
+        self.permit = None;
+        self.server = None;
+        self.pool_request = None;
+        self.link.clear();
+        self.to_server.clear();
+        self.to_client.clear();
+        self.answer.clear();
+        self.line.clear();
+        self.queue_number = None;
+        self.pass = None;
+        self.fetch = None;
+        self.cache_status = None;
+        self.cache_outcome = None;
+        self.keyed_request = None;
+        self.moments = Moments::default();
+        self.bytes_out = 0;
+        self.deaf = false;
+        self.attempts = 0;
+        self.waits = ExchangeWait::Nothing;
+        self.waited = 0;
+    }
+
+    /// Memory for bytes in flight.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.to_server.memory() + self.to_client.memory() + self.answer.memory()
+    }
+
+    /// The status sent to the client, if any.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.answer.status()
+    }
+
+    /// Makes progress in both directions.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<ExchangeEnd> {
+        let mut moved = false;
+        loop {
+            let step = self.step(cx, side);
+            moved |= matches!(step, Ok(ExchangeProgress::Moved | ExchangeProgress::Sent));
+            match step {
+                Ok(_) if self.cache_outcome.is_some() => return Poll::Ready(ExchangeEnd::Diverted),
+                Ok(ExchangeProgress::Moved | ExchangeProgress::Sent) if self.answer.is_coding() => {
+                    // Compression is CPU-bound: other tasks run between two pieces.
+                    self.keep_deadline(side, true);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Ok(ExchangeProgress::Moved) if !self.has_delivered() => {}
+                Ok(_) => {
+                    let is_flushed = match side.client.poll_flush(cx) {
+                        Poll::Ready(Ok(())) => true,
+                        Poll::Ready(Err(_)) => return Poll::Ready(ExchangeEnd::ClientGone),
+                        Poll::Pending => false,
+                    };
+                    if is_flushed && self.has_delivered() {
+                        return Poll::Ready(self.done());
+                    }
+                    if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
+                        // The server may have responded before it closed; its response is still to be read.
+                        self.deaf = true;
+                    }
+                    self.keep_deadline(side, moved);
+                    return Poll::Pending;
+                }
+                Err(end) => return Poll::Ready(end),
+            }
+        }
+    }
+
+    /// Whether the whole response has arrived and was written to the client.
+    #[inline]
+    fn has_delivered(&self) -> bool {
+        self.answer.is_complete() && self.to_client.is_empty()
+    }
+
+    /// One round in all directions.
+    fn step(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+    ) -> Result<ExchangeProgress, ExchangeEnd> {
+        if self.link.is_connecting() && !self.poll_connection(cx, side)? {
+            return Ok(ExchangeProgress::Still);
+        }
+        let sent = self.send(cx);
+        let taken = self.take_body(cx, side)?;
+        let delivered = self.deliver(cx, side)?;
+        let received = self.receive(cx, side)?;
+        Ok(if taken || received {
+            ExchangeProgress::Moved
+        } else if sent || delivered {
+            ExchangeProgress::Sent
+        } else {
+            ExchangeProgress::Still
+        })
+    }
+
+    /// Sends the request to the server.
+    fn send(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        let Some(stream) = self.link.stream() else {
+            return false;
+        };
+        while !self.to_server.is_empty() && !self.deaf {
+            match poll_write(stream, cx, self.to_server.left(), &[]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.to_server.advance(count);
+                    moved = true;
+                }
+                // The server may have responded before it closed; its response is still to be read.
+                Poll::Ready(_) => {
+                    self.deaf = true;
+                    moved = true;
+                }
+                Poll::Pending => break,
+            }
+        }
+        moved
+    }
+
+    /// Reads the client's body, as far as the server has taken what came before.
+    fn take_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+    ) -> Result<bool, ExchangeEnd> {
+        if self.body_done || self.deaf || !self.to_server.is_empty() || self.answer.is_complete() {
+            return Ok(false);
+        }
+        self.is_whole = false;
+        self.to_server.clear();
+        if !side.held.is_empty() {
+            let held = std::mem::take(side.held);
+            let taken = self.feed(&held)?;
+            *side.held = held;
+            side.held.drain(..taken);
+            return Ok(true);
+        }
+        let mut shared = side.event_loop.shared.borrow_mut();
+        match side.client.poll_read(cx, &mut shared) {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                side.event_loop.figures.bytes_in.add(count as u64);
+                let taken = self.feed(&shared[..count])?;
+                side.held.extend_from_slice(&shared[taken..count]);
+                Ok(true)
+            }
+            Poll::Ready(_) => Err(ExchangeEnd::ClientGone),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Takes a piece of the client's body; returns how many bytes belonged to it.
+    fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeEnd> {
+        let out = &mut self.to_server.bytes;
+        let taken = if self.body_is_chunked {
+            self.body
+                .take(bytes, |content| chunked::chunk(out, content))
+        } else {
+            self.body
+                .take(bytes, |content| out.extend_from_slice(content))
+        };
+        let taken = taken.map_err(|error| {
+            let status = if error == plimsoll_wire::error::Http1Error::BodyTooLong {
+                413
+            } else {
+                400
+            };
+            self.refusal(status)
+        })?;
+        if self.body.is_complete() {
+            self.body_done = true;
+            if self.body_is_chunked {
+                self.to_server.bytes.extend_from_slice(chunked::LAST_CHUNK);
+            }
+        }
+        Ok(taken)
+    }
+
+    fn refusal(&self, status: u16) -> ExchangeEnd {
+        if self.bytes_out > 0 || !self.to_client.is_empty() {
+            ExchangeEnd::Broken
+        } else {
+            ExchangeEnd::Refused(status)
+        }
+    }
+
+    /// Writes pending output to the client.
+    fn deliver(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
+        let mut moved = false;
+        while !self.to_client.is_empty() {
+            match side.client.poll_write(cx, self.to_client.left(), &[]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.to_client.advance(count);
+                    self.bytes_out += count as u64;
+                    moved = true;
+                }
+                Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
+                Poll::Pending => break,
+            }
+        }
+        self.to_client.clear_if_written();
+        Ok(moved)
+    }
+
+    /// Reads the response, and writes it directly to the client as far as possible.
+    fn receive(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
+        if !self.to_client.is_empty() || self.answer.is_complete() {
+            return Ok(false);
+        }
+        if self.is_in_vain() {
+            return Err(ExchangeEnd::Broken);
+        }
+        if self.is_far_ahead(cx) {
+            return Ok(false);
+        }
+        let Some(stream) = self.link.stream() else {
+            return Ok(false);
+        };
+        let mut shared = side.event_loop.shared.borrow_mut();
+        match poll_read(stream, cx, &mut shared) {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                let direct = self.take_answer(&shared[..count], side)?;
+                self.pass(cx, side, &shared[direct])?;
+                Ok(true)
+            }
+            Poll::Ready(end) => {
+                drop(shared);
+                self.server_ended(side, end.is_ok())?;
+                Ok(true)
+            }
+            Poll::Pending => {
+                drop(shared);
+                // Nothing more for now: flush, so that the client gets everything available.
+                self.flush_coder(side)
+            }
+        }
+    }
+
+    /// Writes pending output and then `direct`; what does not fit is buffered.
+    fn pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+        direct: &[u8],
+    ) -> Result<(), ExchangeEnd> {
+        let mut direct = direct;
+        if direct.len() <= GATHERED_MAX && !self.to_client.is_empty() {
+            self.to_client.bytes.extend_from_slice(direct);
+            direct = &[];
+        }
+        while !(self.to_client.is_empty() && direct.is_empty()) {
+            let first = self.to_client.left();
+            let first_len = first.len();
+            match side.client.poll_write(cx, first, direct) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.bytes_out += count as u64;
+                    self.to_client.advance(count.min(first_len));
+                    direct = &direct[count.saturating_sub(first_len)..];
+                }
+                Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
+                Poll::Pending => {
+                    self.to_client.bytes.extend_from_slice(direct);
+                    return Ok(());
+                }
+            }
+        }
+        self.to_client.clear();
+        Ok(())
+    }
+
+    fn done(&mut self) -> ExchangeEnd {
+        if self.answer.has_switched() {
+            return ExchangeEnd::Switched;
+        }
+        ExchangeEnd::Done {
+            keep: self.answer.keeps_client() && self.body_done,
+        }
+    }
+
+    /// Takes output for the client that is still pending from before the response.
+    pub(crate) fn take_early(&mut self) -> Outgoing {
+        std::mem::take(&mut self.to_client)
+    }
+
+    /// Whether nothing more will come from the server.
+    pub(crate) fn has_all(&self) -> bool {
+        self.answer.is_complete()
+    }
+
+    /// Continues without its client: deadlines restart.
+    pub(crate) fn detach(&mut self) {
+        self.to_client.clear();
+        self.line.clear();
+        self.waits = ExchangeWait::Nothing;
+    }
+
+    /// Takes the upstream connection, for a tunnel.
+    pub(crate) fn take_link(&mut self) -> Option<(Upstream, Option<Permit>)> {
+        Some((self.link.take()?, self.permit.take()))
+    }
+
+    fn failure(&self, failure: UpstreamFailure) -> ExchangeEnd {
+        if self.bytes_out > 0 || !self.to_client.is_empty() {
+            ExchangeEnd::Broken
+        } else {
+            ExchangeEnd::Failed(failure)
+        }
+    }
+}

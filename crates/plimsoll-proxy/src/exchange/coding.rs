@@ -1,0 +1,249 @@
+//! Transformations of a body in transit: compression, and capture of the learned fallback.
+
+use std::rc::Rc;
+
+use plimsoll_net::chunked;
+use plimsoll_wire::head::{Head, Header};
+
+use super::{Exchange, ExchangeEnd, Side};
+use crate::event_loop::EventLoop;
+use crate::fragments::Draft;
+use crate::message::compress::{self, Coded, Coder};
+use crate::respond::learned_fallback::{Candidate, Scope};
+
+/// Less input than this is collected, until the server has nothing more at the moment.
+const PIECE_LEN_MIN: usize = 4096;
+
+/// A coder, which counts towards the budget as long as it lives.
+#[derive(Debug)]
+pub(crate) struct CountedCoder {
+    coder: Option<Coder>,
+    event_loop: Rc<EventLoop>,
+}
+
+impl Drop for CountedCoder {
+    fn drop(&mut self) {
+        self.event_loop.budget.leave();
+    }
+}
+
+impl Exchange {
+    /// Decides on compression of a response on a route that compresses.
+    pub(super) fn coded(
+        &self,
+        head: &Head,
+        headers: &[Header<'_>],
+        side: &Side<'_>,
+    ) -> (Coded, Option<Box<CountedCoder>>) {
+        let route = self
+            .settings
+            .as_ref()
+            .map(|settings| &settings.routes.get(self.facts.route).config);
+        let Some(config) = route.and_then(|route| route.compress.as_ref()) else {
+            return (Coded::Plain, None);
+        };
+        if self.draft(head, headers).is_some() {
+            // An ESI page is compressed after assembly.
+            return (Coded::Plain, None);
+        }
+        if head.status == 304 {
+            return (Coded::Weakened, None);
+        }
+        if !compress::is_worth_it(head, headers, config) {
+            return (Coded::Plain, None);
+        }
+        // HTTP/1.0 has no chunked coding, and the length is not known in advance.
+        let Some(coding) = self.facts.coding.filter(|_| self.facts.is_1_1) else {
+            return (Coded::Varies, None);
+        };
+        if self.facts.is_head {
+            return (Coded::As(coding), None);
+        }
+        let event_loop = side.event_loop;
+        let now = event_loop.clock.now();
+        let len = match head.length {
+            plimsoll_wire::head::BodyLength::Sized(len) => Some(len),
+            _ => None,
+        };
+        let coder = event_loop
+            .budget
+            .allows(now, config.cpu_share)
+            .then(|| Coder::new(coding, config.level, len).ok());
+        let Some(Some(coder)) = coder else {
+            event_loop.figures.compress_skipped.increment();
+            return (Coded::Varies, None);
+        };
+        event_loop.budget.enter();
+        event_loop.figures.compressed.increment();
+        let coding_now = CountedCoder {
+            coder: Some(coder),
+            event_loop: Rc::clone(event_loop),
+        };
+        (Coded::As(coding), Some(Box::new(coding_now)))
+    }
+
+    /// How a response is read whose body may contain ESI tags.
+    pub(super) fn draft(&self, head: &Head, headers: &[Header<'_>]) -> Option<Draft> {
+        let settings = self.settings.as_ref()?;
+        let route = settings.routes.get(self.facts.route);
+        Draft::of(route.config.fragments.as_ref()?, head.status, headers)
+    }
+
+    /// Whether a response is marked as the fallback page, and may be captured.
+    pub(super) fn candidate(
+        &self,
+        head: &Head,
+        headers: &[Header<'_>],
+        side: &Side<'_>,
+    ) -> Option<Box<Candidate>> {
+        let settings = self.settings.as_ref()?;
+        let learned_fallbacks = settings
+            .routes
+            .get(self.facts.route)
+            .shared
+            .learned_fallbacks
+            .as_ref()?;
+        let name = learned_fallbacks.config.header.as_deref()?;
+        if head.status != 200 || !self.facts.is_get {
+            return None;
+        }
+        let value = |name: &str| {
+            let mut lines = headers.iter();
+            let line = lines.find(|header| header.name.eq_ignore_ascii_case(name))?;
+            Some(line.value.trim_ascii())
+        };
+        let scope = Scope::parse(value(name)?)?;
+        if !learned_fallbacks.wants(&scope, side.event_loop.clock.now()) {
+            return None;
+        }
+        let media_type = value("content-type").unwrap_or(b"text/html; charset=utf-8");
+        Some(Box::new(Candidate {
+            scope,
+            media_type: String::from_utf8_lossy(media_type).into_owned(),
+            coding: value("content-encoding").unwrap_or_default().to_vec(),
+            content: Vec::new(),
+        }))
+    }
+
+    /// Takes a piece of a body that is transformed; returns how many bytes belonged to it.
+    pub(super) fn take_apart(
+        &mut self,
+        bytes: &[u8],
+        side: &Side<'_>,
+    ) -> Result<usize, ExchangeEnd> {
+        let len_max = self.fallback_len_max();
+        let out = &mut self.to_client.bytes;
+        let answer = &mut self.answer;
+        let (candidate, in_chunks) = (&mut answer.candidate, answer.in_chunks);
+        let mut coder = answer
+            .coding
+            .as_mut()
+            .and_then(|coding| coding.coder.as_mut());
+        let mut is_good = true;
+        let began = side.event_loop.clock.now();
+        let taken = answer.body.take(bytes, |content| {
+            if let Some(candidate) = candidate {
+                candidate.content.extend_from_slice(content);
+            }
+            match &mut coder {
+                Some(coder) => is_good &= coder.feed(content).is_ok(),
+                None if in_chunks => chunked::chunk(out, content),
+                None => out.extend_from_slice(content),
+            }
+        });
+        if candidate
+            .as_ref()
+            .is_some_and(|candidate| candidate.content.len() > len_max)
+        {
+            *candidate = None;
+        }
+        if let Some(coder) = coder {
+            side.event_loop
+                .figures
+                .compress_in
+                .add(taken.unwrap_or(0) as u64);
+            if coder.out().len() >= PIECE_LEN_MIN {
+                put(coder.out(), out, in_chunks, side);
+            }
+            let spent = side.event_loop.clock.now().saturating_sub(began);
+            side.event_loop.budget.spend(spent);
+        }
+        if is_good {
+            taken.map_err(|_| ExchangeEnd::Broken)
+        } else {
+            Err(ExchangeEnd::Broken)
+        }
+    }
+
+    fn fallback_len_max(&self) -> usize {
+        let fallback = self.settings.as_ref().and_then(|settings| {
+            let route = settings.routes.get(self.facts.route);
+            route.config.learned_fallback.as_ref()
+        });
+        fallback.map_or(0, |fallback| {
+            usize::try_from(fallback.len_max).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Flushes the coder; whether there was any output.
+    pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, ExchangeEnd> {
+        if !self.answer.in_chunks {
+            // The response is being stored: no client needs it early.
+            return Ok(false);
+        }
+        let coding = self.answer.coding.as_mut();
+        let Some(coder) = coding
+            .and_then(|coding| coding.coder.as_mut())
+            .filter(|coder| coder.is_behind())
+        else {
+            return Ok(false);
+        };
+        let began = side.event_loop.clock.now();
+        coder.flush().map_err(|_| ExchangeEnd::Broken)?;
+        put(coder.out(), &mut self.to_client.bytes, true, side);
+        let spent = side.event_loop.clock.now().saturating_sub(began);
+        side.event_loop.budget.spend(spent);
+        Ok(true)
+    }
+
+    /// The body is complete: ends the coder, and stores a captured fallback.
+    pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
+        if let Some(coder) = self
+            .answer
+            .coding
+            .take()
+            .and_then(|mut coding| coding.coder.take())
+        {
+            let mut rest = coder.finish().map_err(|_| ExchangeEnd::Broken)?;
+            let in_chunks = self.answer.in_chunks;
+            put(&mut rest, &mut self.to_client.bytes, in_chunks, side);
+        }
+        if let (Some(candidate), Some(settings)) = (self.answer.candidate.take(), &self.settings)
+            && let Some(learned_fallbacks) = &settings
+                .routes
+                .get(self.facts.route)
+                .shared
+                .learned_fallbacks
+            && learned_fallbacks.keep(*candidate, side.event_loop.clock.now())
+        {
+            side.event_loop.figures.fallbacks_learned.increment();
+        }
+        Ok(())
+    }
+}
+
+/// Emits output of a coder, to a client as a chunk.
+fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, in_chunks: bool, side: &Side<'_>) {
+    if !packed.is_empty() {
+        side.event_loop
+            .figures
+            .compress_out
+            .add(packed.len() as u64);
+        if in_chunks {
+            chunked::chunk(out, packed);
+        } else {
+            out.extend_from_slice(packed);
+        }
+        packed.clear();
+    }
+}

@@ -1,0 +1,5 @@
+//! HTTP messages as they pass: heads that are forwarded, bodies that are compressed, and bytes still to be written.
+
+pub(crate) mod compress;
+pub(crate) mod forward;
+pub(crate) mod outgoing;
