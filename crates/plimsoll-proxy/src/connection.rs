@@ -33,11 +33,11 @@ use plimsoll_net::reason::Reason;
 use crate::balance::UpstreamPool;
 use crate::balance::ticket::Ticket;
 use crate::client::ClientStream;
-use crate::event_loop::EventLoop;
 use crate::exchange::tunnel::Tunnel;
-use crate::exchange::{self, Exchange, ExchangeEnd, Side, UpstreamFailure};
+use crate::exchange::{Exchange, ExchangeEnd, Side, UpstreamFailure};
 use crate::message::outgoing::Outgoing;
 use crate::peer::Peer;
+use crate::worker::Worker;
 use collapsed_reader::CollapsedReader;
 use esi_assembly::EsiAssembly;
 use h2c::H2cConnection;
@@ -58,7 +58,7 @@ const HELD_LEN_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct DownstreamConnection {
     client: ClientStream,
-    event_loop: Rc<EventLoop>,
+    event_loop: Rc<Worker>,
     deadline: usize,
     peer: Box<Peer>,
     /// Bytes received but not processed yet.
@@ -123,7 +123,7 @@ enum After {
 }
 
 impl DownstreamConnection {
-    pub(crate) fn new(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+    pub(crate) fn new(client: ClientStream, peer: Peer, event_loop: &Rc<Worker>) -> Self {
         event_loop.figures.accepted.increment();
         event_loop.figures.connections.increment();
         let mut new = Self::of_stream(client, peer, event_loop);
@@ -132,12 +132,12 @@ impl DownstreamConnection {
     }
 
     /// Starts the request of an HTTP/2 stream on a task of its own.
-    pub(crate) fn begin_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) {
+    pub(crate) fn begin_stream(client: ClientStream, peer: Peer, event_loop: &Rc<Worker>) {
         tokio::task::spawn_local(Self::of_stream(client, peer, event_loop));
     }
 
     /// A single request whose connection is counted elsewhere.
-    pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+    pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<Worker>) -> Self {
         let deadline = event_loop.enter();
         event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
         Self {
@@ -339,7 +339,7 @@ impl DownstreamConnection {
             if let Some(fetch) = exchange.fetch.take() {
                 fetch.fail();
             }
-            exchange::recycle(exchange);
+            self.event_loop.exchanges().recycle(exchange);
             return;
         }
         match end {
@@ -361,7 +361,7 @@ impl DownstreamConnection {
             }
             ExchangeEnd::Broken | ExchangeEnd::ClientGone => {}
         }
-        exchange::recycle(exchange);
+        self.event_loop.exchanges().recycle(exchange);
     }
 
     fn open_tunnel(&mut self, exchange: &mut Exchange) {
@@ -520,7 +520,7 @@ impl DownstreamConnection {
             std::mem::replace(&mut self.stage, RequestStage::Over)
         {
             waiting.pool.leave(&waiting.ticket);
-            exchange::recycle(waiting.exchange);
+            self.event_loop.exchanges().recycle(waiting.exchange);
         }
     }
 
@@ -532,7 +532,7 @@ impl DownstreamConnection {
         };
         waiting.pool.leave(&waiting.ticket);
         self.refuse_exchange(&mut waiting.exchange, 503, Reason::QueueTimeout);
-        exchange::recycle(waiting.exchange);
+        self.event_loop.exchanges().recycle(waiting.exchange);
     }
 }
 

@@ -11,8 +11,6 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use plimsoll_cache::Moment;
-use plimsoll_hub_io::hub::ActiveHub;
-use plimsoll_hub_io::subscribers::local_hub::LocalHub;
 use plimsoll_net::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
 use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::loop_metrics::LoopMetrics;
@@ -59,7 +57,7 @@ pub struct EventLoop {
     /// Access-log entries to be written.
     pub log: RefCell<crate::telemetry::log::LogLines>,
     /// Time budget of compression.
-    pub(crate) budget: CompressionBudget,
+    pub(crate) budget: Rc<CompressionBudget>,
     /// Spans to be exported.
     pub spans: RefCell<Spans>,
     idle: RefCell<Vec<IdleOf>>,
@@ -71,8 +69,6 @@ pub struct EventLoop {
     age_ahead: AgeAhead,
     /// Scratch buffer for the request's values of the `Vary` fields.
     pub(crate) scratch: RefCell<Vec<u8>>,
-    /// The hub of this loop, created with its first client.
-    local_hub: RefCell<Option<Rc<LocalHub>>>,
 }
 
 impl Deref for EventLoop {
@@ -93,13 +89,13 @@ impl EventLoop {
         figures: Arc<LoopMetrics>,
         log: crate::telemetry::log::LogLines,
         spans: Spans,
-    ) -> Rc<Self> {
-        Rc::new(Self {
+    ) -> Self {
+        Self {
             state: LoopState::new(clock, settings.memory_max, figures),
             settings: RefCell::new(Rc::new(settings)),
             date: RefCell::new(httpdate::fmt_http_date(clock::wall())),
             log: RefCell::new(log),
-            budget: CompressionBudget::default(),
+            budget: Rc::default(),
             spans: RefCell::new(spans),
             idle: RefCell::default(),
             spare_bytes: RefCell::default(),
@@ -107,8 +103,7 @@ impl EventLoop {
             epoch_ms: Cell::new(epoch_ms(clock)),
             age_ahead,
             scratch: RefCell::default(),
-            local_hub: RefCell::default(),
-        })
+        }
     }
 
     /// The settings in effect.
@@ -196,36 +191,8 @@ impl EventLoop {
         }
     }
 
-    /// The hub of this loop.
-    pub(crate) fn local_hub(&self, hub: &ActiveHub) -> Rc<LocalHub> {
-        let mut local_hub = self.local_hub.borrow_mut();
-        let before = local_hub.take().filter(|previous| previous.is_of(hub));
-        let number = self.settings.borrow().number;
-        let open = || LocalHub::open(hub, number, self.clock, &self.figures);
-        Rc::clone(local_hub.insert(before.unwrap_or_else(open)))
-    }
-
-    /// Clients of the hub stay as long as the configuration has one.
-    fn follow_hub(&self, hub: Option<&ActiveHub>) {
-        let mut local_hub = self.local_hub.borrow_mut();
-        let Some(open) = local_hub.take() else {
-            return;
-        };
-        match hub {
-            Some(hub) if open.is_of(hub) => {
-                open.follow(hub);
-                *local_hub = Some(open);
-            }
-            _ => {
-                open.close();
-                self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
-            }
-        }
-    }
-
     /// Applies a new configuration; requests in progress keep theirs.
-    pub fn follow(&self, settings: Settings) {
-        self.follow_hub(settings.hub.as_deref());
+    pub(crate) fn follow(&self, settings: Settings) {
         self.memory.follow(settings.memory_max);
         *self.settings.borrow_mut() = Rc::new(settings);
     }
@@ -237,7 +204,7 @@ impl EventLoop {
     }
 
     /// Timer task: wakes expired connections, closes idle ones, updates the date, hands on the access log.
-    pub async fn keep_time(self: Rc<Self>) {
+    pub async fn keep_time(&self) {
         let (mut second, mut roused) = (0, self.ticks());
         loop {
             if self.pass_time(roused).await {

@@ -68,25 +68,27 @@ pub(crate) struct Facts {
 /// Most finished exchanges that are kept for reuse.
 const SPARE_MAX: usize = 64;
 
-thread_local! {
-    /// Those of the event loop, which has this thread for itself.
+/// Finished exchanges of a loop, whose memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct SpareExchanges {
     #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
-    static SPARE: RefCell<Vec<Box<Exchange>>> = const { RefCell::new(Vec::new()) };
+    spare: RefCell<Vec<Box<Exchange>>>,
 }
 
-/// An empty exchange, with the memory of a finished one.
-pub(crate) fn new_exchange() -> Box<Exchange> {
-    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
-}
+impl SpareExchanges {
+    /// An empty exchange, with the memory of a finished one.
+    pub(crate) fn take(&self) -> Box<Exchange> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
 
-/// Keeps a finished exchange for reuse.
-pub(crate) fn recycle(mut exchange: Box<Exchange>) {
-    exchange.clear();
-    SPARE.with_borrow_mut(|spare| {
+    /// Keeps a finished exchange for reuse.
+    pub(crate) fn recycle(&self, mut exchange: Box<Exchange>) {
+        exchange.clear();
+        let mut spare = self.spare.borrow_mut();
         if spare.len() < SPARE_MAX {
             spare.push(exchange);
         }
-    });
+    }
 }
 
 /// How an exchange ended.
@@ -126,7 +128,7 @@ pub(crate) struct Side<'a> {
     pub(crate) client: &'a mut ClientStream,
     /// Bytes received but not processed yet.
     pub(crate) held: &'a mut Vec<u8>,
-    pub(crate) event_loop: &'a Rc<EventLoop>,
+    pub(crate) event_loop: &'a EventLoop,
     pub(crate) deadline: usize,
 }
 

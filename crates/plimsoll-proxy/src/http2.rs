@@ -20,8 +20,8 @@ use plimsoll_net::stream::{ConnectionMeter, Http2Stream, Inbound, Metered, Outbo
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::ClientStream;
-use crate::event_loop::EventLoop;
 use crate::peer::Peer;
+use crate::worker::Worker;
 use lifetime::{ConnectionLifetime, LifetimeAction, Observed};
 
 /// Concurrent streams of one connection.
@@ -44,10 +44,10 @@ const RESETS_BEFORE_ACCEPT_MAX: usize = 50;
 const IDLE_POLL: Duration = Duration::from_millis(500);
 
 /// Starts serving the request of a stream, which acts as a client of its own.
-pub(crate) type Begin = fn(ClientStream, Peer, &Rc<EventLoop>);
+pub(crate) type Begin = fn(ClientStream, Peer, &Rc<Worker>);
 
 /// Serves a connection to its end and counts it while it is open.
-pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>, begin: Begin)
+pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<Worker>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -58,7 +58,7 @@ where
 }
 
 /// Serves a connection that is already counted.
-pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<EventLoop>, begin: Begin)
+pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<Worker>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -90,7 +90,7 @@ async fn streams<T>(
     mut frames: Frames<T, Outbound>,
     meter: &Rc<ConnectionMeter>,
     peer: &Peer,
-    event_loop: &Rc<EventLoop>,
+    event_loop: &Rc<Worker>,
     begin: Begin,
 ) where
     T: AsyncRead + AsyncWrite + Unpin,

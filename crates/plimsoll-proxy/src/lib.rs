@@ -27,3 +27,4 @@ pub mod secret;
 pub mod settings;
 pub mod telemetry;
 pub mod tls;
+pub mod worker;

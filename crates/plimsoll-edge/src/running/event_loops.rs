@@ -13,6 +13,7 @@ use plimsoll_proxy::event_loop::EventLoop;
 use plimsoll_proxy::settings::Settings;
 use plimsoll_proxy::telemetry::log::LogLines;
 use plimsoll_proxy::telemetry::trace::Spans;
+use plimsoll_proxy::worker::Worker;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
@@ -50,16 +51,16 @@ pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
 
 impl LoopInputs {
     pub(super) fn run(self, runtime: &LocalRuntime) {
-        let event_loop = EventLoop::new(
+        let worker = Worker::new(EventLoop::new(
             (self.clock, self.age_ahead),
             self.seed,
             self.settings,
             self.figures,
             self.log,
             self.spans,
-        );
+        ));
         let listeners = LoopListeners {
-            event_loop,
+            worker,
             census: self.census,
             open: Vec::new(),
         };
@@ -69,7 +70,7 @@ impl LoopInputs {
 
 /// The listeners of a loop.
 struct LoopListeners {
-    event_loop: Rc<EventLoop>,
+    worker: Rc<Worker>,
     census: Arc<Census>,
     open: Vec<LoopListener>,
 }
@@ -83,17 +84,18 @@ struct LoopListener {
 
 impl LoopListeners {
     async fn serve(mut self, listeners: Vec<(SocketAddr, TcpListener)>, inbox: Inbox) {
-        tokio::task::spawn_local(Rc::clone(&self.event_loop).keep_time());
+        let worker = Rc::clone(&self.worker);
+        tokio::task::spawn_local(async move { worker.keep_time().await });
         self.open(listeners);
         let at_most = loop {
             let orders = inbox.take().await;
             if let Some(settings) = orders.settings {
-                self.event_loop.follow(*settings);
+                self.worker.follow(*settings);
                 self.open(orders.added);
                 self.close_others();
             }
             if let Some(pools) = orders.pools {
-                self.event_loop.follow_pools(pools);
+                self.worker.follow_pools(pools);
             }
             if let Some(at_most) = orders.drain {
                 break at_most;
@@ -104,10 +106,10 @@ impl LoopListeners {
         }
         // An aborted task holds its socket until it is polled.
         tokio::task::yield_now().await;
-        drain(&self.event_loop, at_most).await;
-        let event_loop = &self.event_loop;
-        event_loop.log.borrow_mut().flush(&event_loop.figures);
-        event_loop.spans.borrow_mut().flush(&event_loop.figures);
+        drain(&self.worker, at_most).await;
+        let worker = &self.worker;
+        worker.log.borrow_mut().flush(&worker.figures);
+        worker.spans.borrow_mut().flush(&worker.figures);
     }
 
     fn open(&mut self, listeners: Vec<(SocketAddr, TcpListener)>) {
@@ -116,8 +118,8 @@ impl LoopListeners {
                 continue;
             };
             let listener = Rc::new(listener);
-            let (event_loop, census) = (Rc::clone(&self.event_loop), Arc::clone(&self.census));
-            let accepting = listen::accept(Rc::clone(&listener), address, event_loop, census);
+            let (worker, census) = (Rc::clone(&self.worker), Arc::clone(&self.census));
+            let accepting = listen::accept(Rc::clone(&listener), address, worker, census);
             self.open.push(LoopListener {
                 address,
                 listener,
@@ -128,7 +130,7 @@ impl LoopListeners {
 
     /// Closes listeners that were removed from the configuration.
     fn close_others(&mut self) {
-        let settings = self.event_loop.settings();
+        let settings = self.worker.settings();
         let (stay, go): (Vec<LoopListener>, Vec<LoopListener>) = std::mem::take(&mut self.open)
             .into_iter()
             .partition(|listener| settings.listener(listener.address).is_some());
@@ -144,7 +146,7 @@ impl LoopListeners {
         listen::accept_waiting(
             &listener.listener,
             listener.address,
-            &self.event_loop,
+            &self.worker,
             &self.census,
         );
     }

@@ -18,12 +18,12 @@ use tokio::net::TcpStream;
 use crate::accept::proxy_header::{self, Version};
 use crate::client::ClientStream;
 use crate::connection::DownstreamConnection;
-use crate::event_loop::EventLoop;
 use crate::http2;
 use crate::peer::Peer;
 use crate::settings::ListenerSettings;
 use crate::tls;
 use crate::tls::challenges::ACME_TLS;
+use crate::worker::Worker;
 
 /// Accept backlog in the kernel.
 const BACKLOG: i32 = 4096;
@@ -129,7 +129,7 @@ impl Drop for ConnectionGuard {
 pub async fn accept(
     listener: Rc<tokio::net::TcpListener>,
     local_address: SocketAddr,
-    event_loop: Rc<EventLoop>,
+    event_loop: Rc<Worker>,
     census: Arc<Census>,
 ) {
     loop {
@@ -146,7 +146,7 @@ pub async fn accept(
 pub fn accept_waiting(
     listener: &tokio::net::TcpListener,
     local_address: SocketAddr,
-    event_loop: &Rc<EventLoop>,
+    event_loop: &Rc<Worker>,
     census: &Arc<Census>,
 ) {
     let mut cx = Context::from_waker(Waker::noop());
@@ -159,7 +159,7 @@ fn welcome(
     stream: TcpStream,
     address: SocketAddr,
     local_address: SocketAddr,
-    event_loop: &Rc<EventLoop>,
+    event_loop: &Rc<Worker>,
     census: &Arc<Census>,
 ) {
     let address = address.ip().to_canonical();
@@ -199,7 +199,7 @@ async fn prepare(
     mut stream: TcpStream,
     mut peer: Peer,
     listener: Arc<ListenerSettings>,
-    event_loop: Rc<EventLoop>,
+    event_loop: Rc<Worker>,
 ) {
     let settings = event_loop.settings();
     let timeout = settings.limits.head_timeout;

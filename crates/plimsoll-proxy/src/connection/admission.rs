@@ -23,7 +23,7 @@ use crate::admission::route::CompiledRoute;
 use crate::balance::queue::QueueRejection;
 use crate::balance::{PoolAdmission, PoolRequest, UpstreamPool};
 use crate::client::ClientStream;
-use crate::exchange::{self, Exchange, Facts};
+use crate::exchange::{Exchange, Facts};
 use crate::hash::hash;
 use crate::lookup::fetch::Fetch;
 use crate::message::compress;
@@ -234,7 +234,7 @@ impl DownstreamConnection {
             self.refuse_head(sent, client, &own, 400, Reason::BadRequest);
             return None;
         };
-        let mut exchange = exchange::new_exchange();
+        let mut exchange = self.event_loop.exchanges().take();
         exchange.facts = own.facts;
         exchange.moments = own.moments;
         exchange.pool_request = Some(pool_request);

@@ -8,7 +8,7 @@ use super::local_reply::ResponseContext;
 use super::serving::Served;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
-use crate::exchange::{self, Exchange};
+use crate::exchange::Exchange;
 use crate::lookup::CachedResponse;
 use crate::lookup::fetch::CacheOutcome;
 use crate::lookup::keyed_request::KeyedRequest;
@@ -64,13 +64,13 @@ impl DownstreamConnection {
             }
             CacheOutcome::Nothing => {}
         }
-        exchange::recycle(exchange);
+        self.event_loop.exchanges().recycle(exchange);
     }
 
     /// The rest of the response is still stored, without a client.
     fn let_go_on(&self, mut exchange: Box<Exchange>) {
         if exchange.has_all() {
-            exchange::recycle(exchange);
+            self.event_loop.exchanges().recycle(exchange);
             return;
         }
         exchange.detach();
@@ -96,7 +96,7 @@ impl DownstreamConnection {
             let now = self.event_loop.clock.now();
             copy.object.value().note_failure(now);
         }
-        exchange::recycle(exchange);
+        self.event_loop.exchanges().recycle(exchange);
     }
 
     fn serve_stored(

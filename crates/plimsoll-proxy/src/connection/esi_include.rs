@@ -15,7 +15,6 @@ use super::admission::default_host;
 use super::esi_assembly::launch;
 use super::{DownstreamConnection, Peer};
 use crate::client::ClientStream;
-use crate::event_loop::EventLoop;
 use crate::fragments::head::FragmentLifetime;
 use crate::fragments::incoming::{Coming, Incoming};
 use crate::fragments::nesting::FragmentNesting;
@@ -23,10 +22,11 @@ use crate::fragments::pipe::pipe;
 use crate::fragments::{coding, request};
 use crate::message::compress::decompress;
 use crate::settings::Settings;
+use crate::worker::Worker;
 
 /// Context for the subrequests of a page.
 pub(super) struct FragmentRequester<'a> {
-    pub(super) event_loop: &'a Rc<EventLoop>,
+    pub(super) event_loop: &'a Rc<Worker>,
     pub(super) peer: &'a Peer,
     pub(super) settings: &'a Rc<Settings>,
     pub(super) route: usize,

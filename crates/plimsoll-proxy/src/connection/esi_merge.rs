@@ -15,12 +15,12 @@ use super::DownstreamConnection;
 use super::esi_assembly::connection_line;
 use super::esi_include::{Fragment, FragmentInput, FragmentRequester};
 use super::local_reply::ResponseContext;
-use crate::event_loop::EventLoop;
 use crate::fragments::Mosaic;
 use crate::fragments::head::{self, FragmentLifetime, MergedHead};
 use crate::fragments::incoming::Incoming;
 use crate::message::compress::{self, Coder};
 use crate::settings::Settings;
+use crate::worker::Worker;
 
 /// Concurrent subrequests of one page.
 const ABREAST_MAX: usize = 16;
@@ -77,7 +77,7 @@ pub(super) enum Produced {
 struct Packing {
     coding: plimsoll_config::edge::CompressCoding,
     coder: Option<Coder>,
-    event_loop: Rc<EventLoop>,
+    event_loop: Rc<Worker>,
 }
 
 impl Drop for Packing {

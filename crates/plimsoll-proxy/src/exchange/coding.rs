@@ -6,9 +6,8 @@ use plimsoll_net::chunked;
 use plimsoll_wire::head::{Head, Header};
 
 use super::{Exchange, ExchangeEnd, Side};
-use crate::event_loop::EventLoop;
 use crate::fragments::Draft;
-use crate::message::compress::{self, Coded, Coder};
+use crate::message::compress::{self, Coded, Coder, CompressionBudget};
 use crate::respond::learned_fallback::{Candidate, Scope};
 
 /// Less input than this is collected, until the server has nothing more at the moment.
@@ -18,12 +17,12 @@ const PIECE_LEN_MIN: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct CountedCoder {
     coder: Option<Coder>,
-    event_loop: Rc<EventLoop>,
+    budget: Rc<CompressionBudget>,
 }
 
 impl Drop for CountedCoder {
     fn drop(&mut self) {
-        self.event_loop.budget.leave();
+        self.budget.leave();
     }
 }
 
@@ -77,7 +76,7 @@ impl Exchange {
         event_loop.figures.compressed.increment();
         let coding_now = CountedCoder {
             coder: Some(coder),
-            event_loop: Rc::clone(event_loop),
+            budget: Rc::clone(&event_loop.budget),
         };
         (Coded::As(coding), Some(Box::new(coding_now)))
     }

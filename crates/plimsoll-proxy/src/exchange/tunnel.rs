@@ -1,6 +1,5 @@
 //! Two connections joined after an upgrade: bytes pass both ways, uninterpreted.
 
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use plimsoll_net::client_socket::{poll_read, poll_write};
@@ -56,7 +55,7 @@ impl Tunnel {
         &mut self,
         cx: &mut Context<'_>,
         client: &mut ClientStream,
-        event_loop: &Rc<EventLoop>,
+        event_loop: &EventLoop,
         deadline: usize,
     ) -> Poll<()> {
         let mut moved = std::mem::take(&mut self.fresh);
