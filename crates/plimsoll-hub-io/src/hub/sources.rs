@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_config::edge::{HubSource, HubSourceKind};
-use plimsoll_hub::HubRefusal;
 use plimsoll_net::lock::lock;
 use plimsoll_net::notice::NoticeSink;
 use tokio::task::JoinHandle;

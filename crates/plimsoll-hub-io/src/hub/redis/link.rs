@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use plimsoll_config::edge::ServerTls;
-use plimsoll_net::upstream::Upstream;
 
 use super::resp;
 use super::value::{ReplyParser, RespValue};
