@@ -1,7 +1,8 @@
 //! `cargo xtask messages`: lists every user-visible text of the program.
 //!
-//! String literals of two or more words in the crates: errors, findings, help, reports. Texts that users never see are
-//! omitted: tests, reasons of lints, messages of broken invariants.
+//! String literals of two or more words in the crates: errors, findings, help, reports; and the comments of tables of
+//! settings, which are the text of the reference. Texts that users never see are omitted: tests, reasons of lints,
+//! messages of broken invariants.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -62,12 +63,13 @@ pub(crate) fn run(part: &str) -> Result<()> {
 fn of_source(text: &str) -> BTreeSet<(usize, String)> {
     let mut found = BTreeSet::new();
     if let Ok(tokens) = TokenStream::from_str(text) {
-        walk(tokens, &mut found);
+        walk(tokens, false, &mut found);
     }
     found
 }
 
-fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
+/// Walks tokens, in a table of settings or not.
+fn walk(stream: TokenStream, is_table: bool, found: &mut BTreeSet<(usize, String)>) {
     let tokens: Vec<_> = stream.into_iter().collect();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -77,7 +79,10 @@ fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
             continue;
         }
         match token {
-            TokenTree::Group(group) if !is_internal(&tokens, at) => walk(group.stream(), found),
+            TokenTree::Group(group) if is_table || !is_internal(&tokens, at) => {
+                let is_table = is_table || is_settings(&tokens[..at]);
+                walk(group.stream(), is_table, found);
+            }
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text
@@ -96,6 +101,11 @@ fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
         }
         at += 1;
     }
+}
+
+/// Whether the tokens end with `settings!`, whose comments are texts of the reference.
+fn is_settings(tokens: &[TokenTree]) -> bool {
+    matches!(tokens, [.., TokenTree::Ident(name), mark] if name == "settings" && is_punct(mark, '!'))
 }
 
 /// Whether the group at a place is documentation, or has the arguments of an internal call or attribute.
@@ -131,6 +141,10 @@ fn f() {
     tell(r#"a "quoted" text"#);
     word("one");
 }
+settings! {
+    /// A text of the reference.
+    pub struct B, B "b" {}
+}
 #[cfg(test)]
 mod tests {
     fn g() { tell("not of tests"); }
@@ -142,7 +156,8 @@ fn h() { tell("after them"); }
             (4, "\"cannot read {path}: {why}\""),
             (10, "\"it is told\""),
             (12, "\"a \"quoted\" text\""),
-            (19, "\"after them\""),
+            (16, "\" A text of the reference.\""),
+            (23, "\"after them\""),
         ];
         let expected = expected.map(|(line, text)| (line, text.to_owned()));
         assert_eq!(found, expected);

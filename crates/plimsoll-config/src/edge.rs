@@ -1,7 +1,7 @@
 //! The resolved settings of the edge: listeners, pools, routes and limits. Flags and files both result in these types.
 //!
 //! Each section of the file is a module with a table of its settings: fields, defaults, ranges and texts. [`read`] takes
-//! the values of a file by these tables, and [`reference`] prints them.
+//! the values of a file by these tables, and [`reference()`] prints them.
 
 mod access;
 mod acme;

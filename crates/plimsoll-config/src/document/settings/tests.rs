@@ -29,8 +29,8 @@ settings! {
         maker: String = "x".to_owned(), "maker": text("a name").that(|name| name.len() < 4, "short");
         /// Its guests.
         guests: Vec<String> = Vec::new(), "guests": ListOf(&Text) => guests;
-        /// Number of guests.
-        seats: usize = 0, "seats": Text => later;
+        /// Number of cups.
+        cups: usize = 0, "cups": Text => later;
         /// A word of the file alone.
         "note": Text;
     }
@@ -97,7 +97,7 @@ fn every_error_is_reported_and_leaves_the_default() {
     f:2:8: `10` is out of range; valid: a whole number from 1 to 9
     f:3:9: 9 bytes are out of range; valid: 1024 to 1073741824 bytes
     f:4:8: `long` is not short; valid: a name
-    f:5:1: unknown key `material`; valid: off_after, level, volume, steam, whistles, metal, maker, guests, seats, note
+    f:5:1: unknown key `material`; valid: off_after, level, volume, steam, whistles, metal, maker, guests, cups, note
     ");
 }
 
@@ -120,7 +120,7 @@ fn the_reference_has_range_and_default() {
     | `metal` | `copper`, `iron` | Its metal. Default: `copper`. |
     | `maker` | text | Its maker. Default: any. |
     | `guests` | list of text | Its guests. |
-    | `seats` | text | Number of guests. |
+    | `cups` | text | Number of cups. |
     | `note` | text | A word of the file alone. |
     ");
 }
