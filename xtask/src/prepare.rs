@@ -61,14 +61,14 @@ const BUILT_BY_GO: [(&str, &str, &str); 2] = [
     ("crates/plimsoll/tests/e2e/centrifuge", ".", "centrifuge"),
 ];
 
-/// Builds a program, unless it was built since its sources were locked.
+/// Builds a program, unless it was built since its sources changed.
 fn build_by_go(workspace: &Workspace, (folder, package, name): (&str, &str, &str)) -> Result<()> {
     let folder = workspace.root().join(folder);
     let program = workspace.target().join("tools").join(name);
     let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
-    let built = modified(&program);
-    let locked = modified(&folder.join("go.sum"));
-    if built.is_ok_and(|built| locked.is_ok_and(|locked| locked <= built)) {
+    let sources = ["go.sum", "main.go"].map(|name| modified(&folder.join(name)));
+    let changed = sources.into_iter().filter_map(Result::ok).max();
+    if changed.is_some_and(|changed| modified(&program).is_ok_and(|built| changed <= built)) {
         return Ok(());
     }
     execute(

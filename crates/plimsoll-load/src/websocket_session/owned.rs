@@ -147,8 +147,30 @@ impl WebSocketSessions {
         }
     }
 
+    /// A WebSocket message arrived for a user: in some protocols it holds several, a line each.
+    pub(super) fn on_user_messages(
+        &mut self,
+        session: &mut WebSocketSession,
+        bytes: &[u8],
+        context: &mut ReceiveContext<'_>,
+    ) {
+        let socket = session.owned.as_ref().map(|owned| owned.socket);
+        let layout = socket
+            .zip(context.virtual_users.as_ref())
+            .map(|(socket, virtual_users)| virtual_users.socket(socket).layout);
+        if layout != Some(Layout::Lines) {
+            context.second.received(bytes.len() as u64);
+            return self.on_user_message(session, bytes, context);
+        }
+        let lines = bytes.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty()) {
+            context.second.received(line.len() as u64);
+            self.on_user_message(session, line, context);
+        }
+    }
+
     /// A message arrived for a user: it needs a reply, it is a broadcast, or it is the awaited message.
-    pub(super) fn on_user_message(
+    fn on_user_message(
         &mut self,
         session: &mut WebSocketSession,
         bytes: &[u8],

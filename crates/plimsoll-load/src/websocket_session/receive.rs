@@ -197,10 +197,10 @@ impl WebSocketSessions {
         bytes: &[u8],
         context: &mut ReceiveContext<'_>,
     ) {
-        context.second.received(bytes.len() as u64);
         let Some(agenda) = context.agenda.filter(|_| session.owned.is_none()) else {
-            return self.on_user_message(session, bytes, context);
+            return self.on_user_messages(session, bytes, context);
         };
+        context.second.received(bytes.len() as u64);
         if !agenda.is_marked && (session.awaited != NEVER || session.owed > 0) {
             return answer(session, context.fed);
         }

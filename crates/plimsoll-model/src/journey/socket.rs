@@ -43,6 +43,8 @@ pub enum Layout {
     AfterNumber,
     /// Behind the first empty line, as in STOMP's frames.
     AfterHead,
+    /// At its start; the server may join several messages, a line each, as Centrifugo does.
+    Lines,
 }
 
 /// How a lost WebSocket is opened again.
@@ -106,7 +108,7 @@ impl Layout {
     /// Where the JSON of a message begins, bytes from its start.
     pub fn offset(self, message: &[u8]) -> usize {
         let at = match self {
-            Self::Plain => Some(0),
+            Self::Plain | Self::Lines => Some(0),
             Self::AfterNumber => message.iter().position(|byte| matches!(byte, b'[' | b'{')),
             Self::AfterHead => {
                 let is_end = |pair: &[u8]| pair == b"\n\n" || pair == b"\n\r";

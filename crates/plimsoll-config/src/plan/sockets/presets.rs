@@ -82,11 +82,12 @@ impl Preset {
                 query: Some(("vsn=", "vsn=2.0.0")),
                 ..plain
             },
-            // An empty command answers the server's empty ping.
+            // An empty command answers the server's empty ping, which may come together with other messages.
             Self::Centrifugo => PresetDefaults {
                 first: Some(literal(r#"{"id":1,"connect":{}}"#)),
                 ready: contains("\"connect\""),
                 replies: reply("{}", "{}"),
+                layout: Layout::Lines,
                 ..plain
             },
         }

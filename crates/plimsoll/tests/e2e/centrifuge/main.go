@@ -25,7 +25,11 @@ func main() {
 	}
 	var subscribers atomic.Int64
 	node.OnConnecting(func(context.Context, centrifuge.ConnectEvent) (centrifuge.ConnectReply, error) {
-		return centrifuge.ConnectReply{Credentials: &centrifuge.Credentials{UserID: ""}}, nil
+		// Messages of a tenth of a second come in one frame: publications with each other, and with a ping.
+		return centrifuge.ConnectReply{
+			Credentials: &centrifuge.Credentials{UserID: ""},
+			WriteDelay:  120 * time.Millisecond,
+		}, nil
 	})
 	node.OnConnect(func(client *centrifuge.Client) {
 		client.OnSubscribe(func(_ centrifuge.SubscribeEvent, answer centrifuge.SubscribeCallback) {
