@@ -249,8 +249,8 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     ];
     let stranger = Hostile::start(&place, "redis-server", &[&address], &variables);
     let url = origin.url();
-    let said = "watched once the target is observed to use it: Redis at 127.0.0.1:";
-    interrupted_after(&place, &url, &[said]);
+    let message = "watched once the target is observed to use it: Redis at 127.0.0.1:";
+    interrupted_after(&place, &url, &[message]);
     assert_eq!(stranger.end(), "", "it was asked");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::turns::{self, Turn};
+use crate::turns::{self, MachineTurn};
 
 /// Output of a command.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
 pub(crate) struct Sandbox {
     folder: TempDir,
     /// The commands run beside those of other tests, or alone if the test asked for that.
-    _turn: Arc<Turn>,
+    _turn: Arc<MachineTurn>,
 }
 
 impl Sandbox {

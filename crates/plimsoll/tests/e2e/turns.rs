@@ -24,7 +24,7 @@ static CHANGED: Condvar = Condvar::new();
 
 thread_local! {
     /// The turn of the test on this thread.
-    static HELD: RefCell<Weak<Turn>> = const { RefCell::new(Weak::new()) };
+    static HELD: RefCell<Weak<MachineTurn>> = const { RefCell::new(Weak::new()) };
 }
 
 fn machine() -> MutexGuard<'static, Machine> {
@@ -32,11 +32,11 @@ fn machine() -> MutexGuard<'static, Machine> {
 }
 
 /// A turn, which ends when its last holder drops it.
-pub(crate) struct Turn {
+pub(crate) struct MachineTurn {
     is_alone: bool,
 }
 
-impl Turn {
+impl MachineTurn {
     fn shared() -> Self {
         let mut machine = CHANGED
             .wait_while(machine(), |it| it.is_alone || it.waiting > 0)
@@ -57,7 +57,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for MachineTurn {
     fn drop(&mut self) {
         let mut machine = machine();
         if self.is_alone {
@@ -69,26 +69,26 @@ impl Drop for Turn {
     }
 }
 
-fn hold(turn: Turn) -> Arc<Turn> {
+fn hold(turn: MachineTurn) -> Arc<MachineTurn> {
     let turn = Arc::new(turn);
     HELD.set(Arc::downgrade(&turn));
     turn
 }
 
 /// The turn that this test has; otherwise it waits for one that it shares.
-pub(crate) fn held_or_shared() -> Arc<Turn> {
+pub(crate) fn held_or_shared() -> Arc<MachineTurn> {
     HELD.with_borrow(Weak::upgrade)
-        .unwrap_or_else(|| hold(Turn::shared()))
+        .unwrap_or_else(|| hold(MachineTurn::shared()))
 }
 
 /// Waits until nothing else runs: for tests that measure, and for those that would disturb all others. It must be the
 /// test's first step, since a test that shares the machine would wait for itself.
 #[must_use]
-pub(crate) fn alone() -> Arc<Turn> {
+pub(crate) fn alone() -> Arc<MachineTurn> {
     let held = HELD.with_borrow(Weak::upgrade);
     assert!(
         held.is_none(),
         "`alone()` comes before the first sandbox of a test"
     );
-    hold(Turn::alone())
+    hold(MachineTurn::alone())
 }
