@@ -9,14 +9,13 @@ mod state;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::{Acme, AcmeCertificate};
 use plimsoll_net::clock;
 use plimsoll_proxy::tls::certificate::{load, validity};
 
-use crate::control::Control;
+use crate::control::AcmeState;
 pub(crate) use state::prepare;
 
 /// Time limit of one order.
@@ -34,11 +33,11 @@ struct RetryState {
 }
 
 /// Background task: keeps all certificates valid.
-pub(crate) async fn keep(control: Arc<Control>) {
+pub(crate) async fn keep(state: AcmeState) {
     let mut waiting: HashMap<PathBuf, RetryState> = HashMap::new();
     loop {
         let mut wait = CHECK_INTERVAL;
-        if let Some(acme) = control.acme() {
+        if let Some(acme) = state.config() {
             for certificate in &acme.certificates {
                 let next = |waiting: &HashMap<PathBuf, RetryState>| {
                     let waiting = waiting.get(&certificate.files.cert);
@@ -46,7 +45,7 @@ pub(crate) async fn keep(control: Arc<Control>) {
                 };
                 let now = clock::wall();
                 if next(&waiting).is_none_or(|due| due <= now) {
-                    see_to(&control, &acme, certificate, &mut waiting).await;
+                    see_to(&state, &acme, certificate, &mut waiting).await;
                 }
                 let left = next(&waiting).and_then(|due| due.duration_since(clock::wall()).ok());
                 wait = wait.min(left.unwrap_or_default());
@@ -54,7 +53,7 @@ pub(crate) async fn keep(control: Arc<Control>) {
         }
         tokio::select! {
             () = tokio::time::sleep(wait.max(Duration::from_secs(1))) => {}
-            () = control.acme_changed.notified() => {}
+            () = state.changed() => {}
         }
     }
 }
@@ -69,16 +68,16 @@ fn due(certificate: &AcmeCertificate) -> Option<SystemTime> {
 }
 
 async fn see_to(
-    control: &Control,
+    state: &AcmeState,
     acme: &Acme,
     certificate: &AcmeCertificate,
     waiting: &mut HashMap<PathBuf, RetryState>,
 ) {
     let names = certificate.names.join(", ");
-    let obtaining = order::obtain(acme, certificate, &control.challenges);
+    let obtaining = order::obtain(acme, certificate, state.challenges());
     let obtained = tokio::time::timeout(ORDER_TIMEOUT, obtaining).await;
     let obtained = obtained.unwrap_or_else(|_| Err("the order timed out".to_owned()));
-    control.challenges.forget(&certificate.names);
+    state.challenges().forget(&certificate.names);
     let is_of_use = || due(certificate).is_some_and(|due| due > clock::wall());
     let obtained = obtained.and_then(|()| {
         let useless = || "the issued certificate is not usable".to_owned();
@@ -87,14 +86,14 @@ async fn see_to(
     match obtained {
         Ok(()) => {
             waiting.remove(&certificate.files.cert);
-            control.reload_certificates();
-            (control.hooks.report)(&format!("certificate obtained for {names}"));
+            state.reload_files();
+            state.report(&format!("certificate obtained for {names}"));
         }
         Err(why) => {
             let path = certificate.files.cert.clone();
             let next = waiting.get(&path).map_or(AGAIN.0, |retry| retry.next);
             let until = clock::wall() + next;
-            (control.hooks.report)(&format!(
+            state.report(&format!(
                 "cannot obtain a certificate for {names}: {why}; next attempt in {} minutes",
                 next.as_secs() / 60
             ));

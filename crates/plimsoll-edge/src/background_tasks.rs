@@ -45,8 +45,8 @@ pub(crate) fn run(
         tokio::select! {
             () = health_check::keep(Arc::clone(watch), Arc::clone(report)) => {}
             () = dns::keep(Arc::clone(control)) => {}
-            () = control.watch_certificates() => {}
-            () = acme::keep(Arc::clone(control)) => {}
+            () = control.certificates().watch() => {}
+            () = acme::keep(control.acme()) => {}
             () = learned_fallbacks::keep_fetching(watch, report) => {}
             () = takeover::keep_taking_over(control) => {}
             () = rates::keep_watching(watch, tasks, report) => {}

@@ -2,7 +2,9 @@
 //!
 //! Everything that can fail is done before anything is changed, and changes are serialized.
 
+mod acme;
 mod background_tasks;
+mod certificates;
 mod error;
 mod hooks;
 pub(crate) mod orders;
@@ -14,9 +16,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Acme, EdgeConfig, ListenerConfig};
+use plimsoll_config::edge::{EdgeConfig, ListenerConfig};
 use plimsoll_hub_io::hub::{ActiveHub, reads_need_hook};
-use plimsoll_net::clock;
 use plimsoll_net::lock::lock;
 use plimsoll_proxy::balance::UpstreamPool;
 use plimsoll_proxy::lookup::disk::{self, DiskCache};
@@ -31,15 +32,14 @@ use tokio::sync::Notify;
 
 use crate::overview::OverviewSource;
 use crate::upstream_registry::{self, HostPort, UpstreamRegistry};
+pub(crate) use acme::AcmeState;
 pub(crate) use background_tasks::BackgroundTasks;
+use certificates::CertificateFiles;
 pub use error::EdgeError;
 pub use hooks::{EdgePhase, Hooks};
 use orders::{Added, Sender};
 pub use sockets::Handed;
 use sockets::bind;
-
-/// How often certificate files are checked.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// State that changes need.
 pub(crate) struct Control {
@@ -48,11 +48,11 @@ pub(crate) struct Control {
     pub(crate) watch: Arc<OverviewSource>,
     pub(crate) background_tasks: BackgroundTasks,
     pub(crate) hooks: Hooks,
-    state: Mutex<Followed>,
+    state: Arc<Mutex<Followed>>,
+    certificates: CertificateFiles,
+    acme: AcmeState,
     /// The set of server names may have changed.
     pub(crate) renamed: Notify,
-    /// The set of ACME certificates may have changed.
-    pub(crate) acme_changed: Notify,
     /// The directory of the disk cache may have changed.
     pub(crate) disk_changed: Notify,
     /// The hub may have been added or removed.
@@ -63,7 +63,6 @@ pub(crate) struct Control {
     pub(crate) sources_changed: Notify,
     /// The shared backend may have changed.
     pub(crate) shared_changed: Notify,
-    pub(crate) challenges: Arc<Challenges>,
 }
 
 /// The configuration in effect.
@@ -84,21 +83,30 @@ impl Control {
         followed: Followed,
         challenges: Arc<Challenges>,
     ) -> Self {
+        let report = &hooks.report;
+        let state = Arc::new(Mutex::new(followed));
+        let certificates = CertificateFiles::new(Arc::clone(&state), Arc::clone(report));
+        let acme = AcmeState::new(
+            Arc::clone(&state),
+            certificates.clone(),
+            challenges,
+            Arc::clone(report),
+        );
         Self {
             loops: orders.len(),
             orders,
             watch: Arc::new(watch),
             background_tasks,
             hooks,
-            state: Mutex::new(followed),
+            state,
+            certificates,
+            acme,
             renamed: Notify::new(),
-            acme_changed: Notify::new(),
             disk_changed: Notify::new(),
             hub_changed: Notify::new(),
             redis_changed: Notify::new(),
             sources_changed: Notify::new(),
             shared_changed: Notify::new(),
-            challenges,
         }
     }
 
@@ -149,28 +157,14 @@ impl Control {
         }
     }
 
-    /// Background task: reloads certificate files when they change.
-    pub(crate) async fn watch_certificates(&self) {
-        loop {
-            self.reload_certificates();
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+    /// For the background task that reloads certificate files.
+    pub(crate) fn certificates(&self) -> &CertificateFiles {
+        &self.certificates
     }
 
-    /// Reloads certificates whose files have changed.
-    pub(crate) fn reload_certificates(&self) {
-        let listeners = lock(&self.state).listeners.clone();
-        let certificates = listeners
-            .iter()
-            .filter_map(|listener| listener.certificates.as_ref());
-        for message in certificates.flat_map(|certificate| certificate.check(clock::wall())) {
-            (self.hooks.report)(&message);
-        }
-    }
-
-    /// The ACME configuration, if any.
-    pub(crate) fn acme(&self) -> Option<Acme> {
-        lock(&self.state).edge.acme.clone()
+    /// For the background task that obtains certificates.
+    pub(crate) fn acme(&self) -> AcmeState {
+        self.acme.clone()
     }
 
     fn follow(&self, edge: &EdgeConfig) -> Result<usize, EdgeError> {
@@ -208,7 +202,7 @@ impl Control {
             pools: &in_use,
             routes: &routes,
             listeners: &state.listeners,
-            challenges: Some(&self.challenges),
+            challenges: Some(self.acme.challenges()),
             hub: hub.as_ref(),
         };
         let mut shared = SharedSettings::new(
@@ -239,7 +233,7 @@ impl Control {
         state.registry = registry;
         state.edge.clone_from(edge);
         self.renamed.notify_one();
-        self.acme_changed.notify_one();
+        self.acme.notify();
         self.disk_changed.notify_one();
         self.hub_changed.notify_one();
         self.redis_changed.notify_one();
