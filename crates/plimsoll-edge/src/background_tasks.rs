@@ -44,7 +44,7 @@ pub(crate) fn run(
     let others = async {
         tokio::select! {
             () = health_check::keep(Arc::clone(watch), Arc::clone(report)) => {}
-            () = dns::keep(Arc::clone(control)) => {}
+            () = dns::keep(control.server_names()) => {}
             () = control.certificates().watch() => {}
             () = acme::keep(control.acme()) => {}
             () = learned_fallbacks::keep_fetching(watch, report) => {}

@@ -8,6 +8,7 @@ mod certificates;
 mod error;
 mod hooks;
 pub(crate) mod orders;
+mod servers;
 pub(crate) mod sockets;
 
 use std::net::SocketAddr;
@@ -19,40 +20,37 @@ use std::time::Duration;
 use plimsoll_config::edge::{EdgeConfig, ListenerConfig};
 use plimsoll_hub_io::hub::{ActiveHub, reads_need_hook};
 use plimsoll_net::lock::lock;
-use plimsoll_proxy::balance::UpstreamPool;
 use plimsoll_proxy::lookup::disk::{self, DiskCache};
 use plimsoll_proxy::lookup::{Cache, PurgeOrder, wall_moment};
-use plimsoll_proxy::settings::{
-    self, Before, ListenerSettings, Settings, SharedSettings, loops, pools,
-};
+use plimsoll_proxy::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops};
 use plimsoll_proxy::tls;
 use plimsoll_proxy::tls::challenges::Challenges;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::overview::OverviewSource;
-use crate::upstream_registry::{self, HostPort, UpstreamRegistry};
+use crate::upstream_registry::{ServerOrder, UpstreamRegistry};
 pub(crate) use acme::AcmeState;
 pub(crate) use background_tasks::BackgroundTasks;
 use certificates::CertificateFiles;
 pub use error::EdgeError;
 pub use hooks::{EdgePhase, Hooks};
-use orders::{Added, Sender};
+use orders::{Added, Sender, Senders};
+pub(crate) use servers::ServerNames;
+use servers::{UpstreamServers, take_over};
 pub use sockets::Handed;
 use sockets::bind;
 
 /// State that changes need.
 pub(crate) struct Control {
-    loops: usize,
-    pub(crate) orders: Vec<Sender>,
+    loops: Arc<Senders>,
     pub(crate) watch: Arc<OverviewSource>,
     pub(crate) background_tasks: BackgroundTasks,
     pub(crate) hooks: Hooks,
     state: Arc<Mutex<Followed>>,
     certificates: CertificateFiles,
     acme: AcmeState,
-    /// The set of server names may have changed.
-    pub(crate) renamed: Notify,
+    servers: Arc<UpstreamServers>,
     /// The directory of the disk cache may have changed.
     pub(crate) disk_changed: Notify,
     /// The hub may have been added or removed.
@@ -92,16 +90,23 @@ impl Control {
             challenges,
             Arc::clone(report),
         );
+        let loops = Arc::new(Senders::new(orders));
+        let watch = Arc::new(watch);
+        let servers = Arc::new(UpstreamServers::new(
+            Arc::clone(&state),
+            Arc::clone(&watch),
+            Arc::clone(&loops),
+            Arc::clone(report),
+        ));
         Self {
-            loops: orders.len(),
-            orders,
-            watch: Arc::new(watch),
+            loops,
+            watch,
             background_tasks,
             hooks,
             state,
             certificates,
             acme,
-            renamed: Notify::new(),
+            servers,
             disk_changed: Notify::new(),
             hub_changed: Notify::new(),
             redis_changed: Notify::new(),
@@ -162,21 +167,46 @@ impl Control {
         &self.certificates
     }
 
+    /// For the background task that resolves names.
+    pub(crate) fn server_names(&self) -> ServerNames {
+        ServerNames::new(Arc::clone(&self.servers))
+    }
+
+    /// The configured name servers.
+    pub(crate) fn resolvers(&self) -> Vec<SocketAddr> {
+        self.servers.resolvers()
+    }
+
+    /// All servers, as JSON.
+    pub(crate) fn servers(&self) -> Value {
+        self.servers.view()
+    }
+
+    /// Applies a command about the servers of a pool.
+    pub(crate) fn order(&self, pool: &str, order: ServerOrder) -> Result<String, String> {
+        self.servers.order(pool, order)
+    }
+
+    /// Has all event loops end; their connections have this long.
+    pub(crate) fn drain(&self, at_most: Duration) {
+        self.loops.drain(at_most);
+    }
+
     /// For the background task that obtains certificates.
     pub(crate) fn acme(&self) -> AcmeState {
         self.acme.clone()
     }
 
     fn follow(&self, edge: &EdgeConfig) -> Result<usize, EdgeError> {
-        if loops(edge) != self.loops {
-            return Err(EdgeError::Loops(self.loops));
+        if loops(edge) != self.loops.count() {
+            return Err(EdgeError::Loops(self.loops.count()));
         }
         self.follow_in(&mut lock(&self.state), edge)
     }
 
     fn follow_in(&self, state: &mut Followed, edge: &EdgeConfig) -> Result<usize, EdgeError> {
         let mut kept = Vec::new();
-        let mut added: Vec<Added> = (0..self.loops).map(|_| Vec::new()).collect();
+        let mut added: Vec<Added> = (0..self.loops.count()).map(|_| Vec::new()).collect();
         for listener in &edge.listen {
             let before = state
                 .listening
@@ -186,7 +216,7 @@ impl Control {
                 kept.push((listener.clone(), *bound));
                 continue;
             }
-            let (sockets, bound) = bind(listener.address, self.loops)?;
+            let (sockets, bound) = bind(listener.address, self.loops.count())?;
             kept.push((listener.clone(), bound));
             for (loop_sockets, socket) in added.iter_mut().zip(sockets) {
                 loop_sockets.push((listener.address, socket));
@@ -209,7 +239,7 @@ impl Control {
             edge,
             &registry.pools(),
             before,
-            self.loops,
+            self.loops.count(),
             self.watch.clock,
         )?;
         shared.cache = settings::cache(edge, cache.as_ref(), &self.hooks.report)?;
@@ -232,7 +262,7 @@ impl Control {
         state.listeners = shared.listeners;
         state.registry = registry;
         state.edge.clone_from(edge);
-        self.renamed.notify_one();
+        self.servers.notify();
         self.acme.notify();
         self.disk_changed.notify_one();
         self.hub_changed.notify_one();
@@ -249,50 +279,10 @@ impl Control {
         shared: &SharedSettings,
         added: Vec<Added>,
     ) -> Result<(), EdgeError> {
-        let settings: Vec<Settings> = (0..self.loops)
+        let settings: Vec<Settings> = (0..self.loops.count())
             .map(|number| Settings::new(edge, shared, number))
             .collect::<Result<_, _>>()?;
-        self.orders.iter().try_for_each(Sender::check)?;
-        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
-            orders.follow(Box::new(settings), added);
-        }
-        Ok(())
-    }
-
-    /// Sends all event loops the servers of a changed upstream registry.
-    fn use_servers(
-        &self,
-        state: &mut Followed,
-        registry: UpstreamRegistry,
-    ) -> Result<(), EdgeError> {
-        let mut in_use = lock(&self.watch.pools);
-        let changed = pools(&registry.pools(), &in_use, self.watch.clock)?;
-        self.orders.iter().try_for_each(Sender::check)?;
-        for orders in &self.orders {
-            orders.use_pools(changed.clone());
-        }
-        in_use.clone_from(&changed);
-        drop(in_use);
-        take_over(&changed);
-        state.registry = registry;
-        self.renamed.notify_one();
-        Ok(())
-    }
-
-    /// Applies a command about the servers of a pool.
-    pub(crate) fn order(
-        &self,
-        pool: &str,
-        order: upstream_registry::ServerOrder,
-    ) -> Result<String, String> {
-        let mut state = lock(&self.state);
-        let mut registry = state.registry.clone();
-        let done = registry.order(pool, order).map_err(|why| why.to_string())?;
-        self.use_servers(&mut state, registry)
-            .map_err(|error| explain(&error))?;
-        drop(state);
-        (self.hooks.report)(&done);
-        Ok(done)
+        self.loops.follow(settings, added)
     }
 
     /// Purges stored responses.
@@ -376,89 +366,6 @@ impl Control {
     fn cache(&self) -> Result<Arc<Cache>, String> {
         let cache = lock(&self.watch.cache).clone();
         cache.ok_or_else(|| "the cache is off; start with --cache 64MiB".to_owned())
-    }
-
-    /// All servers, as JSON.
-    pub(crate) fn servers(&self) -> Value {
-        let state = lock(&self.state);
-        let now = self.watch.clock.now();
-        let in_use = lock(&self.watch.pools).clone();
-        let pools = in_use.iter().map(|pool| {
-            let name = &pool.config.name;
-            let servers = pool.servers.iter().zip(&pool.config.servers);
-            let servers = servers.map(|(server, config)| {
-                json!({
-                    "name": server.name,
-                    "addresses": server.addresses,
-                    "tls": config.tls,
-                    "weight": config.weight,
-                    "zone": config.zone,
-                    "in": server.is_in(now),
-                    "in_flight": server.in_flight(),
-                    "limit": server.limit(),
-                    "from": if state.registry.is_added(name, &server.name) { "admin" } else { "configuration" },
-                })
-            });
-            json!({ "name": name, "servers": servers.collect::<Vec<_>>() })
-        });
-        json!({ "format_version": "1.0", "pools": pools.collect::<Vec<_>>() })
-    }
-
-    /// The DNS names of servers.
-    pub(crate) fn names(&self) -> Vec<HostPort> {
-        lock(&self.state).registry.names().into_iter().collect()
-    }
-
-    /// The configured name servers.
-    pub(crate) fn resolvers(&self) -> Vec<SocketAddr> {
-        lock(&self.state).edge.resolvers.clone()
-    }
-
-    /// Whether the servers of a name are reached by IPv6.
-    pub(crate) fn family(&self, name: &HostPort) -> Option<bool> {
-        let state = lock(&self.state);
-        state
-            .registry
-            .addresses(name)
-            .first()
-            .map(SocketAddr::is_ipv6)
-    }
-
-    /// Applies newly resolved addresses of a name.
-    pub(crate) fn moved(&self, name: &HostPort, addresses: &[SocketAddr]) {
-        let show = |addresses: &[SocketAddr]| {
-            let all: Vec<String> = addresses
-                .iter()
-                .map(|address| address.ip().to_string())
-                .collect();
-            all.join(", ")
-        };
-        let mut state = lock(&self.state);
-        if state.registry.addresses(name) == addresses {
-            return;
-        }
-        let before = show(state.registry.addresses(name));
-        let mut registry = state.registry.clone();
-        if !registry.found(name, addresses.to_vec()) {
-            return;
-        }
-        let after = show(registry.addresses(name));
-        let message = match self.use_servers(&mut state, registry) {
-            Ok(()) => format!("the name {} has moved from {before} to {after}", name.0),
-            Err(error) => format!(
-                "the name {} has moved to {after}, but the change cannot be applied: {}",
-                name.0,
-                explain(&error)
-            ),
-        };
-        drop(state);
-        (self.hooks.report)(&message);
-    }
-}
-
-fn take_over(pools: &[Arc<UpstreamPool>]) {
-    for pool in pools {
-        pool.take_over();
     }
 }
 

@@ -8,14 +8,13 @@
 mod finder;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::edge::ServerConfig;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::control::Control;
+use crate::control::ServerNames;
 use crate::upstream_registry::{ADDRESSES_MAX, HostPort};
 use finder::DnsResolver;
 
@@ -57,21 +56,21 @@ pub fn resolve_server(
 }
 
 /// Background task: resolves all names, again and again.
-pub(crate) async fn keep(control: Arc<Control>) {
+pub(crate) async fn keep(names: ServerNames) {
     let mut kept: JoinSet<HostPort> = JoinSet::new();
     let mut busy = std::collections::BTreeSet::new();
     loop {
-        for name in control.names() {
+        for name in names.all() {
             if busy.insert(name.clone()) {
-                let control = Arc::clone(&control);
+                let names = names.clone();
                 kept.spawn(async move {
-                    refresh_name(&control, &name).await;
+                    refresh_name(&names, &name).await;
                     name
                 });
             }
         }
         tokio::select! {
-            () = control.renamed.notified() => {}
+            () = names.changed() => {}
             Some(Ok(over)) = kept.join_next(), if !kept.is_empty() => {
                 busy.remove(&over);
             }
@@ -80,8 +79,8 @@ pub(crate) async fn keep(control: Arc<Control>) {
 }
 
 /// Resolves one name as long as a server has it.
-async fn refresh_name(control: &Control, name: &HostPort) {
-    let mut finder = DnsResolver::new(control.resolvers());
+async fn refresh_name(names: &ServerNames, name: &HostPort) {
+    let mut finder = DnsResolver::new(names.resolvers());
     let mut resolved: Vec<IpAddr> = Vec::new();
     let mut addresses: Vec<SocketAddr> = Vec::new();
     let mut failing: Option<Duration> = None;
@@ -89,27 +88,27 @@ async fn refresh_name(control: &Control, name: &HostPort) {
     let mut wait = AGAIN.0;
     loop {
         tokio::time::sleep(wait).await;
-        if !control.names().contains(name) {
+        if !names.all().contains(name) {
             return;
         }
-        finder.follow(control.resolvers());
+        finder.follow(names.resolvers());
         match finder.find(&name.0).await {
             Ok(found) => {
                 if failing.take().is_some() {
-                    (control.hooks.report)(&format!("the name {} resolves again", name.0));
+                    names.report(&format!("the name {} resolves again", name.0));
                 }
                 if resolved != found.addresses {
-                    let family = control.family(name);
+                    let family = names.family(name);
                     addresses = pick_family(&found.addresses, name.1, family).await;
                     resolved = found.addresses;
                 }
                 // A reload may have resolved it meanwhile, to other addresses of the same answer.
-                control.moved(name, &addresses);
+                names.moved(name, &addresses);
                 wait = found.lasting.clamp(AGAIN.0, AGAIN.1);
             }
             Err(why) => {
                 if failing.is_none() {
-                    (control.hooks.report)(&format!(
+                    names.report(&format!(
                         "cannot resolve the name {}: {why}; its previous addresses stay in use",
                         name.0
                     ));

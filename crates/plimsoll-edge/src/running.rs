@@ -282,9 +282,7 @@ impl EdgeHandle {
     /// Graceful shutdown: stops accepting, lets requests and tunnels end within a time limit, and ends.
     pub fn drain(self, at_most: Duration) {
         (self.control.hooks.phase)(EdgePhase::Stopping);
-        for orders in &self.control.orders {
-            orders.drain(at_most);
-        }
+        self.control.drain(at_most);
         // The writer ends with its last sender.
         drop(self.reopener);
         for thread in self.loops.into_iter().chain(self.writer) {

@@ -70,28 +70,77 @@ impl Sender {
     ///
     /// # Errors
     /// When the loop has ended.
-    pub(crate) fn check(&self) -> Result<(), EdgeError> {
+    fn check(&self) -> Result<(), EdgeError> {
         if self.0.is_over.load(Ordering::Acquire) {
             return Err(EdgeError::LoopGone);
         }
         Ok(())
     }
 
-    pub(crate) fn follow(&self, settings: Box<Settings>, added: Added) {
+    fn follow(&self, settings: Box<Settings>, added: Added) {
         self.give(|orders| orders.follow(settings, added));
     }
 
-    pub(crate) fn use_pools(&self, pools: Vec<Arc<UpstreamPool>>) {
+    fn use_pools(&self, pools: Vec<Arc<UpstreamPool>>) {
         self.give(|orders| orders.pools = Some(pools));
     }
 
-    pub(crate) fn drain(&self, at_most: Duration) {
+    fn drain(&self, at_most: Duration) {
         self.give(|orders| orders.drain = Some(at_most));
     }
 
     fn give(&self, change: impl FnOnce(&mut Orders)) {
         change(&mut lock(&self.0.orders));
         self.0.given.notify_one();
+    }
+}
+
+/// The sending ends of all loops. A command reaches all of them, or none when one has ended.
+pub(super) struct Senders(Vec<Sender>);
+
+impl Senders {
+    pub(super) fn new(senders: Vec<Sender>) -> Self {
+        Self(senders)
+    }
+
+    /// Number of loops.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Sends each loop its settings, and the sockets that are new to it.
+    ///
+    /// # Errors
+    /// When a loop has ended.
+    pub(super) fn follow(
+        &self,
+        settings: Vec<Settings>,
+        added: Vec<Added>,
+    ) -> Result<(), EdgeError> {
+        self.0.iter().try_for_each(Sender::check)?;
+        for ((sender, settings), added) in self.0.iter().zip(settings).zip(added) {
+            sender.follow(Box::new(settings), added);
+        }
+        Ok(())
+    }
+
+    /// Sends all loops new servers.
+    ///
+    /// # Errors
+    /// When a loop has ended.
+    pub(super) fn use_pools(&self, pools: &[Arc<UpstreamPool>]) -> Result<(), EdgeError> {
+        self.0.iter().try_for_each(Sender::check)?;
+        for sender in &self.0 {
+            sender.use_pools(pools.to_vec());
+        }
+        Ok(())
+    }
+
+    /// Has all loops end; their connections have this long.
+    pub(super) fn drain(&self, at_most: Duration) {
+        for sender in &self.0 {
+            sender.drain(at_most);
+        }
     }
 }
 
