@@ -25,9 +25,8 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::control::Control;
+use crate::control::AdminState;
 use crate::metrics::{self, ExpositionFormat};
-use crate::overview::OverviewSource;
 
 /// Size limit of a command, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;
@@ -40,10 +39,20 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// State that the admin handlers share.
 pub(crate) struct AdminContext {
-    pub(crate) watch: Arc<OverviewSource>,
-    pub(crate) token: Option<String>,
-    pub(crate) control: Arc<Control>,
-    pub(crate) address: SocketAddr,
+    state: AdminState,
+    token: Option<String>,
+    address: SocketAddr,
+}
+
+impl AdminContext {
+    /// `address` is where the listener is bound; without a token, all commands are open to whoever reaches it.
+    pub(crate) fn new(state: AdminState, token: Option<String>, address: SocketAddr) -> Self {
+        Self {
+            state,
+            token,
+            address,
+        }
+    }
 }
 
 /// Serves until `end` is signalled or dropped.
@@ -102,35 +111,35 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
     match (request.method(), path.as_str()) {
         (&Method::GET | &Method::HEAD, "/metrics") => {
             let format = negotiate_format(request.headers());
-            let body = metrics::render(&context.watch.collect(), format);
+            let body = metrics::render(&context.state.overview(), format);
             text(StatusCode::OK, format.media_type(), body)
         }
         (&Method::GET | &Method::HEAD, "/healthz") => {
             text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")
         }
         (&Method::GET | &Method::HEAD, "/figures") => {
-            let body = dashboard::render_metrics(&context.watch.collect());
+            let body = dashboard::render_metrics(&context.state.overview());
             text(StatusCode::OK, "application/json", body)
         }
         (&Method::GET | &Method::HEAD, "/") => page(),
         (&Method::GET | &Method::HEAD, "/servers") => {
-            let body = context.control.servers().to_string();
+            let body = context.state.servers().to_string();
             text(StatusCode::OK, "application/json", body)
         }
         (&Method::POST, "/reload") => match order(request).await {
-            Ok(_) => order_response(context.control.reload()),
+            Ok(_) => order_response(context.state.reload()),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/servers") => match order(request).await {
             Ok(body) => {
-                let order = servers::read(&body, &context.control.resolvers());
-                order_response(order.and_then(|(pool, order)| context.control.order(&pool, order)))
+                let order = servers::read(&body, &context.state.resolvers());
+                order_response(order.and_then(|(pool, order)| context.state.order(&pool, order)))
             }
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
-        (&Method::GET | &Method::HEAD, "/cache") => shown(context.control.held()),
+        (&Method::GET | &Method::HEAD, "/cache") => shown(context.state.held()),
         (&Method::POST, "/purge") => match order(request).await {
-            Ok(body) => order_response(context.control.purge(&body)),
+            Ok(body) => order_response(context.state.purge(&body)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/publish") => match json(request, publish::ORDER_LEN_MAX).await {
@@ -138,7 +147,7 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/why") => match order(request).await {
-            Ok(body) => shown(context.control.why(&body).map(redacted)),
+            Ok(body) => shown(context.state.why(&body).map(redacted)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
@@ -174,7 +183,7 @@ fn order_response(done: Result<String, String>) -> AdminResponse {
 
 /// Publishes a message to the hub.
 async fn publish(context: &AdminContext, body: &[u8]) -> AdminResponse {
-    let Some(hub) = context.control.hub() else {
+    let Some(hub) = context.state.hub() else {
         return order_response(Err("the hub is off; start with --hub /live".to_owned()));
     };
     let (status, reply) = publish::order(&hub, body).await;
@@ -274,7 +283,7 @@ fn authorize(
         }
     }
     // The admin token permits everything; the publish token permits only publishing.
-    let hub = context.control.hub().filter(|_| path == "/publish");
+    let hub = context.state.hub().filter(|_| path == "/publish");
     let publishing = hub
         .as_ref()
         .and_then(|hub| hub.config.publish_token.as_deref());

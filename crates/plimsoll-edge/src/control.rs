@@ -3,7 +3,9 @@
 //! Everything that can fail is done before anything is changed, and changes are serialized.
 
 mod acme;
+mod admin;
 mod background_tasks;
+mod cache;
 mod certificates;
 mod error;
 mod hooks;
@@ -18,20 +20,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge::{EdgeConfig, ListenerConfig};
-use plimsoll_hub_io::hub::{ActiveHub, reads_need_hook};
+use plimsoll_hub_io::hub::reads_need_hook;
 use plimsoll_net::lock::lock;
 use plimsoll_proxy::lookup::disk::{self, DiskCache};
-use plimsoll_proxy::lookup::{Cache, PurgeOrder, wall_moment};
 use plimsoll_proxy::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops};
 use plimsoll_proxy::tls;
 use plimsoll_proxy::tls::challenges::Challenges;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::overview::OverviewSource;
-use crate::upstream_registry::{ServerOrder, UpstreamRegistry};
+use crate::upstream_registry::UpstreamRegistry;
 pub(crate) use acme::AcmeState;
+pub(crate) use admin::AdminState;
 pub(crate) use background_tasks::BackgroundTasks;
+use cache::CacheCommands;
 use certificates::CertificateFiles;
 pub use error::EdgeError;
 pub use hooks::{EdgePhase, Hooks};
@@ -51,6 +53,7 @@ pub(crate) struct Control {
     certificates: CertificateFiles,
     acme: AcmeState,
     servers: Arc<UpstreamServers>,
+    cache: CacheCommands,
     /// The directory of the disk cache may have changed.
     pub(crate) disk_changed: Notify,
     /// The hub may have been added or removed.
@@ -98,6 +101,7 @@ impl Control {
             Arc::clone(&loops),
             Arc::clone(report),
         ));
+        let cache = CacheCommands::new(Arc::clone(&watch), Arc::clone(report));
         Self {
             loops,
             watch,
@@ -107,6 +111,7 @@ impl Control {
             certificates,
             acme,
             servers,
+            cache,
             disk_changed: Notify::new(),
             hub_changed: Notify::new(),
             redis_changed: Notify::new(),
@@ -167,24 +172,14 @@ impl Control {
         &self.certificates
     }
 
+    /// For the admin address.
+    pub(crate) fn admin(self: &Arc<Self>) -> AdminState {
+        AdminState::new(Arc::clone(self))
+    }
+
     /// For the background task that resolves names.
     pub(crate) fn server_names(&self) -> ServerNames {
         ServerNames::new(Arc::clone(&self.servers))
-    }
-
-    /// The configured name servers.
-    pub(crate) fn resolvers(&self) -> Vec<SocketAddr> {
-        self.servers.resolvers()
-    }
-
-    /// All servers, as JSON.
-    pub(crate) fn servers(&self) -> Value {
-        self.servers.view()
-    }
-
-    /// Applies a command about the servers of a pool.
-    pub(crate) fn order(&self, pool: &str, order: ServerOrder) -> Result<String, String> {
-        self.servers.order(pool, order)
     }
 
     /// Has all event loops end; their connections have this long.
@@ -285,50 +280,6 @@ impl Control {
         self.loops.follow(settings, added)
     }
 
-    /// Purges stored responses.
-    pub(crate) fn purge(&self, body: &[u8]) -> Result<String, String> {
-        let order = PurgeOrder::read(body)?;
-        let cache = self.cache()?;
-        let done = cache.purge(&order, wall_moment());
-        (self.hooks.report)(&done);
-        Ok(done)
-    }
-
-    /// The hub.
-    pub(crate) fn hub(&self) -> Option<Arc<ActiveHub>> {
-        lock(&self.watch.hub).clone()
-    }
-
-    /// The cache's decisions about a URL, as JSON.
-    pub(crate) fn why(&self, body: &[u8]) -> Result<Value, String> {
-        let asked: Value = serde_json::from_slice(body).unwrap_or_default();
-        let url = asked["url"].as_str().unwrap_or_default();
-        self.cache()?.why(url, wall_moment())
-    }
-
-    /// Contents and counters of the cache, as JSON.
-    pub(crate) fn held(&self) -> Result<Value, String> {
-        let mut held = self.cache()?.view(wall_moment());
-        let overview = self.watch.collect();
-        let routes = overview
-            .routes
-            .iter()
-            .map(|route| json!({ "name": route.name, "hits": route.hits, "misses": route.misses }));
-        held["format_version"] = "1.0".into();
-        held["routes"] = routes.collect();
-        for (word, count) in [
-            ("hits", overview.cache_hits),
-            ("stale", overview.cache_stale),
-            ("misses", overview.cache_misses),
-            ("collapsed", overview.cache_collapsed),
-            ("passed", overview.cache_passed),
-            ("renewed", overview.cache_renewed),
-        ] {
-            held[word] = count.into();
-        }
-        Ok(held)
-    }
-
     /// The directory that another edge uses, and how long that edge may take to end if it has the same drain time.
     pub(crate) fn awaited_disk(&self) -> Option<(PathBuf, Duration)> {
         let state = lock(&self.state);
@@ -361,11 +312,6 @@ impl Control {
     /// The disk tier of the cache.
     pub(crate) fn disk(&self) -> Option<Arc<DiskCache>> {
         lock(&self.watch.cache).as_ref()?.disk.clone()
-    }
-
-    fn cache(&self) -> Result<Arc<Cache>, String> {
-        let cache = lock(&self.watch.cache).clone();
-        cache.ok_or_else(|| "the cache is off; start with --cache 64MiB".to_owned())
     }
 }
 

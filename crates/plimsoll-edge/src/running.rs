@@ -311,13 +311,7 @@ fn open_admin(
     let address = listener.local_addr().map_err(EdgeError::Loop)?;
     let runtime = event_loops::runtime().map_err(EdgeError::Loop)?;
     let (end, ended) = oneshot::channel();
-    let orders = Arc::clone(control);
-    let handler = admin::AdminContext {
-        watch: Arc::clone(&control.watch),
-        token: config.token.clone(),
-        control: orders,
-        address,
-    };
+    let handler = admin::AdminContext::new(control.admin(), config.token.clone(), address);
     let body = move || admin::serve(&runtime, listener, handler, ended);
     let thread = spawn("edge-admin".to_owned(), body)?;
     Ok(AdminHandle {
