@@ -9,13 +9,13 @@ mod takeover;
 
 use std::sync::Arc;
 
-use plimsoll_hub_io::hub::{self, InUse};
+use plimsoll_hub_io::hub;
 use plimsoll_proxy::telemetry::trace::RequestSpan;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
-use crate::control::Control;
+use crate::control::TaskState;
 use crate::dns;
 use crate::health_check;
 
@@ -25,35 +25,25 @@ pub(crate) const BATCHES_MAX: usize = 128;
 /// Runs the background tasks until `end` is signalled or dropped; spans queued by then are still exported.
 pub(crate) fn run(
     runtime: &Runtime,
-    control: &Arc<Control>,
+    state: &TaskState,
     mut spans: mpsc::Receiver<Vec<RequestSpan>>,
     end: oneshot::Receiver<()>,
 ) {
-    let (watch, tasks, report) = (
-        &control.watch,
-        &control.background_tasks,
-        &control.hooks.report,
-    );
+    let (watch, tasks, report) = (state.watch(), state.config(), state.notices());
     let (ending, is_ending) = watch::channel(false);
-    let in_use = |changed| InUse {
-        hub: &watch.hub,
-        changed,
-        report,
-        clock: watch.clock,
-    };
     let others = async {
         tokio::select! {
             () = health_check::keep(Arc::clone(watch), Arc::clone(report)) => {}
-            () = dns::keep(control.server_names()) => {}
-            () = control.certificates().watch() => {}
-            () = acme::keep(control.acme()) => {}
+            () = dns::keep(state.server_names()) => {}
+            () = state.certificates().watch() => {}
+            () = acme::keep(state.acme()) => {}
             () = learned_fallbacks::keep_fetching(watch, report) => {}
-            () = takeover::keep_taking_over(control) => {}
+            () = takeover::keep_taking_over(state.disk()) => {}
             () = rates::keep_watching(watch, tasks, report) => {}
-            () = hub::keep_time(in_use(&control.hub_changed)) => {}
-            () = hub::redis::keep_listening(in_use(&control.redis_changed)) => {}
-            () = hub::sources::run_sources(in_use(&control.sources_changed)) => {}
-            () = hub::shared::keep_sharing(in_use(&control.shared_changed)) => {}
+            () = hub::keep_time(state.hub()) => {}
+            () = hub::redis::keep_listening(state.hub_redis()) => {}
+            () = hub::sources::run_sources(state.hub_sources()) => {}
+            () = hub::shared::keep_sharing(state.hub_shared()) => {}
             _ = end => {}
         }
         ending.send_replace(true);

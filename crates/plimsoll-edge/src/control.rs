@@ -1,28 +1,30 @@
 //! Changes to a running edge: a new configuration, and servers that are added, removed or re-resolved.
 //!
-//! Everything that can fail is done before anything is changed, and changes are serialized.
+//! Everything that can fail is done before anything is changed, and changes are serialized. The admin address and the
+//! background tasks each get a handle with what they need; none of them gets `Control`.
 
 mod acme;
 mod admin;
 mod background_tasks;
 mod cache;
 mod certificates;
+mod disk;
 mod error;
 mod hooks;
 pub(crate) mod orders;
 mod servers;
 pub(crate) mod sockets;
+mod tasks;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge::{EdgeConfig, ListenerConfig};
 use plimsoll_hub_io::hub::reads_need_hook;
 use plimsoll_net::lock::lock;
-use plimsoll_proxy::lookup::disk::{self, DiskCache};
+use plimsoll_net::notice::NoticeSink;
+use plimsoll_proxy::lookup::disk::DiskCache;
 use plimsoll_proxy::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops};
 use plimsoll_proxy::tls;
 use plimsoll_proxy::tls::challenges::Challenges;
@@ -35,6 +37,7 @@ pub(crate) use admin::AdminState;
 pub(crate) use background_tasks::BackgroundTasks;
 use cache::CacheCommands;
 use certificates::CertificateFiles;
+pub(crate) use disk::DiskTakeover;
 pub use error::EdgeError;
 pub use hooks::{EdgePhase, Hooks};
 use orders::{Added, Sender, Senders};
@@ -42,37 +45,49 @@ pub(crate) use servers::ServerNames;
 use servers::{UpstreamServers, take_over};
 pub use sockets::Handed;
 use sockets::bind;
+use tasks::HubChanges;
+pub(crate) use tasks::TaskState;
 
-/// State that changes need.
+/// State that changes need, in components that the handles share.
 pub(crate) struct Control {
     loops: Arc<Senders>,
-    pub(crate) watch: Arc<OverviewSource>,
-    pub(crate) background_tasks: BackgroundTasks,
-    pub(crate) hooks: Hooks,
+    watch: Arc<OverviewSource>,
+    background_tasks: Arc<BackgroundTasks>,
+    hooks: Hooks,
     state: Arc<Mutex<Followed>>,
     certificates: CertificateFiles,
     acme: AcmeState,
     servers: Arc<UpstreamServers>,
     cache: CacheCommands,
     /// The directory of the disk cache may have changed.
-    pub(crate) disk_changed: Notify,
-    /// The hub may have been added or removed.
-    pub(crate) hub_changed: Notify,
-    /// The Redis source may have changed.
-    pub(crate) redis_changed: Notify,
-    /// Other message sources may have changed.
-    pub(crate) sources_changed: Notify,
-    /// The shared backend may have changed.
-    pub(crate) shared_changed: Notify,
+    disk_changed: Notify,
+    hub_changes: Arc<HubChanges>,
 }
 
 /// The configuration in effect.
 pub(crate) struct Followed {
     /// Listeners as configured, and their bound addresses.
-    pub(crate) listening: Vec<(ListenerConfig, SocketAddr)>,
-    pub(crate) listeners: Vec<Arc<ListenerSettings>>,
-    pub(crate) registry: UpstreamRegistry,
-    pub(crate) edge: EdgeConfig,
+    listening: Vec<(ListenerConfig, SocketAddr)>,
+    listeners: Vec<Arc<ListenerSettings>>,
+    registry: UpstreamRegistry,
+    edge: EdgeConfig,
+}
+
+impl Followed {
+    /// `listening` are the listeners as configured, with their bound addresses.
+    pub(crate) fn new(
+        listening: Vec<(ListenerConfig, SocketAddr)>,
+        listeners: Vec<Arc<ListenerSettings>>,
+        registry: UpstreamRegistry,
+        edge: EdgeConfig,
+    ) -> Self {
+        Self {
+            listening,
+            listeners,
+            registry,
+            edge,
+        }
+    }
 }
 
 impl Control {
@@ -105,7 +120,7 @@ impl Control {
         Self {
             loops,
             watch,
-            background_tasks,
+            background_tasks: Arc::new(background_tasks),
             hooks,
             state,
             certificates,
@@ -113,10 +128,7 @@ impl Control {
             servers,
             cache,
             disk_changed: Notify::new(),
-            hub_changed: Notify::new(),
-            redis_changed: Notify::new(),
-            sources_changed: Notify::new(),
-            shared_changed: Notify::new(),
+            hub_changes: Arc::default(),
         }
     }
 
@@ -145,8 +157,14 @@ impl Control {
         Ok(done)
     }
 
+    /// Begins with the first configuration, which the event loops use already.
+    pub(crate) fn begin(&self, edge: &EdgeConfig) {
+        self.warn(edge);
+        self.disk_changed.notify_one();
+    }
+
     /// Warns about settings that are valid, but dangerous or probably unintended.
-    pub(crate) fn warn(&self, edge: &EdgeConfig) {
+    fn warn(&self, edge: &EdgeConfig) {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.report)(&tls::insecure(&pool.name));
         }
@@ -167,29 +185,30 @@ impl Control {
         }
     }
 
-    /// For the background task that reloads certificate files.
-    pub(crate) fn certificates(&self) -> &CertificateFiles {
-        &self.certificates
-    }
-
     /// For the admin address.
     pub(crate) fn admin(self: &Arc<Self>) -> AdminState {
         AdminState::new(Arc::clone(self))
     }
 
-    /// For the background task that resolves names.
-    pub(crate) fn server_names(&self) -> ServerNames {
-        ServerNames::new(Arc::clone(&self.servers))
+    /// For the background tasks.
+    pub(crate) fn tasks(self: &Arc<Self>) -> TaskState {
+        TaskState::new(self)
     }
 
-    /// Has all event loops end; their connections have this long.
+    /// Receives notices for the user.
+    pub(crate) fn notices(&self) -> &NoticeSink {
+        &self.hooks.report
+    }
+
+    /// Reports that the edge takes requests.
+    pub(crate) fn ready(&self) {
+        (self.hooks.phase)(EdgePhase::Ready);
+    }
+
+    /// Reports that the edge stops, and has all event loops end; their connections have this long.
     pub(crate) fn drain(&self, at_most: Duration) {
+        (self.hooks.phase)(EdgePhase::Stopping);
         self.loops.drain(at_most);
-    }
-
-    /// For the background task that obtains certificates.
-    pub(crate) fn acme(&self) -> AcmeState {
-        self.acme.clone()
     }
 
     fn follow(&self, edge: &EdgeConfig) -> Result<usize, EdgeError> {
@@ -260,10 +279,7 @@ impl Control {
         self.servers.notify();
         self.acme.notify();
         self.disk_changed.notify_one();
-        self.hub_changed.notify_one();
-        self.redis_changed.notify_one();
-        self.sources_changed.notify_one();
-        self.shared_changed.notify_one();
+        self.hub_changes.notify();
         Ok(overrides)
     }
 
@@ -280,37 +296,15 @@ impl Control {
         self.loops.follow(settings, added)
     }
 
-    /// The directory that another edge uses, and how long that edge may take to end if it has the same drain time.
-    pub(crate) fn awaited_disk(&self) -> Option<(PathBuf, Duration)> {
-        let state = lock(&self.state);
-        let cache = lock(&self.watch.cache);
-        let awaits = &cache.as_ref()?.awaits_disk;
-        let edge = awaits.load(Ordering::Relaxed).then_some(&state.edge)?;
-        Some((edge.cache_disk.as_ref()?.path.clone(), edge.drain))
-    }
-
-    /// The directory is free: applies the current configuration once more, with it. Uses the configuration read last; a
-    /// file edited since then waits for a reload.
-    pub(crate) fn take_disk_over(&self) {
-        let mut state = lock(&self.state);
-        let edge = state.edge.clone();
-        let done = self.follow_in(&mut state, &edge);
-        drop(state);
-        let disk = self.disk();
-        let message = match (done, edge.cache_disk, disk) {
-            (Err(error), Some(config), _) => disk::disk_unavailable(&config.path, &explain(&error)),
-            (Ok(_), Some(config), Some(_)) => format!(
-                "disk cache on in {}: no other edge uses the directory any more",
-                config.path.display()
-            ),
-            // The reason was already reported.
-            _ => return,
-        };
-        (self.hooks.report)(&message);
+    /// Closes the disk tier of the cache, when no task is left that might purge.
+    pub(crate) fn close_disk(&self) {
+        if let Some(disk) = self.disk() {
+            disk.close();
+        }
     }
 
     /// The disk tier of the cache.
-    pub(crate) fn disk(&self) -> Option<Arc<DiskCache>> {
+    fn disk(&self) -> Option<Arc<DiskCache>> {
         lock(&self.watch.cache).as_ref()?.disk.clone()
     }
 }

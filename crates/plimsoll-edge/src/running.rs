@@ -28,7 +28,7 @@ use crate::admin;
 use crate::background_tasks;
 use crate::control::orders::{self, Added, Sender};
 use crate::control::sockets::{self, InheritedSockets};
-use crate::control::{BackgroundTasks, Control, EdgeError, EdgePhase, Followed, Handed, Hooks};
+use crate::control::{BackgroundTasks, Control, EdgeError, Followed, Handed, Hooks};
 use crate::overview::{ExportCounts, OverviewSource};
 use crate::upstream_registry::UpstreamRegistry;
 use event_loops::LoopInputs;
@@ -106,27 +106,21 @@ pub fn start_with(
         rate_alerts: Mutex::default(),
         exports: ExportCounts::default(),
     };
-    let followed = Followed {
-        listening,
-        listeners: shared.listeners,
-        registry,
-        edge: edge.clone(),
-    };
+    let followed = Followed::new(listening, shared.listeners, registry, edge.clone());
     let tasks = BackgroundTasks::new(edge);
     let control = Control::new(watch, tasks, hooks, orders, followed, challenges);
-    control.warn(edge);
-    control.disk_changed.notify_one();
+    control.begin(edge);
     let control = Arc::new(control);
     let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
     let writer = log
-        .map(|(writer, out)| write_log(writer, out, edge.access_log.clone(), &control.hooks))
+        .map(|(writer, out)| write_log(writer, out, edge.access_log.clone(), control.notices()))
         .transpose()?;
     let admin = match (admin, &edge.admin) {
         (Some(listener), Some(config)) => Some(open_admin(listener, config, &control)?),
         _ => None,
     };
     let background_tasks = spawn_background_tasks(&control, spans_taken)?;
-    (control.hooks.phase)(EdgePhase::Ready);
+    control.ready();
     Ok(EdgeHandle {
         control,
         admin,
@@ -281,7 +275,6 @@ impl EdgeHandle {
 
     /// Graceful shutdown: stops accepting, lets requests and tunnels end within a time limit, and ends.
     pub fn drain(self, at_most: Duration) {
-        (self.control.hooks.phase)(EdgePhase::Stopping);
         self.control.drain(at_most);
         // The writer ends with its last sender.
         drop(self.reopener);
@@ -297,9 +290,7 @@ impl EdgeHandle {
             let _ = admin.thread.join();
         }
         // After the last task that might purge.
-        if let Some(disk) = self.control.disk() {
-            disk.close();
-        }
+        self.control.close_disk();
     }
 }
 
@@ -327,8 +318,8 @@ fn spawn_background_tasks(
 ) -> Result<(JoinHandle<()>, oneshot::Sender<()>), EdgeError> {
     let runtime = event_loops::runtime().map_err(EdgeError::Loop)?;
     let (end, ended) = oneshot::channel();
-    let control = Arc::clone(control);
-    let body = move || background_tasks::run(&runtime, &control, spans, ended);
+    let state = control.tasks();
+    let body = move || background_tasks::run(&runtime, &state, spans, ended);
     Ok((spawn("edge-errands".to_owned(), body)?, end))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 use plimsoll_proxy::lookup::disk::{disk_unavailable, is_in_use};
 
-use crate::control::Control;
+use crate::control::DiskTakeover;
 
 /// How often the directory is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -20,10 +20,10 @@ struct Awaited {
 }
 
 /// Background task: waits for a directory in use, and takes it over once it is free.
-pub(super) async fn keep_taking_over(control: &Control) {
+pub(super) async fn keep_taking_over(disk: &DiskTakeover) {
     let mut awaited: Option<Awaited> = None;
     loop {
-        let changed = control.disk_changed.notified();
+        let changed = disk.changed();
         let is_changed = if awaited.is_some() {
             tokio::time::timeout(POLL_INTERVAL, changed).await.is_ok()
         } else {
@@ -31,26 +31,26 @@ pub(super) async fn keep_taking_over(control: &Control) {
             true
         };
         if is_changed {
-            awaited = begin(control, awaited);
+            awaited = begin(disk, awaited);
         }
         let Some(Awaited { path, until }) = &awaited else {
             continue;
         };
         if !is_in_use(path) {
             awaited = None;
-            control.take_disk_over();
-        } else if control.watch.clock.now() >= *until {
+            disk.take_over();
+        } else if disk.now() >= *until {
             let why = "another edge still uses the directory; give each edge a directory of its own, or reload when \
                        the other edge has ended";
-            (control.hooks.report)(&disk_unavailable(path, &why));
+            disk.report(&disk_unavailable(path, &why));
             awaited = None;
         }
     }
 }
 
 /// Starts waiting, or continues when a reload has not changed the directory.
-fn begin(control: &Control, before: Option<Awaited>) -> Option<Awaited> {
-    let (path, drain) = control.awaited_disk()?;
+fn begin(disk: &DiskTakeover, before: Option<Awaited>) -> Option<Awaited> {
+    let (path, drain) = disk.awaited()?;
     if let Some(before) = before.filter(|before| before.path == path) {
         return Some(before);
     }
@@ -60,8 +60,8 @@ fn begin(control: &Control, before: Option<Awaited>) -> Option<Awaited> {
          directory of its own if both are to stay",
         at_most.as_secs()
     );
-    (control.hooks.report)(&disk_unavailable(&path, &reason));
-    let now = control.watch.clock.now();
+    disk.report(&disk_unavailable(&path, &reason));
+    let now = disk.now();
     let until = now.saturating_add(nanoseconds(at_most));
     Some(Awaited { path, until })
 }

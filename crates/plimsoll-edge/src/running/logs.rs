@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use plimsoll_config::edge::AccessLog;
+use plimsoll_net::notice::NoticeSink;
 use plimsoll_proxy::telemetry::log::LogWriter;
 
-use super::{EdgeError, Hooks, spawn};
+use super::{EdgeError, spawn};
 
 pub(super) type Out = Box<dyn Write + Send>;
 
@@ -44,9 +45,9 @@ pub(super) fn write_log(
     writer: LogWriter,
     out: Out,
     log: Option<AccessLog>,
-    hooks: &Hooks,
+    report: &NoticeSink,
 ) -> Result<JoinHandle<()>, EdgeError> {
-    let report = Arc::clone(&hooks.report);
+    let report = Arc::clone(report);
     let on_error =
         move |error: &io::Error| report(&format!("cannot write the access log: {error}"));
     let path = log.and_then(|log| log.path);
