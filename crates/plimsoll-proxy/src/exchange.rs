@@ -11,6 +11,7 @@ mod pace;
 mod revalidation;
 mod storage;
 pub(crate) mod tunnel;
+mod upload;
 mod waits;
 
 use std::cell::RefCell;
@@ -20,11 +21,11 @@ use std::task::{Context, Poll};
 
 use plimsoll_cache::CacheStatus;
 use plimsoll_config::edge::CompressCoding;
-use plimsoll_net::chunked;
-use plimsoll_net::client_socket::{poll_read, poll_write};
+use plimsoll_net::client_socket::poll_read;
 use plimsoll_net::clock::Nanoseconds;
 use plimsoll_net::upstream::Upstream;
-use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::error::Http1Error;
+use plimsoll_wire::head::BodyLength;
 
 use crate::balance::server::UpstreamServer;
 use crate::balance::{Permit, PoolRequest};
@@ -38,6 +39,7 @@ use crate::settings::Settings;
 use crate::telemetry::moments::Moments;
 use answer::UpstreamResponse;
 pub(crate) use link::UpstreamLink;
+use upload::RequestUpload;
 use waits::ExchangeWait;
 
 /// Slowest accepted client, bytes a second, once it has been waited for as long as its timeout.
@@ -145,10 +147,6 @@ enum ExchangeProgress {
 
 /// A request in progress.
 #[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts of one exchange"
-)]
 pub(crate) struct Exchange {
     pub(crate) facts: Facts,
     pub(crate) moments: Moments,
@@ -158,14 +156,7 @@ pub(crate) struct Exchange {
     /// The server that was contacted last.
     pub(crate) server: Option<Arc<UpstreamServer>>,
     pub(crate) link: UpstreamLink,
-    /// The request as forwarded: its head, then pieces of its body.
-    pub(crate) to_server: Outgoing,
-    pub(crate) body: BodyReader,
-    /// Whether the body is forwarded in chunks.
-    pub(crate) body_is_chunked: bool,
-    pub(crate) body_done: bool,
-    /// Whether `to_server` still holds the whole request.
-    pub(crate) is_whole: bool,
+    upload: RequestUpload,
     /// The beginning of its access-log entry.
     pub(crate) line: Vec<u8>,
     /// The name of the server will be reported.
@@ -185,8 +176,6 @@ pub(crate) struct Exchange {
     pub(crate) bytes_out: u64,
     answer: UpstreamResponse,
     to_client: Outgoing,
-    /// The server accepts no more of the request.
-    deaf: bool,
     attempts: u8,
     waits: ExchangeWait,
     /// Since when the client is waited for, and the total before that.
@@ -202,7 +191,7 @@ impl Exchange {
         self.server = None;
         self.pool_request = None;
         self.link.clear();
-        self.to_server.clear();
+        self.upload.clear();
         self.to_client.clear();
         self.answer.clear();
         self.line.clear();
@@ -214,16 +203,30 @@ impl Exchange {
         self.keyed_request = None;
         self.moments = Moments::default();
         self.bytes_out = 0;
-        self.deaf = false;
         self.attempts = 0;
         self.waits = ExchangeWait::Nothing;
         self.waited = 0;
     }
 
+    /// Starts a request with a body of this length, at most `max` bytes; returns the buffer for its head.
+    pub(crate) fn begin_upload(
+        &mut self,
+        has_body: bool,
+        length: BodyLength,
+        max: u64,
+    ) -> &mut Vec<u8> {
+        self.upload.begin(has_body, length, max)
+    }
+
+    /// Whether a part of the client's body was not read.
+    pub(crate) fn has_unread_body(&self) -> bool {
+        !self.upload.is_received()
+    }
+
     /// Memory for bytes in flight.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
-        self.to_server.memory() + self.to_client.memory() + self.answer.memory()
+        self.upload.memory() + self.to_client.memory() + self.answer.memory()
     }
 
     /// The status sent to the client, if any.
@@ -256,8 +259,7 @@ impl Exchange {
                         return Poll::Ready(self.done());
                     }
                     if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
-                        // The server may have responded before it closed; its response is still to be read.
-                        self.deaf = true;
+                        self.upload.stop();
                     }
                     self.keep_deadline(side, moved);
                     return Poll::Pending;
@@ -297,25 +299,10 @@ impl Exchange {
 
     /// Sends the request to the server.
     fn send(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut moved = false;
         let Some(stream) = self.link.stream() else {
             return false;
         };
-        while !self.to_server.is_empty() && !self.deaf {
-            match poll_write(stream, cx, self.to_server.left(), &[]) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    self.to_server.advance(count);
-                    moved = true;
-                }
-                // The server may have responded before it closed; its response is still to be read.
-                Poll::Ready(_) => {
-                    self.deaf = true;
-                    moved = true;
-                }
-                Poll::Pending => break,
-            }
-        }
-        moved
+        self.upload.send(cx, stream)
     }
 
     /// Reads the client's body, as far as the server has taken what came before.
@@ -324,11 +311,10 @@ impl Exchange {
         cx: &mut Context<'_>,
         side: &mut Side<'_>,
     ) -> Result<bool, ExchangeEnd> {
-        if self.body_done || self.deaf || !self.to_server.is_empty() || self.answer.is_complete() {
+        if !self.upload.wants_body() || self.answer.is_complete() {
             return Ok(false);
         }
-        self.is_whole = false;
-        self.to_server.clear();
+        self.upload.begin_piece();
         if !side.held.is_empty() {
             let held = std::mem::take(side.held);
             let taken = self.feed(&held)?;
@@ -351,29 +337,14 @@ impl Exchange {
 
     /// Takes a piece of the client's body; returns how many bytes belonged to it.
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeEnd> {
-        let out = &mut self.to_server.bytes;
-        let taken = if self.body_is_chunked {
-            self.body
-                .take(bytes, |content| chunked::chunk(out, content))
-        } else {
-            self.body
-                .take(bytes, |content| out.extend_from_slice(content))
-        };
-        let taken = taken.map_err(|error| {
-            let status = if error == plimsoll_wire::error::Http1Error::BodyTooLong {
+        self.upload.feed(bytes).map_err(|error| {
+            let status = if error == Http1Error::BodyTooLong {
                 413
             } else {
                 400
             };
             self.refusal(status)
-        })?;
-        if self.body.is_complete() {
-            self.body_done = true;
-            if self.body_is_chunked {
-                self.to_server.bytes.extend_from_slice(chunked::LAST_CHUNK);
-            }
-        }
-        Ok(taken)
+        })
     }
 
     fn refusal(&self, status: u16) -> ExchangeEnd {
@@ -473,7 +444,7 @@ impl Exchange {
             return ExchangeEnd::Switched;
         }
         ExchangeEnd::Done {
-            keep: self.answer.keeps_client() && self.body_done,
+            keep: self.answer.keeps_client() && self.upload.is_received(),
         }
     }
 

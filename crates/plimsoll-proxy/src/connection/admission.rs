@@ -9,7 +9,6 @@ use plimsoll_cache::vary::Codings;
 use plimsoll_config::edge::{Action, BalancingPolicy, HashKey};
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
-use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{BodyLength, Header};
 use plimsoll_wire::request::is_idempotent;
 use plimsoll_wire::request_head::{
@@ -238,10 +237,6 @@ impl DownstreamConnection {
         exchange.facts = own.facts;
         exchange.moments = own.moments;
         exchange.pool_request = Some(pool_request);
-        exchange.body_done = !own.has_body;
-        exchange.is_whole = !own.has_body;
-        exchange.body_is_chunked = head.length == BodyLength::Chunked;
-        exchange.body = BodyReader::new(length(head), settings.limits.body_len_max);
         let fills = fetch.as_ref().filter(|fetch| fetch.fills());
         let codings = fills.and_then(|_| Codings::of(head.headers));
         let codings = codings.map(Codings::as_str);
@@ -268,12 +263,9 @@ impl DownstreamConnection {
                 conditions: &conditions,
             }),
         };
-        forward::request(
-            &mut exchange.to_server.bytes,
-            bytes,
-            head,
-            &upstream_request,
-        );
+        let len_max = settings.limits.body_len_max;
+        let out = exchange.begin_upload(own.has_body, length(head), len_max);
+        forward::request(out, bytes, head, &upstream_request);
         if !matches!(self.client, ClientStream::Nobody) {
             self.begin_line(&mut exchange.line, sent, client);
         }

@@ -30,7 +30,7 @@ impl DownstreamConnection {
         self.take_back(&exchange);
         let own = ResponseContext {
             facts: exchange.facts,
-            has_body: !exchange.body_done,
+            has_body: exchange.has_unread_body(),
             moments: exchange.moments,
         };
         match outcome {

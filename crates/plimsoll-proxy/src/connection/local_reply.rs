@@ -76,7 +76,7 @@ impl DownstreamConnection {
         let fetch = exchange.fetch.take();
         let own = ResponseContext {
             facts: exchange.facts,
-            has_body: !exchange.body_done,
+            has_body: exchange.has_unread_body(),
             moments: exchange.moments,
         };
         // Its own settings: a reload may have changed the routes.

@@ -381,7 +381,7 @@ impl Exchange {
         let Some(permit) = self.permit.take() else {
             return;
         };
-        let is_clean = self.body_done && self.to_server.is_empty() && !self.deaf;
+        let is_clean = self.upload.is_sent();
         if let Some(stream) = self.link.take()
             && self.answer.keeps_server
             && is_clean

@@ -76,7 +76,7 @@ impl Exchange {
         if self.is_reported {
             self.server = Some(Arc::clone(&permit.server));
         }
-        let may_repeat = self.facts.is_idempotent && self.body_done;
+        let may_repeat = self.facts.is_idempotent && self.upload.is_received();
         match side.event_loop.take_idle(&permit.server, may_repeat) {
             Some(stream) => {
                 self.link.stream = Some(stream);
@@ -156,11 +156,10 @@ impl Exchange {
         if self.answer.has_begun() {
             return self.answer_ended(side, is_clean);
         }
-        let may_repeat = self.facts.is_idempotent && self.is_whole && self.body_done;
+        let may_repeat = self.facts.is_idempotent && self.upload.is_repeatable();
         if self.link.is_used && may_repeat {
             // The server closed an idle connection while the request was in flight: normal, and not a failure.
-            self.to_server.rewind();
-            self.deaf = false;
+            self.upload.restart();
             self.link.address = 0;
             self.connect(side);
             return Ok(());
@@ -194,8 +193,7 @@ impl Exchange {
         };
         side.event_loop.figures.retries.increment();
         self.permit = Some(permit);
-        self.to_server.rewind();
-        self.deaf = false;
+        self.upload.restart();
         self.link.address = 0;
         self.link_up(side);
         Ok(())

@@ -38,7 +38,7 @@ impl Exchange {
             ExchangeWait::Connection
         } else if !self.to_client.is_empty() || self.answer.is_complete() {
             ExchangeWait::Client
-        } else if !self.body_done && self.to_server.is_empty() && !self.deaf {
+        } else if self.upload.wants_body() {
             ExchangeWait::Body
         } else if self.answer.has_begun() {
             ExchangeWait::More
@@ -87,7 +87,7 @@ impl Exchange {
         } else {
             piece
         };
-        let earned = (self.body.content_len() + self.bytes_out) * 1000 / (SLOWEST * TICK_MS);
+        let earned = (self.upload.body_len() + self.bytes_out) * 1000 / (SLOWEST * TICK_MS);
         let spent = self.waited / (TICK_MS * 1_000_000);
         piece.min((piece + earned).saturating_sub(spent)).max(1)
     }
