@@ -19,6 +19,7 @@ mod mercure;
 mod purging;
 mod request_context;
 mod serving;
+mod timer;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -45,6 +46,7 @@ use hub_admission::HubAdmission;
 use mercure::Posting;
 use request_context::RequestContext;
 use serving::Serving;
+use timer::Timer;
 
 /// Lingering close: most bytes that are read and discarded after the last response, so that it reaches a client that
 /// still sends.
@@ -59,14 +61,13 @@ const HELD_LEN_MAX: usize = 64 * 1024;
 pub(crate) struct DownstreamConnection {
     client: ClientStream,
     event_loop: Rc<Worker>,
-    deadline: usize,
+    timer: Timer,
     peer: Box<Peer>,
     /// Bytes received but not processed yet.
     held: Vec<u8>,
     stage: RequestStage,
     /// Requests so far: the first head has the head timeout, later ones the idle timeout.
     requests: u32,
-    is_polled: bool,
     /// State that only some requests need.
     context: Option<Box<RequestContext>>,
     /// Memory that the event loop has accounted for this connection, bytes.
@@ -138,17 +139,15 @@ impl DownstreamConnection {
 
     /// A single request whose connection is counted elsewhere.
     pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<Worker>) -> Self {
-        let deadline = event_loop.enter();
-        event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
+        let timer = Timer::enter(event_loop, event_loop.settings().ticks.head);
         Self {
             client,
             event_loop: Rc::clone(event_loop),
-            deadline,
+            timer,
             peer: Box::new(peer),
             held: Vec::new(),
             stage: RequestStage::Head,
             requests: 0,
-            is_polled: false,
             context: None,
             holds: 0,
             is_counted: false,
@@ -201,7 +200,7 @@ impl DownstreamConnection {
             RequestStage::Assembling(_) => self.poll_assembling(cx),
             RequestStage::Tunnel(tunnel) => {
                 let event_loop = &self.event_loop;
-                ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
+                ready!(tunnel.poll(cx, &mut self.client, event_loop, self.timer.key()));
                 event_loop.figures.tunnels.decrement();
                 self.stage = RequestStage::Over;
                 Poll::Ready(())
@@ -253,7 +252,8 @@ impl DownstreamConnection {
                     return Poll::Ready(());
                 }
                 self.held.extend_from_slice(&shared[..count]);
-                event_loop.set_deadline(self.deadline, event_loop.settings().ticks.head);
+                self.timer
+                    .set(&event_loop, event_loop.settings().ticks.head);
             } else {
                 let scanned = self.held.len();
                 let mut held = std::mem::take(&mut self.held);
@@ -301,7 +301,7 @@ impl DownstreamConnection {
             client: &mut self.client,
             held: &mut self.held,
             event_loop: &self.event_loop,
-            deadline: self.deadline,
+            deadline: self.timer.key(),
         }
     }
 
@@ -313,7 +313,7 @@ impl DownstreamConnection {
             client: &mut self.client,
             held: &mut self.held,
             event_loop: &self.event_loop,
-            deadline: self.deadline,
+            deadline: self.timer.key(),
         };
         let end = ready!(exchange.poll(cx, &mut side));
         if end == ExchangeEnd::ClientGone && exchange.leads() {
@@ -385,8 +385,7 @@ impl DownstreamConnection {
             return;
         }
         let settings = self.event_loop.settings();
-        self.event_loop
-            .set_deadline(self.deadline, settings.ticks.idle);
+        self.timer.set(&self.event_loop, settings.ticks.idle);
         self.context = None;
         self.stage = RequestStage::Head;
     }
@@ -406,7 +405,7 @@ impl DownstreamConnection {
             return;
         }
         self.held = Vec::new();
-        self.event_loop.set_deadline(self.deadline, LINGER_TICKS);
+        self.timer.set(&self.event_loop, LINGER_TICKS);
         self.stage = RequestStage::Lingering(0);
     }
 
@@ -474,7 +473,7 @@ impl DownstreamConnection {
                     client: &mut self.client,
                     held: &mut self.held,
                     event_loop: &self.event_loop,
-                    deadline: self.deadline,
+                    deadline: self.timer.key(),
                 };
                 if let Err(end) = exchange.expired(&mut side) {
                     self.end_exchange(end);
@@ -541,18 +540,7 @@ impl Future for DownstreamConnection {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let connection = self.get_mut();
-        if !connection.is_polled {
-            // The waker of a task does not change: it is registered once.
-            connection.is_polled = true;
-            let mut wheel = connection.event_loop.wheel.borrow_mut();
-            wheel.set_waker(connection.deadline, cx.waker().clone());
-        }
-        let expired = connection
-            .event_loop
-            .wheel
-            .borrow_mut()
-            .take_expired(connection.deadline);
-        if expired {
+        if connection.timer.take_expired(&connection.event_loop, cx) {
             connection.expired();
         }
         let polled = connection.poll_stages(cx);
@@ -569,7 +557,7 @@ impl Drop for DownstreamConnection {
             waiting.pool.leave(&waiting.ticket);
         }
         self.event_loop.memory.hold(self.holds, 0);
-        self.event_loop.wheel.borrow_mut().leave(self.deadline);
+        self.timer.leave(&self.event_loop);
         if self.is_counted {
             self.event_loop.figures.connections.decrement();
         }

@@ -183,7 +183,7 @@ impl DownstreamConnection {
                 match self.exchange(&request, pool_request, fetch, status) {
                     Some(exchange) => {
                         let timeout = ticks(pool.config.queue_timeout);
-                        self.event_loop.set_deadline(self.deadline, timeout);
+                        self.timer.set(&self.event_loop, timeout);
                         self.stage = RequestStage::Waiting(Box::new(QueuedRequest {
                             exchange,
                             pool: Arc::clone(pool),

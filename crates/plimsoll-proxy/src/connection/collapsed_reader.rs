@@ -214,7 +214,7 @@ impl DownstreamConnection {
             DiskLookup::Waits => DISK_TICKS,
             DiskLookup::Not | DiskLookup::Done => longest_wait(&settings, &request.own),
         };
-        self.event_loop.set_deadline(self.deadline, wait);
+        self.timer.set(&self.event_loop, wait);
         self.stage = RequestStage::Collapsed(Box::new(CollapsedReader {
             follower,
             keyed_request: keyed,
@@ -351,7 +351,7 @@ impl DownstreamConnection {
             match self.read_step(cx) {
                 ReaderStep::Moved => {}
                 ReaderStep::Wait(ticks) => {
-                    self.event_loop.set_deadline(self.deadline, ticks);
+                    self.timer.set(&self.event_loop, ticks);
                     return Poll::Pending;
                 }
                 ReaderStep::Whole => {

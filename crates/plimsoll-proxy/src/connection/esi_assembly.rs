@@ -131,7 +131,7 @@ pub(super) fn launch(mut alone: DownstreamConnection) {
         if std::pin::Pin::new(&mut alone).poll(&mut cx).is_ready() {
             return;
         }
-        alone.is_polled = false;
+        alone.timer.forget_waker();
     }
     tokio::task::spawn_local(alone);
 }
@@ -233,7 +233,7 @@ impl DownstreamConnection {
                 }
                 AssemblyStep::Wait(ticks) => {
                     self.stage = RequestStage::Assembling(assembly);
-                    self.event_loop.set_deadline(self.deadline, ticks);
+                    self.timer.set(&self.event_loop, ticks);
                     return Poll::Pending;
                 }
                 AssemblyStep::Whole => {

@@ -81,7 +81,7 @@ impl DownstreamConnection {
             channels: arrival.channels.clone(),
         };
         let timeout = hooks.config.timeout.saturating_mul(3);
-        self.event_loop.set_deadline(self.deadline, ticks(timeout));
+        self.timer.set(&self.event_loop, ticks(timeout));
         let answer = self.request_admission(hooks, &arrival, visit);
         self.stage = RequestStage::Authorizing(Box::new(HubAdmission {
             arrival,

@@ -257,7 +257,7 @@ impl DownstreamConnection {
             cx,
             local_hub,
             &self.event_loop,
-            self.deadline,
+            self.timer.key(),
         );
         self.stage = RequestStage::Subscribed(Box::new(subscriber));
         Poll::Ready(())

@@ -246,7 +246,8 @@ impl DownstreamConnection {
             self.write_line(line, &outcome);
             self.end_trace(&outcome);
         }
-        event_loop.set_deadline(self.deadline, event_loop.settings().ticks.write);
+        self.timer
+            .set(&event_loop, event_loop.settings().ticks.write);
         self.stage = RequestStage::Answering(bytes.into(), after);
     }
 

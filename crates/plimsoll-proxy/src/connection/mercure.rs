@@ -86,7 +86,7 @@ impl DownstreamConnection {
             Ok(Met::Publisher(grant)) => {
                 let is_plain = head.expects_continue && !self.client.is_http2();
                 let ticks = self.event_loop.settings().ticks.body;
-                self.event_loop.set_deadline(self.deadline, ticks);
+                self.timer.set(&self.event_loop, ticks);
                 self.stage = RequestStage::Posting(Box::new(Posting {
                     hub: Arc::clone(hub),
                     grant,

@@ -176,7 +176,7 @@ impl DownstreamConnection {
                     }
                     Some(Poll::Pending) => {
                         serving.slowness.moved(self.event_loop.clock.now());
-                        self.event_loop.set_deadline(self.deadline, DISK_TICKS);
+                        self.timer.set(&self.event_loop, DISK_TICKS);
                         return Poll::Pending;
                     }
                 }
@@ -195,7 +195,7 @@ impl DownstreamConnection {
                 }
                 Poll::Pending => {
                     let wait = serving.slowness.patience(serving.sent, &self.event_loop);
-                    self.event_loop.set_deadline(self.deadline, wait);
+                    self.timer.set(&self.event_loop, wait);
                     return Poll::Pending;
                 }
             }
