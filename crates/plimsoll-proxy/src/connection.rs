@@ -37,6 +37,7 @@ use crate::client::ClientStream;
 use crate::exchange::tunnel::Tunnel;
 use crate::exchange::{Exchange, ExchangeEnd, Side, UpstreamFailure};
 use crate::message::outgoing::Outgoing;
+use crate::message::receive_buffer::ReceiveBuffer;
 use crate::peer::Peer;
 use crate::worker::Worker;
 use collapsed_reader::CollapsedReader;
@@ -63,8 +64,7 @@ pub(crate) struct DownstreamConnection {
     event_loop: Rc<Worker>,
     timer: Timer,
     peer: Box<Peer>,
-    /// Bytes received but not processed yet.
-    held: Vec<u8>,
+    received: ReceiveBuffer,
     stage: RequestStage,
     /// Requests so far: the first head has the head timeout, later ones the idle timeout.
     requests: u32,
@@ -145,7 +145,7 @@ impl DownstreamConnection {
             event_loop: Rc::clone(event_loop),
             timer,
             peer: Box::new(peer),
-            held: Vec::new(),
+            received: ReceiveBuffer::default(),
             stage: RequestStage::Head,
             requests: 0,
             context: None,
@@ -157,7 +157,7 @@ impl DownstreamConnection {
     /// Advances through the stages until one is pending, or the connection ends.
     fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !matches!(self.stage, RequestStage::Over) {
-            let is_idle = matches!(self.stage, RequestStage::Head) && self.held.is_empty();
+            let is_idle = matches!(self.stage, RequestStage::Head) && self.received.is_empty();
             // A stream or subrequest has its request already: it is answered even while draining.
             if is_idle && self.is_counted && self.event_loop.is_draining() {
                 break;
@@ -186,7 +186,7 @@ impl DownstreamConnection {
             | RequestStage::Lingering(_)
             | RequestStage::Over => 0,
         };
-        self.held.capacity() + self.client.memory() + stage
+        self.received.memory() + self.client.memory() + stage
     }
 
     fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -224,13 +224,13 @@ impl DownstreamConnection {
     }
 
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.held.is_empty() {
+        if !self.received.is_empty() {
             // A pipelined request, or the beginning of a head.
-            let held = std::mem::take(&mut self.held);
+            let held = self.received.take();
             if self.begin_if_complete(&held, 0) {
                 return Poll::Ready(());
             }
-            self.held = held;
+            self.received.put_back(held);
         }
         let event_loop = Rc::clone(&self.event_loop);
         let mut shared = event_loop.shared.borrow_mut();
@@ -243,7 +243,7 @@ impl DownstreamConnection {
                 }
             };
             event_loop.figures.bytes_in.add(count as u64);
-            if self.held.is_empty() {
+            if self.received.is_empty() {
                 if self.begin_if_complete(&shared[..count], 0) {
                     return Poll::Ready(());
                 }
@@ -251,17 +251,17 @@ impl DownstreamConnection {
                     self.shed();
                     return Poll::Ready(());
                 }
-                self.held.extend_from_slice(&shared[..count]);
+                self.received.append(&shared[..count]);
                 self.timer
                     .set(&event_loop, event_loop.settings().ticks.head);
             } else {
-                let scanned = self.held.len();
-                let mut held = std::mem::take(&mut self.held);
+                let scanned = self.received.len();
+                let mut held = self.received.take();
                 held.extend_from_slice(&shared[..count]);
                 if self.begin_if_complete(&held, scanned) {
                     return Poll::Ready(());
                 }
-                self.held = held;
+                self.received.put_back(held);
             }
         }
     }
@@ -299,7 +299,7 @@ impl DownstreamConnection {
     fn side_without_exchange(&mut self) -> Side<'_> {
         Side {
             client: &mut self.client,
-            held: &mut self.held,
+            received: &mut self.received,
             event_loop: &self.event_loop,
             deadline: self.timer.key(),
         }
@@ -311,7 +311,7 @@ impl DownstreamConnection {
         };
         let mut side = Side {
             client: &mut self.client,
-            held: &mut self.held,
+            received: &mut self.received,
             event_loop: &self.event_loop,
             deadline: self.timer.key(),
         };
@@ -375,7 +375,7 @@ impl DownstreamConnection {
             return;
         };
         drop(permit);
-        let early = std::mem::take(&mut self.held);
+        let early = self.received.take();
         self.event_loop.figures.tunnels.increment();
         self.stage = RequestStage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
     }
@@ -404,7 +404,7 @@ impl DownstreamConnection {
         if self.end_inner() {
             return;
         }
-        self.held = Vec::new();
+        self.received.release();
         self.timer.set(&self.event_loop, LINGER_TICKS);
         self.stage = RequestStage::Lingering(0);
     }
@@ -463,15 +463,15 @@ impl DownstreamConnection {
     /// The deadline of the current stage has passed.
     fn expired(&mut self) {
         match &mut self.stage {
-            RequestStage::Head if !self.held.is_empty() => {
-                self.held = Vec::new();
+            RequestStage::Head if !self.received.is_empty() => {
+                self.received.release();
                 self.refuse_bad(408);
             }
             RequestStage::Waiting(_) => self.give_up_waiting(),
             RequestStage::Exchanging(exchange) => {
                 let mut side = Side {
                     client: &mut self.client,
-                    held: &mut self.held,
+                    received: &mut self.received,
                     event_loop: &self.event_loop,
                     deadline: self.timer.key(),
                 };
@@ -500,12 +500,12 @@ impl DownstreamConnection {
     fn client_left(&mut self, cx: &mut Context<'_>) -> bool {
         let event_loop = Rc::clone(&self.event_loop);
         let mut shared = event_loop.shared.borrow_mut();
-        while self.held.len() < HELD_LEN_MAX {
-            let room = HELD_LEN_MAX - self.held.len();
+        while self.received.len() < HELD_LEN_MAX {
+            let room = HELD_LEN_MAX - self.received.len();
             let room = room.min(shared.len());
             match self.client.poll_read(cx, &mut shared[..room]) {
                 Poll::Ready(Ok(count)) if count > 0 => {
-                    self.held.extend_from_slice(&shared[..count]);
+                    self.received.append(&shared[..count]);
                 }
                 Poll::Ready(_) => return true,
                 Poll::Pending => return false,

@@ -35,6 +35,7 @@ use crate::lookup::fetch::{CacheOutcome, Fetch};
 use crate::lookup::keyed_request::KeyedRequest;
 use crate::message::outgoing::GATHERED_MAX;
 use crate::message::outgoing::Outgoing;
+use crate::message::receive_buffer::ReceiveBuffer;
 use crate::settings::Settings;
 use crate::telemetry::moments::Moments;
 use answer::UpstreamResponse;
@@ -128,8 +129,7 @@ pub(crate) enum UpstreamFailure {
 /// The client's side of an exchange.
 pub(crate) struct Side<'a> {
     pub(crate) client: &'a mut ClientStream,
-    /// Bytes received but not processed yet.
-    pub(crate) held: &'a mut Vec<u8>,
+    pub(crate) received: &'a mut ReceiveBuffer,
     pub(crate) event_loop: &'a EventLoop,
     pub(crate) deadline: usize,
 }
@@ -315,11 +315,11 @@ impl Exchange {
             return Ok(false);
         }
         self.upload.begin_piece();
-        if !side.held.is_empty() {
-            let held = std::mem::take(side.held);
-            let taken = self.feed(&held)?;
-            *side.held = held;
-            side.held.drain(..taken);
+        if !side.received.is_empty() {
+            let received = side.received.take();
+            let taken = self.feed(&received)?;
+            side.received.put_back(received);
+            side.received.skip(taken);
             return Ok(true);
         }
         let mut shared = side.event_loop.shared.borrow_mut();
@@ -327,7 +327,7 @@ impl Exchange {
             Poll::Ready(Ok(count)) if count > 0 => {
                 side.event_loop.figures.bytes_in.add(count as u64);
                 let taken = self.feed(&shared[..count])?;
-                side.held.extend_from_slice(&shared[taken..count]);
+                side.received.append(&shared[taken..count]);
                 Ok(true)
             }
             Poll::Ready(_) => Err(ExchangeEnd::ClientGone),

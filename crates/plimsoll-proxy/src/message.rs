@@ -3,3 +3,4 @@
 pub(crate) mod compress;
 pub(crate) mod forward;
 pub(crate) mod outgoing;
+pub(crate) mod receive_buffer;

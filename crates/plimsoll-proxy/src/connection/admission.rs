@@ -48,8 +48,7 @@ impl DownstreamConnection {
                     self.serve_h2c(bytes);
                     return true;
                 }
-                self.held.clear();
-                self.held.extend_from_slice(&bytes[end..]);
+                self.received.set(&bytes[end..]);
                 self.begin(&bytes[skip..end]);
             }
             Err(error) => self.refuse_bad(error.status()),

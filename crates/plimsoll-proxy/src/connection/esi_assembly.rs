@@ -323,10 +323,10 @@ impl DownstreamConnection {
             if room == 0 {
                 break;
             }
-            if !self.held.is_empty() {
-                let len = self.held.len().min(room);
-                let taken = assembly.feed(&self.held[..len]);
-                self.held.drain(..taken);
+            if !self.received.is_empty() {
+                let len = self.received.len().min(room);
+                let taken = assembly.feed(&self.received.bytes()[..len]);
+                self.received.skip(taken);
                 continue;
             }
             let event_loop = Rc::clone(&self.event_loop);
@@ -335,7 +335,7 @@ impl DownstreamConnection {
             match self.client.poll_read(cx, &mut shared[..room]) {
                 Poll::Ready(Ok(count)) if count > 0 => {
                     let taken = assembly.feed(&shared[..count]);
-                    self.held.extend_from_slice(&shared[taken..count]);
+                    self.received.append(&shared[taken..count]);
                 }
                 Poll::Ready(_) => return false,
                 Poll::Pending => break,

@@ -48,7 +48,7 @@ impl DownstreamConnection {
         else {
             return;
         };
-        self.held = Vec::new();
+        self.received.release();
         let io = Rewound {
             start: bytes.to_vec(),
             at: 0,

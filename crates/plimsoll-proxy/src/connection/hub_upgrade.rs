@@ -247,7 +247,7 @@ impl DownstreamConnection {
             return Poll::Ready(());
         };
         // A subscriber keeps nothing that only requests need.
-        let early = std::mem::take(&mut self.held);
+        let early = self.received.take();
         self.context = None;
         let local_hub = self.event_loop.local_hub(&arrival.hub);
         let subscriber = SubscriberConnection::new(

@@ -245,9 +245,9 @@ impl DownstreamConnection {
         let RequestStage::Posting(posting) = &mut self.stage else {
             return Poll::Ready(Ok(false));
         };
-        if !self.held.is_empty() && !posting.body.is_complete() {
-            let taken = posting.take(&self.held)?;
-            self.held.drain(..taken);
+        if !self.received.is_empty() && !posting.body.is_complete() {
+            let taken = posting.take(self.received.bytes())?;
+            self.received.skip(taken);
         }
         let mut shared = self.event_loop.shared.borrow_mut();
         while !posting.body.is_complete() {
@@ -263,7 +263,7 @@ impl DownstreamConnection {
             };
             self.event_loop.figures.bytes_in.add(count as u64);
             let taken = posting.take(&shared[..count])?;
-            self.held.extend_from_slice(&shared[taken..count]);
+            self.received.append(&shared[taken..count]);
         }
         Poll::Ready(Ok(true))
     }
