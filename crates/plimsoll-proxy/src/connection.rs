@@ -336,7 +336,7 @@ impl DownstreamConnection {
         };
         self.report_exchange(&exchange, end);
         if matches!(self.client, ClientStream::Nobody) && end != ExchangeEnd::Diverted {
-            if let Some(fetch) = exchange.fetch.take() {
+            if let Some(fetch) = exchange.take_fetch() {
                 fetch.fail();
             }
             self.event_loop.exchanges().recycle(exchange);

@@ -5,6 +5,7 @@
 //! wire crate interpret the bytes; this module moves them.
 
 mod answer;
+mod cache_role;
 mod coding;
 mod link;
 mod pace;
@@ -39,6 +40,7 @@ use crate::message::receive_buffer::ReceiveBuffer;
 use crate::settings::Settings;
 use crate::telemetry::moments::Moments;
 use answer::UpstreamResponse;
+use cache_role::CacheRole;
 pub(crate) use link::UpstreamLink;
 use upload::RequestUpload;
 use waits::ExchangeWait;
@@ -109,7 +111,7 @@ pub(crate) enum ExchangeEnd {
     ClientGone,
     /// The client's body is not acceptable; the status for the client.
     Refused(u16),
-    /// The client is answered in another way; see [`Exchange::cache_outcome`].
+    /// The client is answered in another way; see [`Exchange::take_outcome`].
     Diverted,
 }
 
@@ -165,14 +167,7 @@ pub(crate) struct Exchange {
     pub(crate) queue_number: Option<(u64, bool)>,
     /// A cookie that admits the client past the waiting room.
     pub(crate) pass: Option<String>,
-    /// The role of the cache, if any.
-    pub(crate) fetch: Option<Box<Fetch>>,
-    /// The `Cache-Status` of the response.
-    pub(crate) cache_status: Option<CacheStatus>,
-    /// How the client is answered when the response is not streamed directly.
-    pub(crate) cache_outcome: Option<CacheOutcome>,
-    /// The request, with `cache_outcome`.
-    pub(crate) keyed_request: Option<KeyedRequest>,
+    cache: CacheRole,
     pub(crate) bytes_out: u64,
     answer: UpstreamResponse,
     to_client: Outgoing,
@@ -197,10 +192,7 @@ impl Exchange {
         self.line.clear();
         self.queue_number = None;
         self.pass = None;
-        self.fetch = None;
-        self.cache_status = None;
-        self.cache_outcome = None;
-        self.keyed_request = None;
+        self.cache = CacheRole::default();
         self.moments = Moments::default();
         self.bytes_out = 0;
         self.attempts = 0;
@@ -223,6 +215,26 @@ impl Exchange {
         !self.upload.is_received()
     }
 
+    /// Sets the role of the cache, and the `Cache-Status` of a response that it does not change.
+    pub(crate) fn set_fetch(&mut self, fetch: Option<Box<Fetch>>, status: Option<CacheStatus>) {
+        self.cache = CacheRole::new(fetch, status);
+    }
+
+    /// Takes the fetch for the cache, if there is one without a response.
+    pub(crate) fn take_fetch(&mut self) -> Option<Box<Fetch>> {
+        self.cache.take_fetch()
+    }
+
+    /// Takes how the client of a diverted exchange is answered.
+    pub(crate) fn take_outcome(&mut self) -> Option<(CacheOutcome, KeyedRequest)> {
+        self.cache.take_outcome()
+    }
+
+    /// Whether other requests wait for its fetch.
+    pub(crate) fn leads(&self) -> bool {
+        self.cache.leads()
+    }
+
     /// Memory for bytes in flight.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
@@ -241,7 +253,7 @@ impl Exchange {
             let step = self.step(cx, side);
             moved |= matches!(step, Ok(ExchangeProgress::Moved | ExchangeProgress::Sent));
             match step {
-                Ok(_) if self.cache_outcome.is_some() => return Poll::Ready(ExchangeEnd::Diverted),
+                Ok(_) if self.cache.is_diverted() => return Poll::Ready(ExchangeEnd::Diverted),
                 Ok(ExchangeProgress::Moved | ExchangeProgress::Sent) if self.answer.is_coding() => {
                     // Compression is CPU-bound: other tasks run between two pieces.
                     self.keep_deadline(side, true);

@@ -270,8 +270,7 @@ impl DownstreamConnection {
         }
         exchange.settings = Some(Rc::clone(settings));
         exchange.is_reported = self.is_reported(&exchange.line);
-        exchange.fetch = fetch;
-        exchange.cache_status = status;
+        exchange.set_fetch(fetch, status);
         self.transfer_context(&mut exchange);
         Some(exchange)
     }

@@ -16,12 +16,9 @@ use crate::lookup::keyed_request::KeyedRequest;
 impl DownstreamConnection {
     /// Continues after an exchange whose response is not streamed directly.
     pub(super) fn end_diverted(&mut self, mut exchange: Box<Exchange>) {
-        let keyed = exchange.keyed_request.take();
-        let (Some(outcome), Some(keyed), Some(settings)) = (
-            exchange.cache_outcome.take(),
-            keyed,
-            exchange.settings.clone(),
-        ) else {
+        let (Some((outcome, keyed)), Some(settings)) =
+            (exchange.take_outcome(), exchange.settings.clone())
+        else {
             return;
         };
         if matches!(self.client, ClientStream::Nobody) {
@@ -54,7 +51,7 @@ impl DownstreamConnection {
                 self.serve_stored(&mut exchange, &page, &keyed, status, &own);
             }
             CacheOutcome::Ill(status) => {
-                let fetch = exchange.fetch.take();
+                let fetch = exchange.take_fetch();
                 let copy = fetch.and_then(|fetch| fetch.fail().0);
                 let line = std::mem::take(&mut exchange.line);
                 self.stands_in(copy, &keyed, &settings, &own, &line, Some(status));
@@ -89,7 +86,7 @@ impl DownstreamConnection {
                 return;
             }
         }
-        if let Some(fetch) = exchange.fetch.take()
+        if let Some(fetch) = exchange.take_fetch()
             && let (Some(copy), _) = fetch.fail()
             && matches!(kept, CacheOutcome::Ill(_))
         {

@@ -73,7 +73,7 @@ impl DownstreamConnection {
     /// Rejects a request in progress.
     pub(super) fn refuse_exchange(&mut self, exchange: &mut Exchange, status: u16, reason: Reason) {
         self.take_back(exchange);
-        let fetch = exchange.fetch.take();
+        let fetch = exchange.take_fetch();
         let own = ResponseContext {
             facts: exchange.facts,
             has_body: exchange.has_unread_body(),

@@ -322,7 +322,7 @@ impl Exchange {
             cookies: [&cookie, &self.pass]
                 .map(|cookie| cookie.as_deref().filter(|_| head.status >= 200)),
             coded,
-            cache_status: self.cache_status.filter(|_| head.status >= 200),
+            cache_status: self.cache.status().filter(|_| head.status >= 200),
             dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
         };
         forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);

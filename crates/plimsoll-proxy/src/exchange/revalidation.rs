@@ -72,7 +72,7 @@ impl Exchange {
                 CacheOutcome::Again
             }
         };
-        self.cache_outcome = Some(kept);
+        self.cache.divert(kept);
         Course::Nowhere
     }
 }

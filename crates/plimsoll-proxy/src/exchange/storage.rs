@@ -92,7 +92,7 @@ impl Exchange {
         length: BodyLength,
         side: &Side<'_>,
     ) -> Course {
-        let (Some(fetch), Some(settings)) = (self.fetch.take(), self.settings.clone()) else {
+        let (Some(fetch), Some(settings)) = (self.cache.take_fetch(), self.settings.clone()) else {
             return Course::ToClient;
         };
         let Some(route) = &settings.routes.get(self.facts.route).cache else {
@@ -132,11 +132,9 @@ impl Exchange {
         });
         let course = course.unwrap_or_default();
         if is_unasked && matches!(course, Course::ToClient) {
-            self.cache_outcome = Some(CacheOutcome::Nothing);
+            self.cache.divert(CacheOutcome::Nothing);
         }
-        if self.cache_outcome.is_some() {
-            self.keyed_request = Some(keyed);
-        }
+        self.cache.keep_request(keyed);
         match course {
             Course::ToClient if is_unasked => Course::Nowhere,
             course => course,
@@ -171,8 +169,7 @@ impl Exchange {
             )
         {
             let status = received.head.status;
-            self.cache_outcome = Some(CacheOutcome::Ill(status));
-            self.fetch = Some(Box::new(fetch));
+            self.cache.divert_failed(fetch, status);
             return Course::Nowhere;
         }
         if parsed.semantics.method == Method::Head {
@@ -226,7 +223,7 @@ impl Exchange {
         if fetch.copy.is_some() && !is_ill && fetch.keyed_request.is_get() {
             fetch.cache.drop_key(&named);
         }
-        self.cache_status = Some(plimsoll_cache::CacheStatus {
+        self.cache.set_status(plimsoll_cache::CacheStatus {
             detail: Some(rule.word()),
             ..fetch.status
         });
@@ -291,7 +288,7 @@ impl Exchange {
             ..fetch.status
         };
         let pace = Rc::new(Pace::default());
-        self.cache_outcome = Some(CacheOutcome::Collapsed(
+        self.cache.divert(CacheOutcome::Collapsed(
             leader.follow(),
             Rc::clone(&pace),
             status,
@@ -412,16 +409,10 @@ impl Exchange {
                 .remember_pass(&RawKey { hash, key: &[] }, variant, now);
         }
         if let Put::Stored(hit) = put
-            && matches!(self.cache_outcome, Some(CacheOutcome::Collapsed(..)))
+            && self.cache.is_collapsed()
         {
-            self.cache_outcome = Some(CacheOutcome::Page(hit.object, status));
+            self.cache.divert(CacheOutcome::Page(hit.object, status));
         }
-    }
-
-    /// Whether other requests wait for this fetch.
-    pub(crate) fn leads(&self) -> bool {
-        let fetch = self.fetch.as_ref();
-        fetch.is_some_and(|fetch| matches!(fetch.role, FetchRole::Lead(_)))
     }
 }
 
