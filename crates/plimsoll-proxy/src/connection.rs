@@ -283,7 +283,7 @@ impl DownstreamConnection {
         };
         let mut exchange = waiting.exchange;
         let permit = waiting.pool.permit(server);
-        let waited = permit.granted.saturating_sub(exchange.moments.began);
+        let waited = permit.granted.saturating_sub(exchange.record().began());
         exchange.permit = Some(permit);
         self.event_loop.figures.wait_times.record(waited);
         self.start(exchange);

@@ -9,6 +9,7 @@ mod cache_role;
 mod coding;
 mod link;
 mod pace;
+mod record;
 mod revalidation;
 mod storage;
 pub(crate) mod tunnel;
@@ -17,7 +18,6 @@ mod waits;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_cache::CacheStatus;
@@ -28,7 +28,6 @@ use plimsoll_net::upstream::Upstream;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::head::BodyLength;
 
-use crate::balance::server::UpstreamServer;
 use crate::balance::{Permit, PoolRequest};
 use crate::client::ClientStream;
 use crate::event_loop::EventLoop;
@@ -38,10 +37,10 @@ use crate::message::outgoing::GATHERED_MAX;
 use crate::message::outgoing::Outgoing;
 use crate::message::receive_buffer::ReceiveBuffer;
 use crate::settings::Settings;
-use crate::telemetry::moments::Moments;
 use answer::UpstreamResponse;
 use cache_role::CacheRole;
 pub(crate) use link::UpstreamLink;
+use record::ExchangeRecord;
 use upload::RequestUpload;
 use waits::ExchangeWait;
 
@@ -151,24 +150,17 @@ enum ExchangeProgress {
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
     pub(crate) facts: Facts,
-    pub(crate) moments: Moments,
+    record: ExchangeRecord,
     pub(crate) settings: Option<Rc<Settings>>,
     pub(crate) pool_request: Option<PoolRequest>,
     pub(crate) permit: Option<Permit>,
-    /// The server that was contacted last.
-    pub(crate) server: Option<Arc<UpstreamServer>>,
     pub(crate) link: UpstreamLink,
     upload: RequestUpload,
-    /// The beginning of its access-log entry.
-    pub(crate) line: Vec<u8>,
-    /// The name of the server will be reported.
-    pub(crate) is_reported: bool,
     /// Its place in the waiting room, if its turn has come; and whether the client used TLS.
     pub(crate) queue_number: Option<(u64, bool)>,
     /// A cookie that admits the client past the waiting room.
     pub(crate) pass: Option<String>,
     cache: CacheRole,
-    pub(crate) bytes_out: u64,
     answer: UpstreamResponse,
     to_client: Outgoing,
     attempts: u8,
@@ -183,18 +175,15 @@ impl Exchange {
     pub(crate) fn clear(&mut self) {
         self.settings = None;
         self.permit = None;
-        self.server = None;
         self.pool_request = None;
         self.link.clear();
         self.upload.clear();
         self.to_client.clear();
         self.answer.clear();
-        self.line.clear();
+        self.record.clear();
         self.queue_number = None;
         self.pass = None;
         self.cache = CacheRole::default();
-        self.moments = Moments::default();
-        self.bytes_out = 0;
         self.attempts = 0;
         self.waits = ExchangeWait::Nothing;
         self.waited = 0;
@@ -233,6 +222,16 @@ impl Exchange {
     /// Whether other requests wait for its fetch.
     pub(crate) fn leads(&self) -> bool {
         self.cache.leads()
+    }
+
+    /// What it reports so far.
+    #[inline]
+    pub(crate) fn record(&self) -> &ExchangeRecord {
+        &self.record
+    }
+
+    pub(crate) fn record_mut(&mut self) -> &mut ExchangeRecord {
+        &mut self.record
     }
 
     /// Memory for bytes in flight.
@@ -360,7 +359,7 @@ impl Exchange {
     }
 
     fn refusal(&self, status: u16) -> ExchangeEnd {
-        if self.bytes_out > 0 || !self.to_client.is_empty() {
+        if self.record.bytes_out() > 0 || !self.to_client.is_empty() {
             ExchangeEnd::Broken
         } else {
             ExchangeEnd::Refused(status)
@@ -374,7 +373,7 @@ impl Exchange {
             match side.client.poll_write(cx, self.to_client.left(), &[]) {
                 Poll::Ready(Ok(count)) if count > 0 => {
                     self.to_client.advance(count);
-                    self.bytes_out += count as u64;
+                    self.record.sent(count);
                     moved = true;
                 }
                 Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
@@ -436,7 +435,7 @@ impl Exchange {
             let first_len = first.len();
             match side.client.poll_write(cx, first, direct) {
                 Poll::Ready(Ok(count)) if count > 0 => {
-                    self.bytes_out += count as u64;
+                    self.record.sent(count);
                     self.to_client.advance(count.min(first_len));
                     direct = &direct[count.saturating_sub(first_len)..];
                 }
@@ -473,7 +472,7 @@ impl Exchange {
     /// Continues without its client: deadlines restart.
     pub(crate) fn detach(&mut self) {
         self.to_client.clear();
-        self.line.clear();
+        self.record.clear_line();
         self.waits = ExchangeWait::Nothing;
     }
 
@@ -483,7 +482,7 @@ impl Exchange {
     }
 
     fn failure(&self, failure: UpstreamFailure) -> ExchangeEnd {
-        if self.bytes_out > 0 || !self.to_client.is_empty() {
+        if self.record.bytes_out() > 0 || !self.to_client.is_empty() {
             ExchangeEnd::Broken
         } else {
             ExchangeEnd::Failed(failure)

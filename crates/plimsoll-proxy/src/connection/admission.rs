@@ -234,7 +234,7 @@ impl DownstreamConnection {
         };
         let mut exchange = self.event_loop.exchanges().take();
         exchange.facts = own.facts;
-        exchange.moments = own.moments;
+        exchange.record_mut().begin(own.moments);
         exchange.pool_request = Some(pool_request);
         let fills = fetch.as_ref().filter(|fetch| fetch.fills());
         let codings = fills.and_then(|_| Codings::of(head.headers));
@@ -266,10 +266,11 @@ impl DownstreamConnection {
         let out = exchange.begin_upload(own.has_body, length(head), len_max);
         forward::request(out, bytes, head, &upstream_request);
         if !matches!(self.client, ClientStream::Nobody) {
-            self.begin_line(&mut exchange.line, sent, client);
+            self.begin_line(exchange.record_mut().line_mut(), sent, client);
         }
         exchange.settings = Some(Rc::clone(settings));
-        exchange.is_reported = self.is_reported(&exchange.line);
+        let names_server = self.is_reported(exchange.record().line());
+        exchange.record_mut().set_names_server(names_server);
         exchange.set_fetch(fetch, status);
         self.transfer_context(&mut exchange);
         Some(exchange)

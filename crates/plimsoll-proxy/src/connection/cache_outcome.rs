@@ -28,7 +28,7 @@ impl DownstreamConnection {
         let own = ResponseContext {
             facts: exchange.facts,
             has_body: exchange.has_unread_body(),
-            moments: exchange.moments,
+            moments: exchange.record().moments(),
         };
         match outcome {
             CacheOutcome::Collapsed(follower, pace, status) => {
@@ -53,7 +53,7 @@ impl DownstreamConnection {
             CacheOutcome::Ill(status) => {
                 let fetch = exchange.take_fetch();
                 let copy = fetch.and_then(|fetch| fetch.fail().0);
-                let line = std::mem::take(&mut exchange.line);
+                let line = exchange.record_mut().take_line();
                 self.stands_in(copy, &keyed, &settings, &own, &line, Some(status));
             }
             CacheOutcome::Again => {
@@ -123,8 +123,8 @@ impl DownstreamConnection {
             shape: shape.unwrap_or(Shape::Whole),
             status,
             own,
-            line: &exchange.line,
-            server: exchange.server.as_ref().map(|server| server.name.as_str()),
+            line: exchange.record().line(),
+            server: exchange.record().server_name(),
             reason: None,
             pass: exchange.pass.as_deref(),
         });

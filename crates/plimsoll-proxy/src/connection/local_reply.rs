@@ -77,18 +77,25 @@ impl DownstreamConnection {
         let own = ResponseContext {
             facts: exchange.facts,
             has_body: exchange.has_unread_body(),
-            moments: exchange.moments,
+            moments: exchange.record().moments(),
         };
         // Its own settings: a reload may have changed the routes.
         let settings = exchange.settings.clone();
         let settings = settings.unwrap_or_else(|| self.event_loop.settings());
         if let Some(fetch) = fetch {
             let (copy, keyed) = fetch.fail();
-            if self.stands_in(copy, &keyed, &settings, &own, &exchange.line, None) {
+            if self.stands_in(
+                copy,
+                &keyed,
+                &settings,
+                &own,
+                exchange.record().line(),
+                None,
+            ) {
                 return;
             }
         }
-        self.refuse(&settings, &own, status, reason, &exchange.line);
+        self.refuse(&settings, &own, status, reason, exchange.record().line());
     }
 
     pub(super) fn refuse(
@@ -268,24 +275,29 @@ impl DownstreamConnection {
             self.count_gone();
         }
         let status = exchange.status().unwrap_or(0);
-        self.count(status, exchange.bytes_out, exchange.moments.began, ended);
-        if !self.is_reported(&exchange.line) {
+        self.count(
+            status,
+            exchange.record().bytes_out(),
+            exchange.record().began(),
+            ended,
+        );
+        if !self.is_reported(exchange.record().line()) {
             return;
         }
         let outcome = RequestOutcome {
             status: exchange.status().unwrap_or(499),
-            bytes: exchange.bytes_out,
+            bytes: exchange.record().bytes_out(),
             reason: match end {
                 ExchangeEnd::ClientGone => Some("client-gone"),
                 ExchangeEnd::Broken => Some("broken"),
                 _ => None,
             },
-            server: exchange.server.as_ref().map(|server| server.name.as_str()),
-            moments: exchange.moments,
+            server: exchange.record().server_name(),
+            moments: exchange.record().moments(),
             ended,
             wall: clock::wall(),
         };
-        self.write_line(&exchange.line, &outcome);
+        self.write_line(exchange.record().line(), &outcome);
         self.end_trace(&outcome);
     }
 

@@ -11,7 +11,6 @@ use plimsoll_wire::head::{self, BodyLength, HEAD_LEN_MAX, Head, Header};
 use super::coding::CountedCoder;
 use super::storage::Course;
 use super::{Exchange, ExchangeEnd, Facts, Side, UpstreamFailure};
-use crate::balance::limit::LimitSample;
 use crate::client::ClientStream;
 use crate::message::compress::Coded;
 use crate::message::forward::{self, Answering, ConnectionHeader, Framing};
@@ -359,16 +358,12 @@ impl Exchange {
     fn answered(&mut self, head: &Head, side: &Side<'_>) {
         self.answer.status = head.status;
         let now = side.event_loop.clock.now();
-        self.moments.first_byte = now;
+        self.record.answered(now);
         let Some(permit) = &self.permit else {
             return;
         };
-        let sample = LimitSample {
-            service: now.saturating_sub(self.moments.admitted),
-            total: now.saturating_sub(self.moments.began),
-            in_flight: permit.in_flight,
-            overload: matches!(head.status, 429 | 503),
-        };
+        let overload = matches!(head.status, 429 | 503);
+        let sample = self.record.sample(now, permit.in_flight, overload);
         permit.pool.answered(permit, now, sample, head.status < 500);
     }
 

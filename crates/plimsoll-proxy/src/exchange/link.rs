@@ -3,14 +3,12 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_net::upstream::{Upstream, tls_error};
 use tokio::io::AsyncWrite as _;
 
 use super::{Exchange, ExchangeEnd, ExchangeWait, Side, UpstreamFailure};
-use crate::balance::limit::LimitSample;
 
 /// Most servers that one request is sent to.
 const ATTEMPTS_MAX: u8 = 2;
@@ -72,16 +70,13 @@ impl Exchange {
         let Some(permit) = &self.permit else {
             return;
         };
-        self.moments.admitted = permit.granted;
-        if self.is_reported {
-            self.server = Some(Arc::clone(&permit.server));
-        }
+        self.record.admitted(permit);
         let may_repeat = self.facts.is_idempotent && self.upload.is_received();
         match side.event_loop.take_idle(&permit.server, may_repeat) {
             Some(stream) => {
                 self.link.stream = Some(stream);
                 self.link.is_used = true;
-                self.moments.connected = self.moments.admitted;
+                self.record.reused();
             }
             None => self.connect(side),
         }
@@ -113,7 +108,7 @@ impl Exchange {
                 Poll::Ready(Ok(stream)) => {
                     self.link.connecting = None;
                     self.link.stream = Some(stream);
-                    self.moments.connected = side.event_loop.clock.now();
+                    self.record.connected(side.event_loop.clock.now());
                 }
                 Poll::Ready(Err(error)) => {
                     if let (Some(tls_error), Some(permit)) = (tls_error(&error), &self.permit) {
@@ -205,12 +200,7 @@ impl Exchange {
             return;
         };
         let now = side.event_loop.clock.now();
-        let sample = LimitSample {
-            service: now.saturating_sub(self.moments.admitted),
-            total: now.saturating_sub(self.moments.began),
-            in_flight: permit.in_flight,
-            overload: true,
-        };
+        let sample = self.record.sample(now, permit.in_flight, true);
         permit.pool.answered(permit, now, sample, false);
     }
 }

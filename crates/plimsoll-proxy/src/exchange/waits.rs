@@ -73,7 +73,7 @@ impl Exchange {
         };
         if let Some(total) = timeouts.total {
             let now = side.event_loop.clock.now();
-            let spent = std::time::Duration::from_nanos(now - self.moments.began);
+            let spent = std::time::Duration::from_nanos(now - self.record.began());
             wait = wait.min(ticks(total.saturating_sub(spent)));
         }
         side.event_loop.set_deadline(side.deadline, wait);
@@ -87,7 +87,8 @@ impl Exchange {
         } else {
             piece
         };
-        let earned = (self.upload.body_len() + self.bytes_out) * 1000 / (SLOWEST * TICK_MS);
+        let earned =
+            (self.upload.body_len() + self.record.bytes_out()) * 1000 / (SLOWEST * TICK_MS);
         let spent = self.waited / (TICK_MS * 1_000_000);
         piece.min((piece + earned).saturating_sub(spent)).max(1)
     }
