@@ -284,7 +284,7 @@ impl DownstreamConnection {
         let mut exchange = waiting.exchange;
         let permit = waiting.pool.permit(server);
         let waited = permit.granted.saturating_sub(exchange.record().began());
-        exchange.permit = Some(permit);
+        exchange.set_permit(permit);
         self.event_loop.figures.wait_times.record(waited);
         self.start(exchange);
         Poll::Ready(())
@@ -365,11 +365,7 @@ impl DownstreamConnection {
     }
 
     fn open_tunnel(&mut self, exchange: &mut Exchange) {
-        let idle = exchange
-            .permit
-            .as_ref()
-            .map_or_else(Default::default, |permit| permit.pool.config.timeouts)
-            .tunnel;
+        let idle = exchange.timeouts().tunnel;
         // A tunnel may last for hours; it must not hold a permit.
         let Some((server, permit)) = exchange.take_link() else {
             return;

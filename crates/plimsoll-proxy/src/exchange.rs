@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use plimsoll_cache::CacheStatus;
-use plimsoll_config::edge::CompressCoding;
+use plimsoll_config::edge::{CompressCoding, Timeouts};
 use plimsoll_net::client_socket::poll_read;
 use plimsoll_net::clock::Nanoseconds;
 use plimsoll_net::upstream::Upstream;
@@ -39,7 +39,7 @@ use crate::message::receive_buffer::ReceiveBuffer;
 use crate::settings::Settings;
 use answer::UpstreamResponse;
 use cache_role::CacheRole;
-pub(crate) use link::UpstreamLink;
+use link::UpstreamLink;
 use record::ExchangeRecord;
 use upload::RequestUpload;
 use waits::ExchangeWait;
@@ -152,9 +152,7 @@ pub(crate) struct Exchange {
     pub(crate) facts: Facts,
     record: ExchangeRecord,
     pub(crate) settings: Option<Rc<Settings>>,
-    pub(crate) pool_request: Option<PoolRequest>,
-    pub(crate) permit: Option<Permit>,
-    pub(crate) link: UpstreamLink,
+    link: UpstreamLink,
     upload: RequestUpload,
     /// Its place in the waiting room, if its turn has come; and whether the client used TLS.
     pub(crate) queue_number: Option<(u64, bool)>,
@@ -163,7 +161,6 @@ pub(crate) struct Exchange {
     cache: CacheRole,
     answer: UpstreamResponse,
     to_client: Outgoing,
-    attempts: u8,
     waits: ExchangeWait,
     /// Since when the client is waited for, and the total before that.
     waits_since: Nanoseconds,
@@ -174,8 +171,6 @@ impl Exchange {
     /// Resets everything but its memory.
     pub(crate) fn clear(&mut self) {
         self.settings = None;
-        self.permit = None;
-        self.pool_request = None;
         self.link.clear();
         self.upload.clear();
         self.to_client.clear();
@@ -184,9 +179,23 @@ impl Exchange {
         self.queue_number = None;
         self.pass = None;
         self.cache = CacheRole::default();
-        self.attempts = 0;
         self.waits = ExchangeWait::Nothing;
         self.waited = 0;
+    }
+
+    /// Keeps what the pool was asked for, to ask again.
+    pub(crate) fn set_pool_request(&mut self, pool_request: PoolRequest) {
+        self.link.set_pool_request(pool_request);
+    }
+
+    /// The pool grants a server.
+    pub(crate) fn set_permit(&mut self, permit: Permit) {
+        self.link.set_permit(permit);
+    }
+
+    /// Timeouts of its pool.
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.link.timeouts()
     }
 
     /// Starts a request with a body of this length, at most `max` bytes; returns the buffer for its head.
@@ -478,7 +487,7 @@ impl Exchange {
 
     /// Takes the upstream connection, for a tunnel.
     pub(crate) fn take_link(&mut self) -> Option<(Upstream, Option<Permit>)> {
-        Some((self.link.take()?, self.permit.take()))
+        Some((self.link.take()?, self.link.take_permit()))
     }
 
     fn failure(&self, failure: UpstreamFailure) -> ExchangeEnd {

@@ -174,7 +174,7 @@ impl DownstreamConnection {
         match pool.enter(&pool_request) {
             PoolAdmission::Granted(permit) => {
                 if let Some(mut exchange) = self.exchange(&request, pool_request, fetch, status) {
-                    exchange.permit = Some(permit);
+                    exchange.set_permit(permit);
                     self.start(exchange);
                 }
             }
@@ -235,7 +235,7 @@ impl DownstreamConnection {
         let mut exchange = self.event_loop.exchanges().take();
         exchange.facts = own.facts;
         exchange.record_mut().begin(own.moments);
-        exchange.pool_request = Some(pool_request);
+        exchange.set_pool_request(pool_request);
         let fills = fetch.as_ref().filter(|fetch| fetch.fills());
         let codings = fills.and_then(|_| Codings::of(head.headers));
         let codings = codings.map(Codings::as_str);

@@ -343,15 +343,13 @@ impl Exchange {
 
     /// The stickiness cookie, if the client needs one.
     fn cookie(&self) -> Option<String> {
-        let permit = self.permit.as_ref()?;
+        let permit = self.link.permit()?;
         let BalancingPolicy::Cookie(name) = &permit.pool.config.load_balancer else {
             return None;
         };
-        let is_known = self
-            .pool_request
-            .is_some_and(|pool_request| pool_request.sticky == Some(permit.server.hash));
         let hash = permit.server.hash;
-        (!is_known).then(|| format!("{name}={hash:016x}; Path=/; HttpOnly; SameSite=Lax"))
+        (!self.link.is_named(hash))
+            .then(|| format!("{name}={hash:016x}; Path=/; HttpOnly; SameSite=Lax"))
     }
 
     /// Reports latency and outcome of a response to its pool.
@@ -359,7 +357,7 @@ impl Exchange {
         self.answer.status = head.status;
         let now = side.event_loop.clock.now();
         self.record.answered(now);
-        let Some(permit) = &self.permit else {
+        let Some(permit) = self.link.permit() else {
             return;
         };
         let overload = matches!(head.status, 429 | 503);
@@ -373,7 +371,7 @@ impl Exchange {
         if self.answer.in_chunks {
             self.to_client.bytes.extend_from_slice(chunked::LAST_CHUNK);
         }
-        let Some(permit) = self.permit.take() else {
+        let Some(permit) = self.link.take_permit() else {
             return;
         };
         let is_clean = self.upload.is_sent();

@@ -5,19 +5,25 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use plimsoll_config::edge::Timeouts;
 use plimsoll_net::upstream::{Upstream, tls_error};
 use tokio::io::AsyncWrite as _;
 
 use super::{Exchange, ExchangeEnd, ExchangeWait, Side, UpstreamFailure};
+use crate::balance::{Permit, PoolRequest};
 
 /// Most servers that one request is sent to.
 const ATTEMPTS_MAX: u8 = 2;
 
 type Connecting = Pin<Box<dyn Future<Output = io::Result<Upstream>>>>;
 
-/// An upstream connection, established or in progress.
+/// The server of an exchange: permission to use it, and the connection, established or in progress.
 #[derive(Default)]
-pub(crate) struct UpstreamLink {
+pub(super) struct UpstreamLink {
+    permit: Option<Permit>,
+    /// What the pool was asked for.
+    pool_request: Option<PoolRequest>,
+    attempts: u8,
     stream: Option<Upstream>,
     connecting: Option<Connecting>,
     /// Index of the server's address that is tried.
@@ -36,22 +42,55 @@ impl std::fmt::Debug for UpstreamLink {
 }
 
 impl UpstreamLink {
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
     #[inline]
-    pub(crate) fn is_connecting(&self) -> bool {
+    pub(super) fn is_connecting(&self) -> bool {
         self.connecting.is_some()
     }
 
     #[inline]
-    pub(crate) fn stream(&mut self) -> Option<&mut Upstream> {
+    pub(super) fn stream(&mut self) -> Option<&mut Upstream> {
         self.stream.as_mut()
     }
 
-    pub(crate) fn take(&mut self) -> Option<Upstream> {
+    pub(super) fn take(&mut self) -> Option<Upstream> {
         self.stream.take()
+    }
+
+    /// Keeps what the pool was asked for, to ask again.
+    pub(super) fn set_pool_request(&mut self, pool_request: PoolRequest) {
+        self.pool_request = Some(pool_request);
+    }
+
+    /// Permission to use a server.
+    #[inline]
+    pub(super) fn permit(&self) -> Option<&Permit> {
+        self.permit.as_ref()
+    }
+
+    pub(super) fn set_permit(&mut self, permit: Permit) {
+        self.permit = Some(permit);
+    }
+
+    #[inline]
+    pub(super) fn take_permit(&mut self) -> Option<Permit> {
+        self.permit.take()
+    }
+
+    /// Timeouts of the pool.
+    #[inline]
+    pub(super) fn timeouts(&self) -> Timeouts {
+        let permit = self.permit.as_ref();
+        permit.map_or_else(Timeouts::default, |permit| permit.pool.config.timeouts)
+    }
+
+    /// Whether the client's stickiness cookie named this server.
+    pub(super) fn is_named(&self, server_hash: u64) -> bool {
+        self.pool_request
+            .is_some_and(|pool_request| pool_request.sticky == Some(server_hash))
     }
 
     /// Releases memory that a TLS stream still holds for written bytes.
@@ -67,7 +106,7 @@ impl UpstreamLink {
 impl Exchange {
     /// Takes or opens a connection to the server of the permit.
     pub(crate) fn link_up(&mut self, side: &Side<'_>) {
-        let Some(permit) = &self.permit else {
+        let Some(permit) = &self.link.permit else {
             return;
         };
         self.record.admitted(permit);
@@ -83,7 +122,7 @@ impl Exchange {
     }
 
     fn connect(&mut self, side: &Side<'_>) {
-        let Some(permit) = &self.permit else {
+        let Some(permit) = &self.link.permit else {
             return;
         };
         side.event_loop.figures.connects.increment();
@@ -111,7 +150,8 @@ impl Exchange {
                     self.record.connected(side.event_loop.clock.now());
                 }
                 Poll::Ready(Err(error)) => {
-                    if let (Some(tls_error), Some(permit)) = (tls_error(&error), &self.permit) {
+                    if let (Some(tls_error), Some(permit)) = (tls_error(&error), &self.link.permit)
+                    {
                         permit.server.note_error(tls_error);
                     }
                     self.connection_failed(side, UpstreamFailure::NoConnection)?;
@@ -130,6 +170,7 @@ impl Exchange {
         self.link.connecting = None;
         side.event_loop.figures.connects_failed.increment();
         let addresses = self
+            .link
             .permit
             .as_ref()
             .map_or(0, |permit| permit.server.addresses.len());
@@ -172,12 +213,13 @@ impl Exchange {
         side: &mut Side<'_>,
         failure: UpstreamFailure,
     ) -> Result<(), ExchangeEnd> {
-        self.attempts += 1;
-        let (Some(permit), Some(pool_request)) = (self.permit.take(), &mut self.pool_request)
+        self.link.attempts += 1;
+        let (Some(permit), Some(pool_request)) =
+            (self.link.permit.take(), &mut self.link.pool_request)
         else {
             return Err(self.failure(failure));
         };
-        if self.attempts >= ATTEMPTS_MAX || !permit.pool.may_retry() {
+        if self.link.attempts >= ATTEMPTS_MAX || !permit.pool.may_retry() {
             return Err(self.failure(failure));
         }
         pool_request.avoid = Some(permit.server.id);
@@ -187,7 +229,7 @@ impl Exchange {
             return Err(self.failure(failure));
         };
         side.event_loop.figures.retries.increment();
-        self.permit = Some(permit);
+        self.link.permit = Some(permit);
         self.upload.restart();
         self.link.address = 0;
         self.link_up(side);
@@ -196,7 +238,7 @@ impl Exchange {
 
     /// Reports a failure of the server to its pool.
     pub(super) fn blame(&self, side: &Side<'_>) {
-        let Some(permit) = &self.permit else {
+        let Some(permit) = &self.link.permit else {
             return;
         };
         let now = side.event_loop.clock.now();

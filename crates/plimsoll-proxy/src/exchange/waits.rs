@@ -59,11 +59,7 @@ impl Exchange {
         let Some(settings) = &self.settings else {
             return;
         };
-        let timeouts = self
-            .permit
-            .as_ref()
-            .map(|permit| permit.pool.config.timeouts);
-        let timeouts = timeouts.unwrap_or_default();
+        let timeouts = self.link.timeouts();
         let mut wait = match waits {
             ExchangeWait::Connection => ticks(timeouts.connect),
             ExchangeWait::Client => self.patience(settings.ticks.write, side.event_loop),
