@@ -14,6 +14,7 @@ mod revalidation;
 mod storage;
 pub(crate) mod tunnel;
 mod upload;
+mod waiting_client;
 mod waits;
 
 use std::cell::RefCell;
@@ -42,6 +43,7 @@ use cache_role::CacheRole;
 use link::UpstreamLink;
 use record::ExchangeRecord;
 use upload::RequestUpload;
+use waiting_client::WaitingClient;
 use waits::ExchangeWait;
 
 /// Slowest accepted client, bytes a second, once it has been waited for as long as its timeout.
@@ -154,10 +156,7 @@ pub(crate) struct Exchange {
     pub(crate) settings: Option<Rc<Settings>>,
     link: UpstreamLink,
     upload: RequestUpload,
-    /// Its place in the waiting room, if its turn has come; and whether the client used TLS.
-    pub(crate) queue_number: Option<(u64, bool)>,
-    /// A cookie that admits the client past the waiting room.
-    pub(crate) pass: Option<String>,
+    waiting_client: WaitingClient,
     cache: CacheRole,
     answer: UpstreamResponse,
     to_client: Outgoing,
@@ -176,8 +175,7 @@ impl Exchange {
         self.to_client.clear();
         self.answer.clear();
         self.record.clear();
-        self.queue_number = None;
-        self.pass = None;
+        self.waiting_client = WaitingClient::default();
         self.cache = CacheRole::default();
         self.waits = ExchangeWait::Nothing;
         self.waited = 0;
@@ -231,6 +229,25 @@ impl Exchange {
     /// Whether other requests wait for its fetch.
     pub(crate) fn leads(&self) -> bool {
         self.cache.leads()
+    }
+
+    /// The client has a place in a waiting room, with whether it used TLS, or a cookie that admits it past the room.
+    pub(crate) fn set_waiting_client(&mut self, number: Option<(u64, bool)>, pass: Option<String>) {
+        self.waiting_client = WaitingClient::new(number, pass);
+    }
+
+    /// The client's place in the waiting room, until a server answers.
+    pub(crate) fn queue_number(&self) -> Option<u64> {
+        self.waiting_client.number()
+    }
+
+    /// A cookie that admits the client past the waiting room.
+    pub(crate) fn waiting_pass(&self) -> Option<&str> {
+        self.waiting_client.pass()
+    }
+
+    pub(crate) fn take_waiting_pass(&mut self) -> Option<String> {
+        self.waiting_client.take_pass()
     }
 
     /// What it reports so far.

@@ -126,7 +126,7 @@ impl DownstreamConnection {
             line: exchange.record().line(),
             server: exchange.record().server_name(),
             reason: None,
-            pass: exchange.pass.as_deref(),
+            pass: exchange.waiting_pass(),
         });
     }
 }

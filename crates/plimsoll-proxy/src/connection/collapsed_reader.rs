@@ -97,7 +97,7 @@ impl CollapsedReader {
             slowness: Slowness::default(),
             is_for_client: false,
             server: exchange.record().server().cloned(),
-            pass: exchange.pass.take(),
+            pass: exchange.take_waiting_pass(),
             pace: Some(pace),
         }
     }

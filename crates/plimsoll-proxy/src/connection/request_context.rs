@@ -126,18 +126,18 @@ impl DownstreamConnection {
     pub(super) fn transfer_context(&mut self, exchange: &mut Exchange) {
         if let Some(context) = &mut self.context {
             let secure = self.peer.secure;
-            exchange.queue_number = context.queue_number.take().map(|number| (number, secure));
-            exchange.pass = context.pass.take();
+            let number = context.queue_number.take().map(|number| (number, secure));
+            exchange.set_waiting_client(number, context.pass.take());
         }
     }
 
     /// Takes the state back when the exchange is rejected.
     pub(super) fn take_back(&mut self, exchange: &Exchange) {
-        if let Some((number, _)) = exchange.queue_number {
+        if let Some(number) = exchange.queue_number() {
             self.context_mut().queue_number = Some(number);
         }
-        if exchange.pass.is_some() {
-            self.context_mut().pass.clone_from(&exchange.pass);
+        if let Some(pass) = exchange.waiting_pass() {
+            self.context_mut().pass = Some(pass.to_owned());
         }
     }
 

@@ -318,8 +318,8 @@ impl Exchange {
             connection,
             date: &date,
             edits,
-            cookies: [&cookie, &self.pass]
-                .map(|cookie| cookie.as_deref().filter(|_| head.status >= 200)),
+            cookies: [cookie.as_deref(), self.waiting_client.pass()]
+                .map(|cookie| cookie.filter(|_| head.status >= 200)),
             coded,
             cache_status: self.cache.status().filter(|_| head.status >= 200),
             dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
@@ -330,14 +330,15 @@ impl Exchange {
     /// A client from the waiting room was answered by a server: it is admitted, and bypasses the waiting room from now
     /// on.
     fn got_in(&mut self, side: &Side<'_>) {
-        let (Some((number, secure)), Some(settings)) = (self.queue_number.take(), &self.settings)
+        let (Some((number, secure)), Some(settings)) =
+            (self.waiting_client.take_number(), &self.settings)
         else {
             return;
         };
         let route = settings.routes.get(self.facts.route);
         if let Some(room) = &route.shared.waiting_room {
             let now = side.event_loop.clock.now();
-            self.pass = Some(room.got_in(number, now, secure));
+            self.waiting_client.admit(room.got_in(number, now, secure));
         }
     }
 
