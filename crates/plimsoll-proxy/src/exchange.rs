@@ -24,7 +24,6 @@ use std::task::{Context, Poll};
 use plimsoll_cache::CacheStatus;
 use plimsoll_config::edge::{CompressCoding, Timeouts};
 use plimsoll_net::client_socket::poll_read;
-use plimsoll_net::clock::Nanoseconds;
 use plimsoll_net::upstream::Upstream;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::head::BodyLength;
@@ -44,7 +43,7 @@ use link::UpstreamLink;
 use record::ExchangeRecord;
 use upload::RequestUpload;
 use waiting_client::WaitingClient;
-use waits::ExchangeWait;
+use waits::ExchangeWaits;
 
 /// Slowest accepted client, bytes a second, once it has been waited for as long as its timeout.
 ///
@@ -160,10 +159,7 @@ pub(crate) struct Exchange {
     cache: CacheRole,
     answer: UpstreamResponse,
     to_client: Outgoing,
-    waits: ExchangeWait,
-    /// Since when the client is waited for, and the total before that.
-    waits_since: Nanoseconds,
-    waited: Nanoseconds,
+    waits: ExchangeWaits,
 }
 
 impl Exchange {
@@ -177,8 +173,7 @@ impl Exchange {
         self.record.clear();
         self.waiting_client = WaitingClient::default();
         self.cache = CacheRole::default();
-        self.waits = ExchangeWait::Nothing;
-        self.waited = 0;
+        self.waits = ExchangeWaits::default();
     }
 
     /// Keeps what the pool was asked for, to ask again.
@@ -499,7 +494,7 @@ impl Exchange {
     pub(crate) fn detach(&mut self) {
         self.to_client.clear();
         self.record.clear_line();
-        self.waits = ExchangeWait::Nothing;
+        self.waits.restart();
     }
 
     /// Takes the upstream connection, for a tunnel.

@@ -9,7 +9,7 @@ use plimsoll_config::edge::Timeouts;
 use plimsoll_net::upstream::{Upstream, tls_error};
 use tokio::io::AsyncWrite as _;
 
-use super::{Exchange, ExchangeEnd, ExchangeWait, Side, UpstreamFailure};
+use super::{Exchange, ExchangeEnd, Side, UpstreamFailure};
 use crate::balance::{Permit, PoolRequest};
 
 /// Most servers that one request is sent to.
@@ -132,7 +132,7 @@ impl Exchange {
         self.link.stream = None;
         let secure = permit.server.secure.clone();
         self.link.connecting = Some(Box::pin(Upstream::connect(address, secure)));
-        self.waits = ExchangeWait::Nothing;
+        self.waits.restart();
     }
 
     /// Waits for the connection; whether it is established.

@@ -1,5 +1,6 @@
 //! What an exchange waits for, and its deadline.
 
+use plimsoll_net::clock::Nanoseconds;
 use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::deadline::ticks;
 
@@ -11,7 +12,7 @@ const HURRY_TICKS: u64 = 1000 / TICK_MS;
 
 /// What a pending exchange waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ExchangeWait {
+enum ExchangeWait {
     #[default]
     Nothing,
     Connection,
@@ -31,6 +32,47 @@ impl ExchangeWait {
     }
 }
 
+/// What an exchange waits for, and how long it has waited for its client in all.
+#[derive(Debug, Default)]
+pub(super) struct ExchangeWaits {
+    current: ExchangeWait,
+    /// Since when the client is waited for, and the total before that.
+    since: Nanoseconds,
+    waited: Nanoseconds,
+}
+
+impl ExchangeWaits {
+    /// The next deadline counts from now.
+    pub(super) fn restart(&mut self) {
+        self.current = ExchangeWait::Nothing;
+    }
+
+    /// Waits for this from now on.
+    fn begin(&mut self, wait: ExchangeWait, event_loop: &EventLoop) {
+        if self.current.are_for_client() || wait.are_for_client() {
+            let now = event_loop.clock.now();
+            if self.current.are_for_client() {
+                self.waited += now.saturating_sub(self.since);
+            }
+            self.since = now;
+        }
+        self.current = wait;
+    }
+
+    /// Remaining time for a client that has moved this many bytes, with the given timeout for one piece.
+    fn patience(&self, piece: u64, moved: u64, event_loop: &EventLoop) -> u64 {
+        // When memory is short, slow clients are dropped soon.
+        let piece = if event_loop.memory.is_full() {
+            piece.min(HURRY_TICKS)
+        } else {
+            piece
+        };
+        let earned = moved * 1000 / (SLOWEST * TICK_MS);
+        let spent = self.waited / (TICK_MS * 1_000_000);
+        piece.min((piece + earned).saturating_sub(spent)).max(1)
+    }
+}
+
 impl Exchange {
     /// The deadline counts from the last progress, as long as the exchange waits for the same thing.
     pub(super) fn keep_deadline(&mut self, side: &Side<'_>, moved: bool) {
@@ -45,17 +87,10 @@ impl Exchange {
         } else {
             ExchangeWait::FirstByte
         };
-        if waits == self.waits && !moved {
+        if waits == self.waits.current && !moved {
             return;
         }
-        if self.waits.are_for_client() || waits.are_for_client() {
-            let now = side.event_loop.clock.now();
-            if self.waits.are_for_client() {
-                self.waited += now.saturating_sub(self.waits_since);
-            }
-            self.waits_since = now;
-        }
-        self.waits = waits;
+        self.waits.begin(waits, side.event_loop);
         let Some(settings) = &self.settings else {
             return;
         };
@@ -77,21 +112,13 @@ impl Exchange {
 
     /// Remaining time for a client with the given timeout for one piece.
     fn patience(&self, piece: u64, event_loop: &EventLoop) -> u64 {
-        // When memory is short, slow clients are dropped soon.
-        let piece = if event_loop.memory.is_full() {
-            piece.min(HURRY_TICKS)
-        } else {
-            piece
-        };
-        let earned =
-            (self.upload.body_len() + self.record.bytes_out()) * 1000 / (SLOWEST * TICK_MS);
-        let spent = self.waited / (TICK_MS * 1_000_000);
-        piece.min((piece + earned).saturating_sub(spent)).max(1)
+        let moved = self.upload.body_len() + self.record.bytes_out();
+        self.waits.patience(piece, moved, event_loop)
     }
 
     /// The deadline has passed.
     pub(crate) fn expired(&mut self, side: &mut Side<'_>) -> Result<(), ExchangeEnd> {
-        let waits = std::mem::take(&mut self.waits);
+        let waits = std::mem::take(&mut self.waits.current);
         match waits {
             ExchangeWait::Connection => self.connection_failed(side, UpstreamFailure::Timeout),
             ExchangeWait::FirstByte => {
