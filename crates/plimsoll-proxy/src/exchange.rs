@@ -37,6 +37,7 @@ use crate::message::outgoing::GATHERED_MAX;
 use crate::message::outgoing::Outgoing;
 use crate::message::receive_buffer::ReceiveBuffer;
 use crate::settings::Settings;
+use crate::telemetry::moments::Moments;
 use answer::UpstreamResponse;
 use cache_role::CacheRole;
 use link::UpstreamLink;
@@ -150,9 +151,10 @@ enum ExchangeProgress {
 /// A request in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    pub(crate) facts: Facts,
+    facts: Facts,
     record: ExchangeRecord,
-    pub(crate) settings: Option<Rc<Settings>>,
+    /// The settings in effect when it began.
+    settings: Option<Rc<Settings>>,
     link: UpstreamLink,
     upload: RequestUpload,
     waiting_client: WaitingClient,
@@ -164,7 +166,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// Resets everything but its memory.
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.settings = None;
         self.link.clear();
         self.upload.clear();
@@ -176,9 +178,27 @@ impl Exchange {
         self.waits = ExchangeWaits::default();
     }
 
-    /// Keeps what the pool was asked for, to ask again.
-    pub(crate) fn set_pool_request(&mut self, pool_request: PoolRequest) {
+    /// Starts an exchange of a request that has come this far, for a server of the pool that was asked.
+    pub(crate) fn begin(
+        &mut self,
+        facts: Facts,
+        moments: Moments,
+        settings: &Rc<Settings>,
+        pool_request: PoolRequest,
+    ) {
+        self.facts = facts;
+        self.record.begin(moments);
+        self.settings = Some(Rc::clone(settings));
         self.link.set_pool_request(pool_request);
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// The settings in effect when it began: a reload may have changed the routes.
+    pub(crate) fn settings(&self) -> Option<Rc<Settings>> {
+        self.settings.clone()
     }
 
     /// The pool grants a server.

@@ -232,10 +232,7 @@ impl DownstreamConnection {
             self.refuse_head(sent, client, &own, 400, Reason::BadRequest);
             return None;
         };
-        let mut exchange = self.event_loop.exchanges().take();
-        exchange.facts = own.facts;
-        exchange.record_mut().begin(own.moments);
-        exchange.set_pool_request(pool_request);
+        let mut facts = own.facts;
         let fills = fetch.as_ref().filter(|fetch| fetch.fills());
         let codings = fills.and_then(|_| Codings::of(head.headers));
         let codings = codings.map(Codings::as_str);
@@ -245,7 +242,7 @@ impl DownstreamConnection {
                 name: "accept-encoding",
                 value: codings.as_bytes(),
             };
-            exchange.facts.coding = compress::accepted(&[accept_encoding], &compress.codings);
+            facts.coding = compress::accepted(&[accept_encoding], &compress.codings);
         }
         let conditions = fills.map_or_else(Vec::new, |fetch| fetch.conditions());
         let upstream_request = UpstreamRequest {
@@ -262,13 +259,14 @@ impl DownstreamConnection {
                 conditions: &conditions,
             }),
         };
+        let mut exchange = self.event_loop.exchanges().take();
+        exchange.begin(facts, own.moments, settings, pool_request);
         let len_max = settings.limits.body_len_max;
         let out = exchange.begin_upload(own.has_body, length(head), len_max);
         forward::request(out, bytes, head, &upstream_request);
         if !matches!(self.client, ClientStream::Nobody) {
             self.begin_line(exchange.record_mut().line_mut(), sent, client);
         }
-        exchange.settings = Some(Rc::clone(settings));
         let names_server = self.is_reported(exchange.record().line());
         exchange.record_mut().set_names_server(names_server);
         exchange.set_fetch(fetch, status);

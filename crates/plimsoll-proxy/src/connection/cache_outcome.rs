@@ -17,7 +17,7 @@ impl DownstreamConnection {
     /// Continues after an exchange whose response is not streamed directly.
     pub(super) fn end_diverted(&mut self, mut exchange: Box<Exchange>) {
         let (Some((outcome, keyed)), Some(settings)) =
-            (exchange.take_outcome(), exchange.settings.clone())
+            (exchange.take_outcome(), exchange.settings())
         else {
             return;
         };
@@ -26,7 +26,7 @@ impl DownstreamConnection {
         }
         self.take_back(&exchange);
         let own = ResponseContext {
-            facts: exchange.facts,
+            facts: exchange.facts(),
             has_body: exchange.has_unread_body(),
             moments: exchange.record().moments(),
         };
@@ -104,7 +104,7 @@ impl DownstreamConnection {
         status: CacheStatus,
         own: &ResponseContext,
     ) {
-        let settings = exchange.settings.clone();
+        let settings = exchange.settings();
         let settings = settings.unwrap_or_else(|| self.event_loop.settings());
         let Some(here) = &settings.routes.get(own.facts.route).cache else {
             return;

@@ -75,12 +75,12 @@ impl DownstreamConnection {
         self.take_back(exchange);
         let fetch = exchange.take_fetch();
         let own = ResponseContext {
-            facts: exchange.facts,
+            facts: exchange.facts(),
             has_body: exchange.has_unread_body(),
             moments: exchange.record().moments(),
         };
         // Its own settings: a reload may have changed the routes.
-        let settings = exchange.settings.clone();
+        let settings = exchange.settings();
         let settings = settings.unwrap_or_else(|| self.event_loop.settings());
         if let Some(fetch) = fetch {
             let (copy, keyed) = fetch.fail();

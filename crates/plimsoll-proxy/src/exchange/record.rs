@@ -33,7 +33,7 @@ impl ExchangeRecord {
     }
 
     /// Starts the record of a request that has come this far.
-    pub(crate) fn begin(&mut self, moments: Moments) {
+    pub(super) fn begin(&mut self, moments: Moments) {
         self.moments = moments;
     }
 
