@@ -3,6 +3,7 @@
 //! A connection that waits for its next request holds no buffer. Everything a request needs is created when its head is
 //! complete, and released when its response is delivered.
 
+mod account;
 mod admission;
 mod cache_outcome;
 mod cached;
@@ -40,6 +41,7 @@ use crate::message::outgoing::Outgoing;
 use crate::message::receive_buffer::ReceiveBuffer;
 use crate::peer::Peer;
 use crate::worker::Worker;
+use account::ConnectionAccount;
 use collapsed_reader::CollapsedReader;
 use esi_assembly::EsiAssembly;
 use h2c::H2cConnection;
@@ -66,14 +68,9 @@ pub(crate) struct DownstreamConnection {
     peer: Box<Peer>,
     received: ReceiveBuffer,
     stage: RequestStage,
-    /// Requests so far: the first head has the head timeout, later ones the idle timeout.
-    requests: u32,
+    account: ConnectionAccount,
     /// State that only some requests need.
     context: Option<Box<RequestContext>>,
-    /// Memory that the event loop has accounted for this connection, bytes.
-    holds: usize,
-    /// Counted as a connection. A stream of HTTP/2 is not; its connection is.
-    is_counted: bool,
 }
 
 /// The stage of the current request.
@@ -125,10 +122,9 @@ enum After {
 
 impl DownstreamConnection {
     pub(crate) fn new(client: ClientStream, peer: Peer, event_loop: &Rc<Worker>) -> Self {
-        event_loop.figures.accepted.increment();
-        event_loop.figures.connections.increment();
+        let account = ConnectionAccount::accepted(event_loop);
         let mut new = Self::of_stream(client, peer, event_loop);
-        new.is_counted = true;
+        new.account = account;
         new
     }
 
@@ -147,10 +143,8 @@ impl DownstreamConnection {
             peer: Box::new(peer),
             received: ReceiveBuffer::default(),
             stage: RequestStage::Head,
-            requests: 0,
+            account: ConnectionAccount::default(),
             context: None,
-            holds: 0,
-            is_counted: false,
         }
     }
 
@@ -159,7 +153,7 @@ impl DownstreamConnection {
         while !matches!(self.stage, RequestStage::Over) {
             let is_idle = matches!(self.stage, RequestStage::Head) && self.received.is_empty();
             // A stream or subrequest has its request already: it is answered even while draining.
-            if is_idle && self.is_counted && self.event_loop.is_draining() {
+            if is_idle && self.account.is_counted() && self.event_loop.is_draining() {
                 break;
             }
             ready!(self.poll_stage(cx));
@@ -540,9 +534,8 @@ impl Future for DownstreamConnection {
             connection.expired();
         }
         let polled = connection.poll_stages(cx);
-        let holds = connection.memory();
-        connection.event_loop.memory.hold(connection.holds, holds);
-        connection.holds = holds;
+        let memory = connection.memory();
+        connection.account.hold(memory, &connection.event_loop);
         polled
     }
 }
@@ -552,10 +545,7 @@ impl Drop for DownstreamConnection {
         if let RequestStage::Waiting(waiting) = &self.stage {
             waiting.pool.leave(&waiting.ticket);
         }
-        self.event_loop.memory.hold(self.holds, 0);
         self.timer.leave(&self.event_loop);
-        if self.is_counted {
-            self.event_loop.figures.connections.decrement();
-        }
+        self.account.close(&self.event_loop);
     }
 }

@@ -44,7 +44,7 @@ impl DownstreamConnection {
             Ok((_, None)) => return false,
             Ok((skip, Some(end))) => {
                 let end = skip + end;
-                if self.requests == 0 && self.is_h2c_preface(&bytes[..end]) {
+                if self.account.is_new() && self.is_h2c_preface(&bytes[..end]) {
                     self.serve_h2c(bytes);
                     return true;
                 }
@@ -69,7 +69,7 @@ impl DownstreamConnection {
         if !is_fragment {
             event_loop.figures.requests.increment();
         }
-        self.requests = self.requests.saturating_add(1);
+        self.account.count_request();
         let mut room = header_buffer();
         let head = match parse(bytes, &mut room) {
             Ok(head) => head,
