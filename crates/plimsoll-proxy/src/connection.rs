@@ -18,6 +18,7 @@ mod hub_upgrade;
 mod local_reply;
 mod mercure;
 mod purging;
+mod queued_request;
 mod request_context;
 mod serving;
 mod timer;
@@ -25,15 +26,12 @@ mod timer;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_hub_io::subscribers::subscriber::{Arrival, SubscriberConnection};
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 
-use crate::balance::UpstreamPool;
-use crate::balance::ticket::Ticket;
 use crate::client::ClientStream;
 use crate::exchange::tunnel::Tunnel;
 use crate::exchange::{Exchange, ExchangeEnd, Side, UpstreamFailure};
@@ -47,6 +45,7 @@ use esi_assembly::EsiAssembly;
 use h2c::H2cConnection;
 use hub_admission::HubAdmission;
 use mercure::Posting;
+use queued_request::QueuedRequest;
 use request_context::RequestContext;
 use serving::Serving;
 use timer::Timer;
@@ -105,14 +104,6 @@ enum RequestStage {
     Over,
 }
 
-/// A queued request.
-#[derive(Debug)]
-struct QueuedRequest {
-    exchange: Box<Exchange>,
-    pool: Arc<UpstreamPool>,
-    ticket: Arc<Ticket>,
-}
-
 /// What follows a synthetic response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
@@ -164,7 +155,7 @@ impl DownstreamConnection {
     /// Memory for bytes in flight.
     fn memory(&self) -> usize {
         let stage = match &self.stage {
-            RequestStage::Waiting(waiting) => waiting.exchange.memory(),
+            RequestStage::Waiting(waiting) => waiting.memory(),
             RequestStage::Exchanging(exchange) => exchange.memory(),
             RequestStage::Answering(out, _) => out.memory(),
             RequestStage::Serving(serving) => serving.memory(),
@@ -258,30 +249,6 @@ impl DownstreamConnection {
                 self.received.put_back(held);
             }
         }
-    }
-
-    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.client_left(cx) {
-            self.count_gone();
-            // Its ticket is dropped with it: a client that disconnected does not block the queue.
-            self.leave_queue();
-            return Poll::Ready(());
-        }
-        let RequestStage::Waiting(waiting) = &mut self.stage else {
-            return Poll::Ready(());
-        };
-        let server = ready!(waiting.ticket.poll(cx));
-        let RequestStage::Waiting(waiting) = std::mem::replace(&mut self.stage, RequestStage::Over)
-        else {
-            return Poll::Ready(());
-        };
-        let mut exchange = waiting.exchange;
-        let permit = waiting.pool.permit(server);
-        let waited = permit.granted.saturating_sub(exchange.record().began());
-        exchange.set_permit(permit);
-        self.event_loop.figures.wait_times.record(waited);
-        self.start(exchange);
-        Poll::Ready(())
     }
 
     /// The exchange has its permit: sends it upstream.
@@ -503,26 +470,6 @@ impl DownstreamConnection {
         }
         false
     }
-
-    fn leave_queue(&mut self) {
-        if let RequestStage::Waiting(waiting) =
-            std::mem::replace(&mut self.stage, RequestStage::Over)
-        {
-            waiting.pool.leave(&waiting.ticket);
-            self.event_loop.exchanges().recycle(waiting.exchange);
-        }
-    }
-
-    fn give_up_waiting(&mut self) {
-        let RequestStage::Waiting(mut waiting) =
-            std::mem::replace(&mut self.stage, RequestStage::Over)
-        else {
-            return;
-        };
-        waiting.pool.leave(&waiting.ticket);
-        self.refuse_exchange(&mut waiting.exchange, 503, Reason::QueueTimeout);
-        self.event_loop.exchanges().recycle(waiting.exchange);
-    }
 }
 
 impl Future for DownstreamConnection {
@@ -543,7 +490,7 @@ impl Future for DownstreamConnection {
 impl Drop for DownstreamConnection {
     fn drop(&mut self) {
         if let RequestStage::Waiting(waiting) = &self.stage {
-            waiting.pool.leave(&waiting.ticket);
+            waiting.leave();
         }
         self.timer.leave(&self.event_loop);
         self.account.close(&self.event_loop);

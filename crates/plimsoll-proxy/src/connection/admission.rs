@@ -17,7 +17,8 @@ use plimsoll_wire::request_head::{
 
 use super::cached::{Admitted, Seeking};
 use super::local_reply::ResponseContext;
-use super::{DownstreamConnection, Peer, QueuedRequest, RequestStage};
+use super::queued_request::QueuedRequest;
+use super::{DownstreamConnection, Peer, RequestStage};
 use crate::admission::route::CompiledRoute;
 use crate::balance::queue::QueueRejection;
 use crate::balance::{PoolAdmission, PoolRequest, UpstreamPool};
@@ -183,11 +184,8 @@ impl DownstreamConnection {
                     Some(exchange) => {
                         let timeout = ticks(pool.config.queue_timeout);
                         self.timer.set(&self.event_loop, timeout);
-                        self.stage = RequestStage::Waiting(Box::new(QueuedRequest {
-                            exchange,
-                            pool: Arc::clone(pool),
-                            ticket,
-                        }));
+                        let queued = QueuedRequest::new(exchange, pool, ticket);
+                        self.stage = RequestStage::Waiting(Box::new(queued));
                     }
                     None => pool.leave(&ticket),
                 }
