@@ -174,7 +174,7 @@ fn welcome(
         return;
     }
     let peer = Peer::new(address, &settings.trusted);
-    if listener.tls.is_none() && !(listener.proxy_protocol && peer.trusted) {
+    if listener.tls.is_none() && !(listener.proxy_protocol && peer.is_trusted()) {
         let connection = DownstreamConnection::new(
             ClientStream::Socket(ClientSocket::Plain(stream)),
             peer,
@@ -203,7 +203,7 @@ async fn prepare(
 ) {
     let settings = event_loop.settings();
     let timeout = settings.limits.head_timeout;
-    if listener.proxy_protocol && peer.trusted {
+    if listener.proxy_protocol && peer.is_trusted() {
         let header = tokio::time::timeout(timeout, proxied(&mut stream)).await;
         match header {
             Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings.trusted),
@@ -228,7 +228,7 @@ async fn prepare(
         // The client only completed a handshake (ACME validation).
         return;
     }
-    peer.secure = true;
+    peer.set_secure();
     if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
         return http2::serve(stream, peer, event_loop, DownstreamConnection::begin_stream).await;
     }

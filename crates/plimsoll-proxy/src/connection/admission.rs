@@ -82,7 +82,7 @@ impl DownstreamConnection {
         if let Some(traces) = settings.traces.as_ref().filter(|_| !is_fragment) {
             self.begin_trace(&head, client, traces);
         }
-        let address = client.unwrap_or(self.peer.address);
+        let address = client.unwrap_or(self.peer.address());
         if let Some(gate) = &settings.gate
             && !gate.lets_in(address)
         {
@@ -244,9 +244,9 @@ impl DownstreamConnection {
         }
         let conditions = fills.map_or_else(Vec::new, |fetch| fetch.conditions());
         let upstream_request = UpstreamRequest {
-            peer: &self.peer.text,
-            secure: self.peer.secure,
-            trusted: self.peer.trusted,
+            peer: self.peer.text(),
+            secure: self.peer.is_secure(),
+            trusted: self.peer.is_trusted(),
             trace: self.trace(),
             target: target.as_deref(),
             default_host: default_host(route, settings),
@@ -286,7 +286,7 @@ impl DownstreamConnection {
         }
         match client {
             Some(client) => access_log_entry::begin(line, log.format, &client.to_string(), head),
-            None => access_log_entry::begin(line, log.format, &self.peer.text, head),
+            None => access_log_entry::begin(line, log.format, self.peer.text(), head),
         }
     }
 
@@ -376,7 +376,7 @@ pub(super) fn client_of(
     head: &RequestHead<'_, '_>,
     settings: &Settings,
 ) -> Option<IpAddr> {
-    if !peer.trusted {
+    if !peer.is_trusted() {
         return None;
     }
     let mut lines = head.headers.iter().rev();
@@ -412,7 +412,7 @@ fn key(
     match balancer {
         BalancingPolicy::Hash(HashKey::Client) => match client {
             Some(client) => hash(client.to_string().as_bytes()),
-            None => hash(peer.text.as_bytes()),
+            None => hash(peer.text().as_bytes()),
         },
         BalancingPolicy::Hash(HashKey::Target) => hash(head.target.as_bytes()),
         BalancingPolicy::Hash(HashKey::Header(name)) => {

@@ -132,7 +132,7 @@ impl DownstreamConnection {
             return self.go(request, None, Some(bypass(why)));
         };
         let dropping = Dropping {
-            trusted: self.peer.trusted,
+            trusted: self.peer.is_trusted(),
             steering: &route.config.steering_headers,
         };
         let is_bare = keyed_request::is_bare(head);

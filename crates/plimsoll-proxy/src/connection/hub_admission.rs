@@ -59,7 +59,7 @@ impl DownstreamConnection {
         };
         let address = match client {
             Some(client) => client.to_string(),
-            None => self.peer.text.clone(),
+            None => self.peer.text().to_owned(),
         };
         let person = hooks.person(head, &address);
         let subscriptions_max = arrival.hub.config.subscriptions_max;

@@ -44,7 +44,7 @@ impl DownstreamConnection {
         let mut line = Vec::new();
         let log = self.event_loop.log.borrow();
         if log.is_enabled() && !matches!(self.client, ClientStream::Inner(_)) {
-            access_log_entry::begin_unread(&mut line, log.format, &self.peer.text);
+            access_log_entry::begin_unread(&mut line, log.format, self.peer.text());
         }
         drop(log);
         self.answer_in_words(&own, status, reason, "", &line);

@@ -88,7 +88,7 @@ impl DownstreamConnection {
         let decision = room.decide(
             head,
             now,
-            self.peer.secure,
+            self.peer.is_secure(),
             places(settings, own.facts.route),
         );
         match decision {
@@ -103,7 +103,7 @@ impl DownstreamConnection {
                 true
             }
             WaitingDecision::Wait(place) => {
-                let page = room.page(&place, now, self.peer.secure);
+                let page = room.page(&place, now, self.peer.is_secure());
                 let mut line = Vec::new();
                 self.begin_line(&mut line, head, client);
                 self.answer_waiting(own, &page, &line);
@@ -125,7 +125,7 @@ impl DownstreamConnection {
     /// Transfers the waiting-room state to the exchange.
     pub(super) fn transfer_context(&mut self, exchange: &mut Exchange) {
         if let Some(context) = &mut self.context {
-            let secure = self.peer.secure;
+            let secure = self.peer.is_secure();
             let number = context.queue_number.take().map(|number| (number, secure));
             exchange.set_waiting_client(number, context.pass.take());
         }
@@ -161,7 +161,7 @@ impl DownstreamConnection {
             None => room.join(now, places),
         };
         match decision {
-            WaitingDecision::Wait(place) => Some(room.page(&place, now, self.peer.secure)),
+            WaitingDecision::Wait(place) => Some(room.page(&place, now, self.peer.is_secure())),
             WaitingDecision::Past(_) | WaitingDecision::Try(_) | WaitingDecision::Full => None,
         }
     }
@@ -179,7 +179,7 @@ impl DownstreamConnection {
     ) {
         let event_loop = Rc::clone(&self.event_loop);
         let random = || event_loop.random();
-        let mut trace = RequestTrace::begin(head.headers, traces, self.peer.trusted, random);
+        let mut trace = RequestTrace::begin(head.headers, traces, self.peer.is_trusted(), random);
         if trace.context.sampled {
             let mut headers = head.headers.iter();
             let agent = headers.find(|header| header.name.eq_ignore_ascii_case("user-agent"));
@@ -188,9 +188,11 @@ impl DownstreamConnection {
                 host: cut(head.host.unwrap_or_default().as_bytes()),
                 target: cut(head.target.as_bytes()),
                 agent: agent.map_or_else(String::new, |agent| cut(agent.value)),
-                client: client
-                    .map_or_else(|| self.peer.text.clone(), |address| address.to_string()),
-                secure: self.peer.secure,
+                client: client.map_or_else(
+                    || self.peer.text().to_owned(),
+                    |address| address.to_string(),
+                ),
+                secure: self.peer.is_secure(),
                 is_h2: self.client.is_http2(),
                 is_1_1: head.is_1_1,
                 route: String::new(),

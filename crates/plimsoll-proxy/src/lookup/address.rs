@@ -30,19 +30,19 @@ impl<'a> Address<'a> {
         if !(head.target.is_empty() || head.target.starts_with('/')) {
             return None;
         }
-        let secure = if peer.trusted {
-            scheme(head.headers, peer.secure)?
+        let secure = if peer.is_trusted() {
+            scheme(head.headers, peer.is_secure())?
         } else {
-            peer.secure
+            peer.is_secure()
         };
         let address = Self {
             secure,
             host,
             bare_host: "",
-            trusted: peer.trusted,
+            trusted: peer.is_trusted(),
         }
         .written(host);
-        (!peer.trusted || address.agrees(head.headers)).then_some(address)
+        (!peer.is_trusted() || address.agrees(head.headers)).then_some(address)
     }
 
     /// The same address with another spelling of its host.

@@ -92,12 +92,10 @@ impl Fetch {
             return None;
         }
         let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, sender.address));
-        let peer = Peer {
-            address,
-            text: address.to_string(),
-            trusted: sender.trusted,
-            secure: sender.secure,
-        };
+        let mut peer = Peer::with_trust(address, sender.trusted);
+        if sender.secure {
+            peer.set_secure();
+        }
         let (policy, steering) = (rule.policy(), rule.steering());
         let dropping = Dropping {
             trusted: sender.trusted,
@@ -129,9 +127,9 @@ impl Fetch {
         let key = KeyRef::new(address.secure, host, head.target, &policy.key).to_key();
         let mut forwarded = Vec::new();
         let upstream_request = UpstreamRequest {
-            peer: &peer.text,
-            secure: peer.secure,
-            trusted: peer.trusted,
+            peer: peer.text(),
+            secure: peer.is_secure(),
+            trusted: peer.is_trusted(),
             target: None,
             default_host: DEFAULT_HOST,
             edits: &[HeaderEdit {
