@@ -10,6 +10,7 @@ mod coding;
 mod link;
 mod pace;
 mod record;
+mod response_body;
 mod revalidation;
 mod storage;
 pub(crate) mod tunnel;

@@ -3,44 +3,32 @@
 use std::ops::Range;
 
 use plimsoll_config::edge::BalancingPolicy;
-use plimsoll_net::chunked;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, BodyLength, HEAD_LEN_MAX, Head, Header};
 
-use super::coding::CountedCoder;
+use super::response_body::ResponseBody;
 use super::storage::Course;
 use super::{Exchange, ExchangeEnd, Facts, Side, UpstreamFailure};
 use crate::client::ClientStream;
 use crate::message::compress::Coded;
 use crate::message::forward::{self, Answering, ConnectionHeader, Framing};
-use crate::respond::learned_fallback::Candidate;
 
 /// Most consecutive interim responses.
 const INTERIM_MAX: u8 = 32;
 
 /// Progress of a response.
 #[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts of one answer"
-)]
 pub(super) struct UpstreamResponse {
     state: ResponseState,
     /// The received part of an incomplete head.
     partial: Vec<u8>,
-    pub(super) body: BodyReader,
-    /// The body is sent to the client in chunks.
-    pub(super) in_chunks: bool,
+    pub(super) body: ResponseBody,
     keeps_client: bool,
     keeps_server: bool,
     has_switched: bool,
     status: u16,
     interim: u8,
-    /// Compresses the body.
-    pub(super) coding: Option<Box<CountedCoder>>,
-    /// A page that may become the route's learned fallback.
-    pub(super) candidate: Option<Box<Candidate>>,
     /// Destination of the body.
     pub(super) course: Course,
 }
@@ -75,7 +63,7 @@ impl UpstreamResponse {
 
     #[inline]
     pub(super) fn is_coding(&self) -> bool {
-        self.coding.is_some()
+        self.body.is_coding()
     }
 
     #[inline]
@@ -169,24 +157,19 @@ impl Exchange {
             self.end_if_complete(at == bytes.len(), side)?;
             return Ok(0..0);
         }
-        if self.answer.coding.is_some() || self.answer.candidate.is_some() {
+        if self.answer.body.is_transformed() {
             at += self.take_apart(&bytes[at..], side)?;
             self.end_if_complete(at == bytes.len(), side)?;
             return Ok(0..0);
         }
         let out = &mut self.to_client.bytes;
-        let in_chunks = self.answer.in_chunks;
-        let is_plain = self.answer.body.is_plain() && !in_chunks;
+        let is_plain = self.answer.body.is_plain();
         let taken = if is_plain {
-            self.answer.body.take(&bytes[at..], |_| ())
-        } else if in_chunks {
-            let body = &mut self.answer.body;
-            body.take(&bytes[at..], |content| chunked::chunk(out, content))
+            self.answer.body.read(&bytes[at..], |_| ())
         } else {
-            let body = &mut self.answer.body;
-            body.take(&bytes[at..], |content| out.extend_from_slice(content))
+            self.answer.body.frame(&bytes[at..], out)
         };
-        at += taken.map_err(|_| ExchangeEnd::Broken)?;
+        at += taken?;
         self.end_if_complete(at == bytes.len(), side)?;
         Ok(if is_plain { start..at } else { 0..0 })
     }
@@ -278,15 +261,16 @@ impl Exchange {
                     let (framing, connection) = (way.framing, way.connection);
                     self.write_head(bytes, head, headers, framing, connection, coded, side);
                 }
-                self.answer.coding = coding.filter(|_| !matches!(course, Course::Nowhere));
-                self.answer.candidate = self.candidate(head, headers, side);
+                let coding = coding.filter(|_| !matches!(course, Course::Nowhere));
+                let candidate = self.candidate(head, headers, side);
                 self.answered(head, side);
                 let answer = &mut self.answer;
                 answer.course = course;
                 answer.keeps_client = way.keeps_client;
                 answer.keeps_server = head.keep_alive && way.length != BodyLength::Unspecified;
-                answer.in_chunks = is_for_client && way.framing == Framing::Chunked;
-                answer.body = BodyReader::new(way.length, u64::MAX);
+                let in_chunks = is_for_client && way.framing == Framing::Chunked;
+                let reader = BodyReader::new(way.length, u64::MAX);
+                answer.body = ResponseBody::new(reader, in_chunks, coding, candidate);
                 answer.state = ResponseState::Body;
                 Ok(())
             }
@@ -369,9 +353,7 @@ impl Exchange {
     /// The last byte arrived: releases the permit and the connection, however slow the client is.
     fn complete(&mut self, side: &Side<'_>) {
         self.answer.state = ResponseState::Complete;
-        if self.answer.in_chunks {
-            self.to_client.bytes.extend_from_slice(chunked::LAST_CHUNK);
-        }
+        self.answer.body.end_framing(&mut self.to_client.bytes);
         let Some(permit) = self.link.take_permit() else {
             return;
         };

@@ -1,30 +1,12 @@
-//! Transformations of a body in transit: compression, and capture of the learned fallback.
+//! Decides on transformations of a body in transit: compression, and capture of the learned fallback.
 
-use std::rc::Rc;
-
-use plimsoll_net::chunked;
 use plimsoll_wire::head::{Head, Header};
 
+use super::response_body::CountedCoder;
 use super::{Exchange, ExchangeEnd, Side};
 use crate::fragments::Draft;
-use crate::message::compress::{self, Coded, Coder, CompressionBudget};
+use crate::message::compress::{self, Coded, Coder};
 use crate::respond::learned_fallback::{Candidate, Scope};
-
-/// Less input than this is collected, until the server has nothing more at the moment.
-const PIECE_LEN_MIN: usize = 4096;
-
-/// A coder, which counts towards the budget as long as it lives.
-#[derive(Debug)]
-pub(crate) struct CountedCoder {
-    coder: Option<Coder>,
-    budget: Rc<CompressionBudget>,
-}
-
-impl Drop for CountedCoder {
-    fn drop(&mut self) {
-        self.budget.leave();
-    }
-}
 
 impl Exchange {
     /// Decides on compression of a response on a route that compresses.
@@ -72,13 +54,9 @@ impl Exchange {
             event_loop.figures.compress_skipped.increment();
             return (Coded::Varies, None);
         };
-        event_loop.budget.enter();
         event_loop.figures.compressed.increment();
-        let coding_now = CountedCoder {
-            coder: Some(coder),
-            budget: Rc::clone(&event_loop.budget),
-        };
-        (Coded::As(coding), Some(Box::new(coding_now)))
+        let counted = CountedCoder::new(coder, &event_loop.budget);
+        (Coded::As(coding), Some(Box::new(counted)))
     }
 
     /// How a response is read whose body may contain ESI tags.
@@ -132,46 +110,7 @@ impl Exchange {
     ) -> Result<usize, ExchangeEnd> {
         let len_max = self.fallback_len_max();
         let out = &mut self.to_client.bytes;
-        let answer = &mut self.answer;
-        let (candidate, in_chunks) = (&mut answer.candidate, answer.in_chunks);
-        let mut coder = answer
-            .coding
-            .as_mut()
-            .and_then(|coding| coding.coder.as_mut());
-        let mut is_good = true;
-        let began = side.event_loop.clock.now();
-        let taken = answer.body.take(bytes, |content| {
-            if let Some(candidate) = candidate {
-                candidate.content.extend_from_slice(content);
-            }
-            match &mut coder {
-                Some(coder) => is_good &= coder.feed(content).is_ok(),
-                None if in_chunks => chunked::chunk(out, content),
-                None => out.extend_from_slice(content),
-            }
-        });
-        if candidate
-            .as_ref()
-            .is_some_and(|candidate| candidate.content.len() > len_max)
-        {
-            *candidate = None;
-        }
-        if let Some(coder) = coder {
-            side.event_loop
-                .figures
-                .compress_in
-                .add(taken.unwrap_or(0) as u64);
-            if coder.out().len() >= PIECE_LEN_MIN {
-                put(coder.out(), out, in_chunks, side);
-            }
-            let spent = side.event_loop.clock.now().saturating_sub(began);
-            side.event_loop.budget.spend(spent);
-        }
-        if is_good {
-            taken.map_err(|_| ExchangeEnd::Broken)
-        } else {
-            Err(ExchangeEnd::Broken)
-        }
+        self.answer.body.transform(bytes, len_max, out, side)
     }
 
     fn fallback_len_max(&self) -> usize {
@@ -186,38 +125,14 @@ impl Exchange {
 
     /// Flushes the coder; whether there was any output.
     pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, ExchangeEnd> {
-        if !self.answer.in_chunks {
-            // The response is being stored: no client needs it early.
-            return Ok(false);
-        }
-        let coding = self.answer.coding.as_mut();
-        let Some(coder) = coding
-            .and_then(|coding| coding.coder.as_mut())
-            .filter(|coder| coder.is_behind())
-        else {
-            return Ok(false);
-        };
-        let began = side.event_loop.clock.now();
-        coder.flush().map_err(|_| ExchangeEnd::Broken)?;
-        put(coder.out(), &mut self.to_client.bytes, true, side);
-        let spent = side.event_loop.clock.now().saturating_sub(began);
-        side.event_loop.budget.spend(spent);
-        Ok(true)
+        let out = &mut self.to_client.bytes;
+        self.answer.body.flush(out, side)
     }
 
     /// The body is complete: ends the coder, and stores a captured fallback.
     pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
-        if let Some(coder) = self
-            .answer
-            .coding
-            .take()
-            .and_then(|mut coding| coding.coder.take())
-        {
-            let mut rest = coder.finish().map_err(|_| ExchangeEnd::Broken)?;
-            let in_chunks = self.answer.in_chunks;
-            put(&mut rest, &mut self.to_client.bytes, in_chunks, side);
-        }
-        if let (Some(candidate), Some(settings)) = (self.answer.candidate.take(), &self.settings)
+        let candidate = self.answer.body.finish(&mut self.to_client.bytes, side)?;
+        if let (Some(candidate), Some(settings)) = (candidate, &self.settings)
             && let Some(learned_fallbacks) = &settings
                 .routes
                 .get(self.facts.route)
@@ -228,21 +143,5 @@ impl Exchange {
             side.event_loop.figures.fallbacks_learned.increment();
         }
         Ok(())
-    }
-}
-
-/// Emits output of a coder, to a client as a chunk.
-fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, in_chunks: bool, side: &Side<'_>) {
-    if !packed.is_empty() {
-        side.event_loop
-            .figures
-            .compress_out
-            .add(packed.len() as u64);
-        if in_chunks {
-            chunked::chunk(out, packed);
-        } else {
-            out.extend_from_slice(packed);
-        }
-        packed.clear();
     }
 }

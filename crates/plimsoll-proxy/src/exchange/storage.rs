@@ -346,14 +346,11 @@ impl Exchange {
         side: &Side<'_>,
     ) -> Result<usize, ExchangeEnd> {
         let now = side.event_loop.clock.now();
-        let is_plain = self.answer.coding.is_none() && self.answer.candidate.is_none();
+        let is_plain = !self.answer.body.is_transformed();
         match &mut self.answer.course {
             Course::ToStore(filling) if is_plain => {
-                let taken = self
-                    .answer
-                    .body
-                    .take(bytes, |content| filling.append(content, now));
-                taken.map_err(|_| ExchangeEnd::Broken)
+                let body = &mut self.answer.body;
+                body.read(bytes, |content| filling.append(content, now))
             }
             Course::ToStore(_) => {
                 let start = self.to_client.bytes.len();
@@ -361,10 +358,7 @@ impl Exchange {
                 self.put_aside(start, now);
                 Ok(taken)
             }
-            Course::ToClient | Course::Nowhere => {
-                let taken = self.answer.body.take(bytes, |_| ());
-                taken.map_err(|_| ExchangeEnd::Broken)
-            }
+            Course::ToClient | Course::Nowhere => self.answer.body.read(bytes, |_| ()),
         }
     }
 
