@@ -385,7 +385,7 @@ impl DownstreamConnection {
             return Poll::Ready(());
         }
         if let RequestStage::Answering(out, _) = &mut self.stage {
-            let bytes = std::mem::take(&mut out.bytes);
+            let bytes = out.take_bytes();
             self.event_loop.return_bytes(bytes);
         }
         self.follow_answer(after);

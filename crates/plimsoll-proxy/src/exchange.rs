@@ -469,7 +469,7 @@ impl Exchange {
     ) -> Result<(), ExchangeEnd> {
         let mut direct = direct;
         if direct.len() <= GATHERED_MAX && !self.to_client.is_empty() {
-            self.to_client.bytes.extend_from_slice(direct);
+            self.to_client.append(direct);
             direct = &[];
         }
         while !(self.to_client.is_empty() && direct.is_empty()) {
@@ -483,7 +483,7 @@ impl Exchange {
                 }
                 Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
                 Poll::Pending => {
-                    self.to_client.bytes.extend_from_slice(direct);
+                    self.to_client.append(direct);
                     return Ok(());
                 }
             }

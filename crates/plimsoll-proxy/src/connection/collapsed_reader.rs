@@ -138,7 +138,7 @@ impl CollapsedReader {
             .copy(reading.at, &mut shared[..room], cx.waker())
         {
             Copied::Bytes(count) if reading.in_chunks => {
-                chunked::chunk(&mut self.out.bytes, &shared[..count]);
+                chunked::chunk(self.out.buffer(), &shared[..count]);
                 reading.at += count as u64;
                 Some(0)
             }
@@ -147,7 +147,7 @@ impl CollapsedReader {
             Copied::End => {
                 reading.is_over = true;
                 if reading.in_chunks {
-                    self.out.bytes.extend_from_slice(chunked::LAST_CHUNK);
+                    self.out.append(chunked::LAST_CHUNK);
                 }
                 Some(0)
             }
@@ -329,7 +329,7 @@ impl DownstreamConnection {
         } else {
             ""
         };
-        let head = &mut reader.out.bytes;
+        let head = reader.out.buffer();
         let now = self.event_loop.moment();
         metadata.stored.write_head(head, shape, metadata.len(), now);
         reader.status.write(head);

@@ -183,13 +183,13 @@ impl EsiMerge {
     ) -> Produced {
         self.advance(requester, cx);
         if self.framing.is_none() {
-            return self.write_head(&mut out.bytes, &requester.event_loop.date.borrow());
+            return self.write_head(out.buffer(), &requester.event_loop.date.borrow());
         }
         let produced = match self.mosaic.pieces.pieces().get(self.piece) {
             None if self.is_over => return Produced::End,
             None => {
                 self.is_over = true;
-                self.emit(&[], &mut out.bytes, true)
+                self.emit(&[], out.buffer(), true)
             }
             Some(EsiSegment::Text(range)) => {
                 let start = range.start + self.at;
@@ -199,10 +199,10 @@ impl EsiMerge {
                     self.next_piece();
                 }
                 let text = self.mosaic.text.slice(start..end);
-                self.emit(&text, &mut out.bytes, false)
+                self.emit(&text, out.buffer(), false)
             }
             Some(EsiSegment::Include(_)) => match self.fragments[self.done].next() {
-                FragmentInput::Bytes(bytes) => self.emit(&bytes, &mut out.bytes, false),
+                FragmentInput::Bytes(bytes) => self.emit(&bytes, out.buffer(), false),
                 FragmentInput::End => {
                     self.done += 1;
                     self.next_piece();
@@ -210,7 +210,7 @@ impl EsiMerge {
                 }
                 FragmentInput::Wait if self.packing.as_ref().is_some_and(Packing::is_behind) => {
                     // Flush, so that the client gets everything available.
-                    self.emit(&[], &mut out.bytes, false)
+                    self.emit(&[], out.buffer(), false)
                 }
                 FragmentInput::Wait => return Produced::Wait(self.next_due()),
                 FragmentInput::Broke => None,

@@ -205,7 +205,7 @@ impl DownstreamConnection {
             return Poll::Ready(());
         }
         let after = serving.after;
-        let bytes = std::mem::take(&mut serving.head.bytes);
+        let bytes = serving.head.take_bytes();
         self.event_loop.return_bytes(bytes);
         self.follow_answer(after);
         Poll::Ready(())

@@ -162,7 +162,7 @@ impl Exchange {
             self.end_if_complete(at == bytes.len(), side)?;
             return Ok(0..0);
         }
-        let out = &mut self.to_client.bytes;
+        let out = self.to_client.buffer();
         let is_plain = self.answer.body.is_plain();
         let taken = if is_plain {
             self.answer.body.read(&bytes[at..], |_| ())
@@ -186,7 +186,7 @@ impl Exchange {
 
     /// Ends the body.
     fn end_body(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
-        let start = self.to_client.bytes.len();
+        let start = self.to_client.end();
         self.end_coding(side)?;
         self.end_keeping(start, side);
         Ok(())
@@ -308,7 +308,7 @@ impl Exchange {
             cache_status: self.cache.status().filter(|_| head.status >= 200),
             dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
         };
-        forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
+        forward::answer(self.to_client.buffer(), bytes, head, headers, &answering);
     }
 
     /// A client from the waiting room was answered by a server: it is admitted, and bypasses the waiting room from now
@@ -353,7 +353,7 @@ impl Exchange {
     /// The last byte arrived: releases the permit and the connection, however slow the client is.
     fn complete(&mut self, side: &Side<'_>) {
         self.answer.state = ResponseState::Complete;
-        self.answer.body.end_framing(&mut self.to_client.bytes);
+        self.answer.body.end_framing(self.to_client.buffer());
         let Some(permit) = self.link.take_permit() else {
             return;
         };

@@ -109,7 +109,7 @@ impl Exchange {
         side: &Side<'_>,
     ) -> Result<usize, ExchangeEnd> {
         let len_max = self.fallback_len_max();
-        let out = &mut self.to_client.bytes;
+        let out = self.to_client.buffer();
         self.answer.body.transform(bytes, len_max, out, side)
     }
 
@@ -125,13 +125,13 @@ impl Exchange {
 
     /// Flushes the coder; whether there was any output.
     pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, ExchangeEnd> {
-        let out = &mut self.to_client.bytes;
+        let out = self.to_client.buffer();
         self.answer.body.flush(out, side)
     }
 
     /// The body is complete: ends the coder, and stores a captured fallback.
     pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
-        let candidate = self.answer.body.finish(&mut self.to_client.bytes, side)?;
+        let candidate = self.answer.body.finish(self.to_client.buffer(), side)?;
         if let (Some(candidate), Some(settings)) = (candidate, &self.settings)
             && let Some(learned_fallbacks) = &settings
                 .routes

@@ -353,7 +353,7 @@ impl Exchange {
                 body.read(bytes, |content| filling.append(content, now))
             }
             Course::ToStore(_) => {
-                let start = self.to_client.bytes.len();
+                let start = self.to_client.end();
                 let taken = self.take_apart(bytes, side)?;
                 self.put_aside(start, now);
                 Ok(taken)
@@ -365,8 +365,8 @@ impl Exchange {
     /// Stores output of a coder.
     fn put_aside(&mut self, start: usize, now: u64) {
         if let Course::ToStore(filling) = &mut self.answer.course {
-            filling.append(&self.to_client.bytes[start..], now);
-            self.to_client.bytes.truncate(start);
+            filling.append(self.to_client.since(start), now);
+            self.to_client.truncate(start);
         }
     }
 

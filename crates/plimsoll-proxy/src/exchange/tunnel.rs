@@ -122,7 +122,7 @@ impl Tunnel {
                     Poll::Ready(Err(_)) => return Err(()),
                     Poll::Pending => 0,
                 };
-                self.to_server.bytes.extend_from_slice(&bytes[written..]);
+                self.to_server.append(&bytes[written..]);
             }
             Poll::Ready(Err(_)) => return Err(()),
             Poll::Pending => return Ok(false),
@@ -164,7 +164,7 @@ impl Tunnel {
                     Poll::Ready(Err(_)) => return Err(()),
                     Poll::Pending => 0,
                 };
-                self.to_client.bytes.extend_from_slice(&bytes[written..]);
+                self.to_client.append(&bytes[written..]);
             }
             Poll::Ready(Err(_)) => return Err(()),
             Poll::Pending => return Ok(false),

@@ -44,7 +44,7 @@ impl RequestUpload {
         self.is_whole = !has_body;
         self.is_chunked = length == BodyLength::Chunked;
         self.body = BodyReader::new(length, max);
-        &mut self.pending.bytes
+        self.pending.buffer()
     }
 
     /// Memory for bytes in flight.
@@ -121,7 +121,7 @@ impl RequestUpload {
 
     /// Takes a piece of the client's body; returns how many bytes belonged to it.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Http1Error> {
-        let out = &mut self.pending.bytes;
+        let out = self.pending.buffer();
         let taken = if self.is_chunked {
             self.body
                 .take(bytes, |content| chunked::chunk(out, content))
@@ -132,7 +132,7 @@ impl RequestUpload {
         if self.body.is_complete() {
             self.is_received = true;
             if self.is_chunked {
-                self.pending.bytes.extend_from_slice(chunked::LAST_CHUNK);
+                self.pending.append(chunked::LAST_CHUNK);
             }
         }
         Ok(taken)

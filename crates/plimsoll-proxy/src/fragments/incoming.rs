@@ -97,7 +97,7 @@ impl Incoming {
     /// Forwards more of the request body.
     pub(crate) fn feed(&self, bytes: &[u8]) {
         self.end.with(|shared| {
-            shared.request_body.bytes.extend_from_slice(bytes);
+            shared.request_body.append(bytes);
             shared.wake_writer();
         });
     }

@@ -110,7 +110,7 @@ impl WriteEnd {
         let mut count = 0;
         for piece in [first, second] {
             let piece = &piece[..piece.len().min(room - count)];
-            shared.answer.bytes.extend_from_slice(piece);
+            shared.answer.append(piece);
             count += piece.len();
         }
         shared.wake_reader();

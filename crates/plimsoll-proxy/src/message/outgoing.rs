@@ -6,7 +6,7 @@ pub(crate) const GATHERED_MAX: usize = 4 * 1024;
 /// Bytes still to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    pub(crate) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     at: usize,
 }
 
@@ -28,6 +28,39 @@ impl Outgoing {
     #[inline]
     pub(crate) fn left(&self) -> &[u8] {
         &self.bytes[self.at..]
+    }
+
+    #[inline]
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The buffer, to append to it.
+    #[inline]
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Where the next bytes will begin.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What was appended since [`end`](Self::end) was this.
+    pub(crate) fn since(&self, end: usize) -> &[u8] {
+        &self.bytes[end..]
+    }
+
+    /// Takes back what was appended since [`end`](Self::end) was this.
+    pub(crate) fn truncate(&mut self, end: usize) {
+        self.bytes.truncate(end);
+    }
+
+    /// Takes the memory, to be used again.
+    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
+        self.at = 0;
+        std::mem::take(&mut self.bytes)
     }
 
     /// Records that this many bytes were written; they are kept.

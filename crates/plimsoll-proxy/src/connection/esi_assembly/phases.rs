@@ -68,7 +68,7 @@ impl EsiAssembly {
             let early = std::mem::take(&mut page.early);
             // HTTP/1.0 has no interim responses.
             if self.own.facts.is_1_1 {
-                self.out.bytes.extend_from_slice(&early);
+                self.out.append(&early);
             }
         }
         let Some(head) = page.head else {
@@ -118,7 +118,7 @@ impl EsiAssembly {
         self.keeps_client = self.own.facts.keep_alive && self.has_request();
         let framing = connection_line(self.keeps_client, self.own.facts.is_1_1);
         let varies = self.own.facts.coding.is_some();
-        let (out, bytes) = (&mut self.out.bytes, self.page.head_bytes());
+        let (out, bytes) = (self.out.buffer(), self.page.head_bytes());
         self.page.with_head(|_, headers| {
             let merged = MergedHead {
                 lifetime: Some(FragmentLifetime::of(headers).and(FragmentLifetime::UNKNOWN)),
@@ -141,7 +141,7 @@ impl EsiAssembly {
         let has_none = self.own.facts.is_head || matches!(head.status, 204 | 304);
         let is_open = head.length == BodyLength::Unspecified && !has_none;
         self.keeps_client = head.keep_alive && !is_open;
-        self.out.bytes.extend_from_slice(self.page.head_bytes());
+        self.out.append(self.page.head_bytes());
         self.phase = AssemblyPhase::Passing(head.length == BodyLength::Chunked && !has_none);
     }
 
@@ -149,13 +149,13 @@ impl EsiAssembly {
         let page = &mut self.page;
         page.advance(cx);
         if !page.content.is_empty() {
-            put(&mut self.out.bytes, &page.content, in_chunks);
+            put(self.out.buffer(), &page.content, in_chunks);
             page.content.clear();
             return AssemblyStep::Moved;
         }
         if let Some(piece) = page.piece.take() {
             if in_chunks {
-                chunked::chunk(&mut self.out.bytes, &piece);
+                chunked::chunk(self.out.buffer(), &piece);
             } else {
                 self.direct = piece;
             }
@@ -164,7 +164,7 @@ impl EsiAssembly {
         match page.state {
             Coming::Whole => {
                 if in_chunks {
-                    self.out.bytes.extend_from_slice(chunked::LAST_CHUNK);
+                    self.out.append(chunked::LAST_CHUNK);
                 }
                 self.phase = AssemblyPhase::Done;
                 AssemblyStep::Moved
@@ -208,7 +208,7 @@ impl EsiAssembly {
             None => self.pass(),
         }
         if let AssemblyPhase::Passing(in_chunks) = self.phase {
-            put(&mut self.out.bytes, &body, in_chunks);
+            put(self.out.buffer(), &body, in_chunks);
         }
         AssemblyStep::Moved
     }
