@@ -12,13 +12,13 @@ mod pace;
 mod record;
 mod response_body;
 mod revalidation;
+mod spare;
 mod storage;
 pub(crate) mod tunnel;
 mod upload;
 mod waiting_client;
 mod waits;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -43,6 +43,7 @@ use answer::UpstreamResponse;
 use cache_role::CacheRole;
 use link::UpstreamLink;
 use record::ExchangeRecord;
+pub(crate) use spare::SpareExchanges;
 use upload::RequestUpload;
 use waiting_client::WaitingClient;
 use waits::ExchangeWaits;
@@ -70,32 +71,6 @@ pub(crate) struct Facts {
     /// The coding that the client accepts, on a route that compresses.
     pub(crate) coding: Option<CompressCoding>,
     pub(crate) route: usize,
-}
-
-/// Most finished exchanges that are kept for reuse.
-const SPARE_MAX: usize = 64;
-
-/// Finished exchanges of a loop, whose memory is used again.
-#[derive(Debug, Default)]
-pub(crate) struct SpareExchanges {
-    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
-    spare: RefCell<Vec<Box<Exchange>>>,
-}
-
-impl SpareExchanges {
-    /// An empty exchange, with the memory of a finished one.
-    pub(crate) fn take(&self) -> Box<Exchange> {
-        self.spare.borrow_mut().pop().unwrap_or_default()
-    }
-
-    /// Keeps a finished exchange for reuse.
-    pub(crate) fn recycle(&self, mut exchange: Box<Exchange>) {
-        exchange.clear();
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_MAX {
-            spare.push(exchange);
-        }
-    }
 }
 
 /// How an exchange ended.
