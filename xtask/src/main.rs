@@ -62,7 +62,7 @@ enum XtaskCommand {
         #[arg(default_value = "")]
         part: String,
     },
-    /// Build the release binary and run its demo
+    /// Build the binary, quickly rather than fast, and run its demo
     Demo {
         /// Passed on to `plimsoll demo`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

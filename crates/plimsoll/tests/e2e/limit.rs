@@ -68,7 +68,6 @@ fn valid_result(output: &CommandOutput) -> Option<Value> {
 
 #[test]
 fn an_objective_that_even_one_user_misses() {
-    let _alone = alone();
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::MIN,
         service: Service::Deterministic(Duration::from_millis(100)),
@@ -95,7 +94,6 @@ fn an_objective_that_even_one_user_misses() {
 
 #[test]
 fn a_site_that_answers_404_everywhere() {
-    let _alone = alone();
     let origin = fault::start(OriginFault::Status(404)).unwrap();
     let output = Sandbox::new().run(&["limit", &origin.url(), "--quick", "--json"]);
     if valid_result(&output).is_none() {
@@ -106,7 +104,6 @@ fn a_site_that_answers_404_everywhere() {
 
 #[test]
 fn a_gate_rejects_what_the_service_does_not_carry() {
-    let _alone = alone();
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::MIN,
         service: Service::Deterministic(Duration::from_millis(10)),
