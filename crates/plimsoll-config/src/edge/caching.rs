@@ -171,8 +171,8 @@ fn disk(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
         return None;
     }
     let fields = reader.fields(node, &DISK)?;
-    required(reader, &fields, "path")?;
-    Some(CacheDisk::read(reader, &fields))
+    let disk = CacheDisk::read(reader, &fields);
+    required(reader, &fields, "path").map(|_| disk)
 }
 
 /// Reads `cache:` of a route; `off` disables it.

@@ -91,10 +91,12 @@ fn listener(
         .iter()
         .filter_map(|node| certificate(reader, node, wanted))
         .collect();
+    // All faults are reported, also where there is no address.
+    let listener = ListenerConfig::read(reader, &fields);
     Some(ListenerConfig {
         address: required(reader, &fields, "address").and_then(|node| address(reader, node))?,
         tls,
-        ..ListenerConfig::read(reader, &fields)
+        ..listener
     })
 }
 

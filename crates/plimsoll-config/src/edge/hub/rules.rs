@@ -75,12 +75,10 @@ pub(super) fn rules(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<
 
 fn rule(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRule> {
     let fields = reader.fields(node, &HUB_CHANNELS)?;
+    let options = HubRule::read(reader, &fields);
     let pattern = required(reader, &fields, "match")
         .and_then(|node| reader.word(node, "a name or a pattern such as game-*"))?;
-    let rule = HubRule {
-        pattern,
-        ..HubRule::read(reader, &fields)
-    };
+    let rule = HubRule { pattern, ..options };
     let (conflate, aggregate) = (fields.get("conflate"), fields.get("aggregate"));
     if let (Some(_), Some(node)) = (conflate, aggregate) {
         let message = "`conflate` and `aggregate` are mutually exclusive";
