@@ -1,7 +1,7 @@
 //! The data path of the reverse proxy: accept → admission → lookup → balance → exchange → respond.
 //!
-//! [`accept`] takes a connection; [`connection`] drives each of its requests through the phases, which have a folder
-//! each: [`admission`] routes and limits, [`lookup`] reads the cache, [`balance`] picks a server or queues, [`exchange`]
+//! [`accept`] takes a connection; `connection` drives each of its requests through the phases, which have a folder
+//! each: [`admission`] routes and limits, [`lookup`] reads the cache, [`balance`] picks a server or queues, `exchange`
 //! moves bytes, [`respond`] answers when no server does. Everything that decides is pure and receives the time as a
 //! value; the I/O around it is thin. One event loop per core, each with its own connections on both sides; loops share
 //! only what a pool must know as a whole.

@@ -1,7 +1,7 @@
 //! Stored responses, shared by all event loops: cache keys, and the reasons of store rejections.
 //!
 //! The caching rules are those of `plimsoll_cache`; this module applies them to requests, routes and the clock. A
-//! stored response belongs to a [`Space`]: routes that could answer the same URL differently never share one. Decision
+//! stored response belongs to a `Space`: routes that could answer the same URL differently never share one. Decision
 //! 0142 describes where the cache sits in the path of a request.
 
 pub mod address;
