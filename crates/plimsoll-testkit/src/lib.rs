@@ -16,3 +16,4 @@ pub mod port;
 pub mod program;
 pub mod queue;
 pub mod stuck;
+pub mod turns;

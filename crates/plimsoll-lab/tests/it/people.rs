@@ -21,6 +21,7 @@ use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_probe::ProbePlan;
 use plimsoll_testkit::origin::site;
 use plimsoll_testkit::plan::get_root;
+use plimsoll_testkit::turns;
 
 /// Calls of a watcher.
 #[derive(Debug, Default)]
@@ -104,6 +105,7 @@ fn users(count: f64, seconds: u64) -> Load {
 }
 
 fn run(plan: Plan, inputs: Inputs) -> (Finished, RecordingWatcher) {
+    let _turn = turns::held_or_shared();
     let folder = tempfile::tempdir().unwrap();
     let assignment = assignment(plan, inputs, folder.path());
     let mut watcher = RecordingWatcher::default();
@@ -147,6 +149,7 @@ fn is_disturbed(finished: &Finished) -> bool {
 
 #[test]
 fn users_are_carried_out_and_counted_by_journey() {
+    let _alone = turns::alone();
     let site = site::start().unwrap();
     let scenario = journeys_requesting(&["/items", "/gzip"]);
     let (finished, watcher) = run(

@@ -215,6 +215,7 @@ fn a_head_request_waits_for_no_body() {
 fn refused(plan: Plan) -> LoadError {
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
     let epoch = std::time::Instant::now();
+    crate::trial::share();
     start(Job {
         load: plan.load.clone(),
         seed: plan.seed,

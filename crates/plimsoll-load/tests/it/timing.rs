@@ -7,7 +7,7 @@ use plimsoll_model::plan::Load;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::trial::{assert_all, begin, even, is_disturbed, ms, plan, run, total, windows};
+use crate::trial::{alone, assert_all, begin, even, is_disturbed, ms, plan, run, total, windows};
 
 fn quick() -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -21,6 +21,7 @@ fn quick() -> KnownLaw {
 
 #[test]
 fn a_stall_of_a_tenth_of_the_time() {
+    let _alone = alone();
     // 1,000/s for 5 s, of which the target stalls for a tenth: a tenth of all requests has a delay spread
     // evenly from 0 to 500 ms, so 5 % wait longer than 250 ms and 1 % longer than 450 ms.
     let origin = quick();
@@ -42,6 +43,7 @@ fn a_stall_of_a_tenth_of_the_time() {
 
 #[test]
 fn a_stall_is_seen_through_one_connection_too() {
+    let _alone = alone();
     let origin = quick();
     let mut plan = plan(origin.address());
     plan.transport.connections_max = 1;
@@ -57,6 +59,7 @@ fn a_stall_is_seen_through_one_connection_too() {
 
 #[test]
 fn offered_belongs_to_the_second_of_due() {
+    let _alone = alone();
     let origin = quick();
     let load = Load::Open {
         phases: vec![
@@ -73,6 +76,7 @@ fn offered_belongs_to_the_second_of_due() {
 
 #[test]
 fn in_flight_follows_littles_law() {
+    let _alone = alone();
     // 20 ms of service in parallel at 100/s: two in flight on average.
     let origin = KnownLaw::start(KnownLawPlan {
         servers: 100.try_into().unwrap(),
@@ -93,6 +97,7 @@ fn in_flight_follows_littles_law() {
 
 #[test]
 fn a_tick_sends_in_batches() {
+    let _alone = alone();
     let origin = quick();
     let mut plan = plan(origin.address());
     plan.tick = Some(ms(50));
@@ -106,6 +111,7 @@ fn a_tick_sends_in_batches() {
 
 #[test]
 fn a_start_in_the_future_is_waited_for() {
+    let _alone = alone();
     let origin = quick();
     let plan = plan(origin.address());
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
@@ -129,6 +135,7 @@ fn a_start_in_the_future_is_waited_for() {
 
 #[test]
 fn a_generator_that_falls_behind_says_so_and_loses_nothing() {
+    let _alone = alone();
     // Far more than any loop can send; `windows` asserts that each arrival is counted where it was due and ends once.
     let server = plimsoll_load::null_server().unwrap();
     let mut plan = plan(server.address());
@@ -145,6 +152,7 @@ fn a_generator_that_falls_behind_says_so_and_loses_nothing() {
 
 #[test]
 fn an_answer_that_is_read_late_is_timed_by_its_arrival() {
+    let _alone = alone();
     // The loop wakes only every 40 ms, and every response arrives while it sleeps.
     let origin = KnownLaw::start(KnownLawPlan {
         servers: 1000.try_into().unwrap(),

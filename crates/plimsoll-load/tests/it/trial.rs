@@ -1,5 +1,6 @@
 //! Trials for the tests: a plan to modify, a load, and the invariants of all windows.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +12,24 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::window::Window;
 use plimsoll_testkit::origin::known_law::KnownLaw;
 use plimsoll_testkit::plan::get_root;
+use plimsoll_testkit::turns::{self, MachineTurn};
+
+thread_local! {
+    /// The turn of the test on this thread, from its first load to its end.
+    static TURN: RefCell<Option<Arc<MachineTurn>>> = const { RefCell::new(None) };
+}
+
+/// The turn of every other test, from here to its end.
+pub(crate) fn share() {
+    TURN.set(Some(turns::held_or_shared()));
+}
+
+/// The turn of a test that measures: the loads of no other test run beside its own.
+pub(crate) fn alone() -> Arc<MachineTurn> {
+    // Of the test before, if there is only one thread.
+    TURN.take();
+    turns::alone()
+}
 
 pub(crate) fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -41,6 +60,7 @@ pub(crate) fn closed(connections: u32, think: Duration, lasting: Duration) -> Lo
 
 #[expect(clippy::disallowed_methods, reason = "a trial starts now")]
 pub(crate) fn begin(plan: Plan, load: Load) -> RunningLoad {
+    share();
     start(Job {
         seed: plan.seed,
         plan: Arc::new(plan),

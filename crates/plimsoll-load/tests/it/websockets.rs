@@ -515,6 +515,7 @@ fn values_out_of_their_range_are_named() {
 fn refused_at_start(plan: Plan, load: WebSocketLoad) -> LoadError {
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
     let epoch = std::time::Instant::now();
+    crate::trial::share();
     start(Job {
         seed: plan.seed,
         plan: plan.into(),

@@ -10,5 +10,3 @@ mod found;
 #[path = "../e2e/support.rs"]
 #[expect(dead_code, reason = "the other tests need the rest")]
 mod support;
-#[path = "../e2e/turns.rs"]
-mod turns;

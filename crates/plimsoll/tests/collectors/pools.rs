@@ -9,7 +9,7 @@ use plimsoll_testkit::program::{Nginx, Redis, Webdis};
 
 use crate::found::{assert_field_contains, best, found, found_computing, node, of};
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 #[test]
 fn libuvs_pool_has_one_thread() {

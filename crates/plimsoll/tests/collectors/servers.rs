@@ -6,7 +6,7 @@ use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
 
 use crate::found::{assert_field_contains, best, found};
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 #[test]
 fn gunicorn_has_one_worker() {

@@ -12,7 +12,7 @@ use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 
 use crate::found::{assert_field_contains, best, found};
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 /// An origin that answers any number of requests at once, each after this time.
 fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {

@@ -6,7 +6,7 @@ use plimsoll_testkit::program::runtimes::Puma;
 
 use crate::found::{assert_field_contains, best, found, found_computing};
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 /// A table of so many rows, each with a customer.
 const ORDERS: &str = "CREATE TABLE orders (id int PRIMARY KEY, customer int, note text)";

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::found::{assert_field_contains, found, of};
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 /// All paths in turn, at a rate at which each fails several times a second.
 fn run(place: &Sandbox, address: SocketAddr, watch: &str, paths: &[&str]) -> Option<Vec<Value>> {

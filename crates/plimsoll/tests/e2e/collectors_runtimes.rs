@@ -5,7 +5,7 @@ use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, TOKEN};
 
 use crate::found::{assert_field_contains, best, found, found_computing, node};
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 #[test]
 fn php_fpm_has_few_processes() {

@@ -6,7 +6,7 @@ use plimsoll_testkit::program::traced::Traced;
 use serde_json::Value;
 
 use crate::support::Sandbox;
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 fn number(of: &Value, name: &str) -> f64 {
     of[name]

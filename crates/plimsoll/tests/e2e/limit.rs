@@ -10,7 +10,7 @@ use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use serde_json::Value;
 
 use crate::support::{CommandOutput, Sandbox, assert_near, is_late, number};
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 /// M/D/1 with a service of 5 ms: the law says at which rate the 95th percentile of the response reaches 30 ms.
 #[test]

@@ -36,5 +36,4 @@ mod run;
 mod secrets;
 mod support;
 mod through;
-mod turns;
 mod websocket;

@@ -9,7 +9,7 @@ use plimsoll_testkit::port;
 use tempfile::TempDir;
 
 use crate::support::{Sandbox, assert_near, count, number};
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 pub(crate) struct NginxProcess {
     process: Child,

@@ -7,7 +7,7 @@ use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::support::{Sandbox, assert_near, count, is_late, number};
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 fn origin(service: Service) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {

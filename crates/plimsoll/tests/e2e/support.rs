@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::turns::{self, MachineTurn};
+use plimsoll_testkit::turns::{self, MachineTurn};
 
 /// Output of a command.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use self::server::WebSocketServer;
 use crate::support::{CommandOutput, Sandbox, count, number};
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 fn run(place: &Sandbox, url: &str, more: &[&str]) -> CommandOutput {
     place.run(&[&["run", url, "--ws", "--json"][..], more].concat())

@@ -97,6 +97,7 @@ impl ScenarioBuilder {
     #[expect(clippy::disallowed_methods, reason = "a trial starts now")]
     pub(crate) fn try_begin(self, mut plan: Plan, load: Load) -> Result<RunningLoad, LoadError> {
         plan.scenario = Some(self.scenario);
+        crate::trial::share();
         start(Job {
             seed: plan.seed,
             plan: Arc::new(plan),

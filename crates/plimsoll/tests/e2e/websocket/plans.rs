@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::server::WebSocketServer;
 use crate::support::{CommandOutput, Sandbox, count, number};
-use crate::turns::alone;
+use plimsoll_testkit::turns::alone;
 
 /// Carries out a plan of steps at a server.
 pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {

@@ -31,8 +31,9 @@ fn machine() -> MutexGuard<'static, Machine> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A turn, which ends when its last holder drops it.
-pub(crate) struct MachineTurn {
+/// A turn on the machine, which ends when its last holder drops it.
+#[derive(Debug)]
+pub struct MachineTurn {
     is_alone: bool,
 }
 
@@ -76,15 +77,20 @@ fn hold(turn: MachineTurn) -> Arc<MachineTurn> {
 }
 
 /// The turn that this test has; otherwise it waits for one that it shares.
-pub(crate) fn held_or_shared() -> Arc<MachineTurn> {
+#[must_use]
+pub fn held_or_shared() -> Arc<MachineTurn> {
     HELD.with_borrow(Weak::upgrade)
         .unwrap_or_else(|| hold(MachineTurn::shared()))
 }
 
 /// Waits until nothing else runs: for tests that measure, and for those that would disturb all others. It must be the
 /// test's first step, since a test that shares the machine would wait for itself.
+///
+/// # Panics
+///
+/// If this test shares the machine already.
 #[must_use]
-pub(crate) fn alone() -> Arc<MachineTurn> {
+pub fn alone() -> Arc<MachineTurn> {
     let held = HELD.with_borrow(Weak::upgrade);
     assert!(
         held.is_none(),
