@@ -238,11 +238,24 @@ pub(crate) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
 #[track_caller]
 pub(crate) fn only(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Finding {
     assert_eq!(rules_of(&found), [rule], "{found:#?}");
+    first(found, expected)
+}
+
+/// The same of the only finding that follows from no other; those that follow from it may stand behind it.
+#[track_caller]
+pub(crate) fn only_cause(found: Vec<Finding>, rule: RuleId, expected: [&str; 3]) -> Finding {
+    let causes = found.iter().filter(|found| found.consequence_of.is_none());
+    let rules: Vec<RuleId> = causes.map(rule_of).collect();
+    assert_eq!(rules, [rule], "{found:#?}");
+    first(found, expected)
+}
+
+/// The first finding, with these fragments.
+#[track_caller]
+fn first(found: Vec<Finding>, expected: [&str; 3]) -> Finding {
     let finding = found.into_iter().next().unwrap();
-    for (text, expected) in [&finding.limit, &finding.sentence, &finding.remedy]
-        .into_iter()
-        .zip(expected)
-    {
+    let texts = [&finding.limit, &finding.sentence, &finding.remedy];
+    for (text, expected) in texts.into_iter().zip(expected) {
         assert!(text.contains(expected), "`{expected}` is not in `{text}`");
     }
     finding

@@ -1,8 +1,12 @@
 //! A machine that has room, for tests of its rules.
 
+use std::collections::BTreeMap;
+
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::reading::Readings;
 
+use crate::diagnosis::Context;
 use crate::rules::tests::{SyntheticRun, cgroup, of};
 
 pub(crate) fn link(metric: &str, direction: &str) -> String {
@@ -148,4 +152,23 @@ pub(crate) fn switches(kind: &str) -> String {
 #[test]
 fn a_machine_that_does_its_work_is_silent() {
     assert_eq!(calm().find(), []);
+}
+
+/// A second of readings.
+pub(crate) fn row(second: u32, values: BTreeMap<String, f64>) -> Readings {
+    Readings {
+        second,
+        values,
+        new_series: BTreeMap::new(),
+    }
+}
+
+/// A run whose objective has no bound.
+pub(crate) fn context() -> Context {
+    Context {
+        target: "127.0.0.1:8080".to_owned(),
+        bound_us: None,
+        open: true,
+        robbed: false,
+    }
 }

@@ -4,7 +4,7 @@ use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric;
 
 use crate::diagnosis::rule_id::RuleId;
-use crate::rules::tests::{at, found_in, rule_of};
+use crate::rules::tests::{at, found_in, only_cause};
 
 /// A memcached with room, on another machine.
 fn healthy() -> Vec<(String, f64)> {
@@ -20,15 +20,7 @@ fn healthy() -> Vec<(String, f64)> {
 /// One finding that follows from no other, of this rule, with these fragments in limit, sentence and remedy.
 #[track_caller]
 fn expect_only(failing: &[(String, f64)], rule: RuleId, expected: [&str; 3]) -> Finding {
-    let found = found_in(&healthy(), failing);
-    let causes = found.iter().filter(|found| found.consequence_of.is_none());
-    let rules: Vec<RuleId> = causes.map(rule_of).collect();
-    assert_eq!(rules, [rule], "{found:#?}");
-    let texts = [&found[0].limit, &found[0].sentence, &found[0].remedy];
-    for (text, word) in texts.into_iter().zip(expected) {
-        assert!(text.contains(word), "`{word}` is not in `{text}`");
-    }
-    found[0].clone()
+    only_cause(found_in(&healthy(), failing), rule, expected)
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric;
-use plimsoll_model::reading::{Readings, SeriesTable};
+use plimsoll_model::reading::SeriesTable;
 
+use crate::diagnosis::Stretches;
 use crate::diagnosis::rule_id::RuleId;
-use crate::diagnosis::{Context, Stretches};
 use crate::findings::find_in;
-use crate::rules::host::tests::{calm, disk, mount, stall};
+use crate::rules::host::tests::{calm, context, disk, mount, row, stall};
 use crate::rules::tests::{check, rules_and_causes, rules_of};
 
 #[test]
@@ -46,23 +46,6 @@ fn disks_that_are_slow() {
     let flushes = calm().set(&disk(metric::DISK_FLUSH_TIME, ""), [0.001, 0.004, 0.03]);
     let expected = "a flush of disk vda took 30 ms, at 90 flushes a second";
     check(&flushes, RuleId::D3, Certainty::Suspected, 0.8, expected);
-}
-
-fn row(second: u32, values: BTreeMap<String, f64>) -> Readings {
-    Readings {
-        second,
-        values,
-        new_series: BTreeMap::new(),
-    }
-}
-
-fn context() -> Context {
-    Context {
-        target: "127.0.0.1:8080".to_owned(),
-        bound_us: None,
-        open: true,
-        robbed: false,
-    }
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! Memory, on made-up series.
 
-use std::collections::BTreeMap;
-
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric;
-use plimsoll_model::reading::{Readings, SeriesTable};
+use plimsoll_model::reading::SeriesTable;
 
+use crate::diagnosis::Stretches;
 use crate::diagnosis::rule_id::RuleId;
-use crate::diagnosis::{Context, Stretches};
 use crate::findings::find_in;
-use crate::rules::host::tests::{calm, major_faults, paging, stall};
+use crate::rules::host::tests::{calm, context, major_faults, paging, row, stall};
 use crate::rules::tests::{SyntheticRun, cgroup, check, of, rules_of};
 
 #[test]
@@ -46,23 +44,6 @@ fn memory_that_is_short() {
     let high = calm().set(&cgroup(metric::CGROUP_MEMORY_HIGH), [0.0, 0.0, 12.0]);
     let expected = "12 times a second cgroup /shop was throttled";
     check(&high, RuleId::M5, Certainty::Explicit, 1.0, expected);
-}
-
-fn row(second: u32, values: BTreeMap<String, f64>) -> Readings {
-    Readings {
-        second,
-        values,
-        new_series: BTreeMap::new(),
-    }
-}
-
-fn context() -> Context {
-    Context {
-        target: "127.0.0.1:8080".to_owned(),
-        bound_us: None,
-        open: true,
-        robbed: false,
-    }
 }
 
 /// Anchors of 15 s every two minutes; memory as `at` says, bytes at a second.
