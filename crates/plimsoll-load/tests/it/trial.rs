@@ -112,7 +112,7 @@ pub(crate) fn run(plan: Plan, load: Load) -> Window {
 pub(crate) fn is_disturbed(total: &Window, origin: &KnownLaw) -> bool {
     let lag_us = total.lag.quantile(0.99).unwrap_or(0);
     let counts = origin.counts();
-    let late_mean = counts.late_total.div_f64(counts.served.max(1) as f64);
+    let late_mean = counts.late_mean();
     let is_disturbed = lag_us > 10_000 || late_mean > ms(5);
     if is_disturbed {
         plimsoll_testkit::not_tried::disturbed(format_args!(

@@ -85,6 +85,14 @@ pub struct KnownLawCounts {
     pub late_total: Duration,
 }
 
+impl KnownLawCounts {
+    /// Mean time by which a reply left later than the law says; zero before the first.
+    #[must_use]
+    pub fn late_mean(&self) -> Duration {
+        self.late_total.div_f64(self.served.max(1) as f64)
+    }
+}
+
 /// State the loop and its handle share.
 #[derive(Default)]
 struct KnownLawState {

@@ -35,9 +35,7 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     let Some(json) = valid_result(&output) else {
         return;
     };
-    let counts = origin.counts();
-    let late_mean = counts.late_total.div_f64(counts.served as f64);
-    if is_late(late_mean, Duration::from_millis(1)) {
+    if is_late(origin.counts().late_mean(), Duration::from_millis(1)) {
         return;
     }
     assert_eq!(output.code, 0, "{output:?}");

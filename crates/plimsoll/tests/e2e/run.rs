@@ -67,9 +67,7 @@ fn service_times_are_those_of_the_origin() {
     let Some(json) = output.measured() else {
         return;
     };
-    let counts = origin.counts();
-    let late_mean = counts.late_total.div_f64(counts.served as f64);
-    if is_late(late_mean, Duration::from_millis(1)) {
+    if is_late(origin.counts().late_mean(), Duration::from_millis(1)) {
         return;
     }
     assert_near(number(&json, "response_time_ms.p50"), 50.0, 0.1, "p50");
