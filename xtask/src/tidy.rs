@@ -6,6 +6,7 @@ mod arrows;
 mod attacks;
 mod cycles;
 mod docs;
+mod doctests;
 mod foreign_files;
 mod leftovers;
 mod names;
@@ -51,7 +52,7 @@ struct TidyRule {
     violations: fn(&SourceTree) -> Vec<Violation>,
 }
 
-const RULES: [TidyRule; 14] = [
+const RULES: [TidyRule; 15] = [
     TidyRule {
         name: "arrows",
         violations: arrows::violations,
@@ -63,6 +64,10 @@ const RULES: [TidyRule; 14] = [
     TidyRule {
         name: "cycles",
         violations: cycles::violations,
+    },
+    TidyRule {
+        name: "doctests",
+        violations: doctests::violations,
     },
     TidyRule {
         name: "file-sizes",
