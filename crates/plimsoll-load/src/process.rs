@@ -12,6 +12,7 @@ mod names;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use plimsoll_model::journey::{Inputs, ProcessPlan};
+use plimsoll_model::redact;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 
@@ -97,6 +98,8 @@ pub(crate) struct ExternalScript {
     /// Standard error up to the end of an incomplete line, and number of lines reported.
     grumble: Vec<u8>,
     stderr_lines: u32,
+    /// The beginning of its current line of standard error was too long to wait for the end, and is reported.
+    stderr_line_is_cut: bool,
     cpu_us: u64,
     /// Its users by number, with their index in the loop.
     users: HashMap<u64, u32>,
@@ -152,6 +155,7 @@ impl ExternalScript {
             lines: 0,
             grumble: Vec::new(),
             stderr_lines: 0,
+            stderr_line_is_cut: false,
             cpu_us: 0,
             users: HashMap::new(),
             late: HashSet::new(),
@@ -331,18 +335,23 @@ impl ExternalScript {
             let rest = self.grumble.split_off(end + 1);
             let line = std::mem::replace(&mut self.grumble, rest);
             self.push_stderr_line(&line, &mut lines);
+            self.stderr_line_is_cut = false;
         }
         if self.grumble.len() > READ_LEN || (!goes_on && !self.grumble.is_empty()) {
             let line = std::mem::take(&mut self.grumble);
             self.push_stderr_line(&line, &mut lines);
+            self.stderr_line_is_cut = true;
         }
         (lines, goes_on)
     }
 
+    /// Adds a line as it may be stored: a script may print what it sends. The rest of a line that was cut is left out,
+    /// because a secret is recognized by what stands before it.
     fn push_stderr_line(&mut self, line: &[u8], lines: &mut Vec<String>) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
-        if text.is_empty() || self.stderr_lines > STDERR_LINES_MAX {
+        let is_rest = self.stderr_line_is_cut;
+        if is_rest || text.is_empty() || self.stderr_lines > STDERR_LINES_MAX {
             return;
         }
         self.stderr_lines += 1;
@@ -351,6 +360,7 @@ impl ExternalScript {
                 "its output beyond {STDERR_LINES_MAX} lines is left out"
             ));
         } else {
+            let text = redact::text(text);
             lines.push(text.chars().take(STDERR_LINE_LEN_MAX).collect());
         }
     }
@@ -459,6 +469,13 @@ mod tests {
     #[test]
     fn its_complaints_are_told_up_to_a_bound() {
         let mut process = start("seq 1 30 >&2");
+        let lines = read_all_stderr(&mut process);
+        assert_eq!(lines.len(), 21);
+        assert_eq!((lines[0].as_str(), lines[19].as_str()), ("1", "20"));
+        assert_eq!(lines[20], "its output beyond 20 lines is left out");
+    }
+
+    fn read_all_stderr(process: &mut ExternalScript) -> Vec<String> {
         let (mut lines, mut goes_on) = (Vec::new(), true);
         while goes_on {
             wait(&process.stderr);
@@ -466,9 +483,25 @@ mod tests {
             lines.extend(more);
             goes_on = still;
         }
-        assert_eq!(lines.len(), 21);
-        assert_eq!((lines[0].as_str(), lines[19].as_str()), ("1", "20"));
-        assert_eq!(lines[20], "its output beyond 20 lines is left out");
+        lines
+    }
+
+    #[test]
+    fn its_complaints_show_no_secret() {
+        let mut process = start("echo 'sent Authorization: Bearer hush7431' >&2");
+        assert_eq!(
+            read_all_stderr(&mut process),
+            ["sent Authorization: [redacted]"]
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_long_complaint_is_never_told_without_its_beginning() {
+        let mut process = start(
+            "{ head -c 70000 /dev/zero | tr '\\0' x; printf ' Bearer '; head -c 70000 /dev/zero | tr '\\0' h; echo; echo next; } >&2",
+        );
+        let lines = read_all_stderr(&mut process);
+        assert_eq!(lines, ["x".repeat(STDERR_LINE_LEN_MAX), "next".to_owned()]);
     }
 
     #[test]

@@ -100,10 +100,10 @@ pub struct ProcessPlan {
 }
 
 impl ProcessPlan {
-    /// The command as messages show it: one line, truncated where it is long.
+    /// The command as messages show it: one line without secrets, truncated where it is long.
     pub fn shown(&self) -> String {
-        let words: Vec<&str> = self
-            .command
+        let command = crate::redact::command(self.command.iter().map(String::as_str));
+        let words: Vec<&str> = command
             .iter()
             .flat_map(|word| word.split_whitespace())
             .collect();

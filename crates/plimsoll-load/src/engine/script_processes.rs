@@ -186,7 +186,7 @@ impl Engine {
         }
         let name = self.journey_name(journey);
         let error = format!("a process of the journey {name} failed: {message}");
-        self.recorder.current().add_load_error(error);
+        self.recorder.current().add_load_error(&error);
         self.recorder.current().count_process_error(journey);
         for wait in waits {
             let virtual_users = self.virtual_users.as_deref();

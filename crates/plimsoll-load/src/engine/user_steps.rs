@@ -220,7 +220,7 @@ impl Engine {
         );
         // Another loop may have reported it first.
         if self.prepared.plan_error.set(message.clone()).is_ok() {
-            self.recorder.current().add_load_error(message);
+            self.recorder.current().add_load_error(&message);
         }
         self.scheduler.cut(now);
     }

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram as Dense;
 use plimsoll_model::histogram::{Histogram, SIGNIFICANT_DIGITS};
 use plimsoll_model::journey::{StepId, StepInfo};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::redact;
 use plimsoll_model::window::{FailureSample, ProcessWindow, StepWindow, Window};
 use plimsoll_wire::head::ContentCoding;
 
@@ -153,9 +154,11 @@ impl WindowBuilder {
         self.window.failures.push(failure);
     }
 
-    /// A problem of the load itself.
-    pub(crate) fn add_load_error(&mut self, error: String) {
-        self.window.load_errors.push(error);
+    /// A problem of the load itself. It is stored and shown, and may quote what a script wrote.
+    pub(crate) fn add_load_error(&mut self, error: &str) {
+        self.window
+            .load_errors
+            .push(redact::text(error).into_owned());
     }
 
     /// A step that was not known before.

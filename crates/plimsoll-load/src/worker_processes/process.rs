@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use plimsoll_model::redact;
 use plimsoll_model::window::Window;
 
 use super::numbers::Numbers;
@@ -132,10 +133,12 @@ impl WorkerProcess {
 
     fn failure_window(&self, how: &str) -> Window {
         let mut window = Window::new(self.second);
-        window.load_errors.push(format!(
+        let error = format!(
             "the worker process {} did not finish its share of the load: {how}",
             self.child.id()
-        ));
+        );
+        // It is stored, and may quote a part of the plan.
+        window.load_errors.push(redact::text(&error).into_owned());
         window
     }
 

@@ -277,6 +277,26 @@ fn plans_show_no_secret() {
     assert!(hushed.scan_files() >= 6);
 }
 
+#[test]
+fn external_scripts_show_no_secret() {
+    let mut hushed = Hushed::new();
+    let script = format!(
+        "import sys\nsys.stderr.write('Authorization: Bearer {MARK}\\n')\nsys.stdin.readline()\nprint('{{\"password\": \"{MARK}\"}}')\n"
+    );
+    hushed.give("script.py", &script);
+    let plan = format!(
+        "target: http://{}\nprocess: [python3, script.py]\nload: {{ users: 1, hold: 1s }}\n",
+        origin()
+    );
+    hushed.give("plan.yaml", &plan);
+    let (code, output) = hushed.run(&["run", "plan.yaml", "--report"]);
+    assert_eq!(code, 6, "{output}");
+    assert!(output.contains("plan: Authorization:"), "{output}");
+    let again = hushed.run(&["run", "plan.yaml", "--json"]);
+    assert_eq!(again.0, 6, "{again:?}");
+    assert!(hushed.scan_files() >= 3);
+}
+
 /// A server that asks for the password, and quotes what it got.
 fn postgres() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -344,6 +344,29 @@ for user, event, it in events():
     assert_eq!(total.processes[&0].stderr, ["journey 0: ready"]);
 }
 
+/// Windows are stored as they are.
+#[test]
+fn no_secret_that_it_writes_is_in_a_window() {
+    let site = site::start().unwrap();
+    let script = "
+sys.stderr.write('Authorization: Bearer hush7431\\n'); sys.stderr.flush()
+first = True
+for user, event, it in events():
+    if event == 'start': say(user, request={'path': '/items?token=hush7431'})
+    elif event == 'answer' and first: first = False; say(user, end='fail', reason='token=hush7431')
+    elif event == 'answer': print('{\"password\": \"hush7431\"}', flush=True)
+";
+    let mut written = script_scenario(script);
+    let process = written.scenario.journeys[0].process.as_mut().unwrap();
+    process.command.insert(1, "-Xtoken=hush7431".to_owned());
+    let total = written.run(site.address(), iterations(1.0, 2));
+    assert_eq!(total.processes[&0].stderr.len(), 1, "{total:?}");
+    assert_eq!(total.load_errors.len(), 1, "{total:?}");
+    assert_eq!(total.failures.len(), 2, "{total:?}");
+    let stored = format!("{total:?}");
+    assert!(!stored.contains("hush7431"), "{stored}");
+}
+
 #[test]
 fn several_loops_and_processes_agree_on_labels() {
     let site = site::start().unwrap();
