@@ -7,29 +7,33 @@
 //! arrival of a plain load passes them in this order, each file once:
 //!
 //! 1. `event_loop` wakes when an arrival is due, and again for each event of a connection.
-//! 2. `arrival` takes it from the `scheduler`, adds it to `requests`, which holds its time-out, and sends it on an idle
-//!    connection, opens one, or queues it.
-//! 3. `opening` dials and, once the target has accepted, begins TLS; `connections` counts against the limit.
-//! 4. `sending` writes the request that `requests` made from its template.
-//! 5. `receiving` reads the response through the `receive_buffer`.
-//! 6. `completion` judges it, follows a redirect or tries again, and frees the connection for the next in the queue.
-//! 7. `ending` takes the request out of `requests`, and counts it.
-//! 8. `recorder` adds it to the window of the second in which it ended, and hands over windows that are over.
+//! 2. `arrival` takes it from the `scheduler`, and adds it to `requests`, which holds its time-out.
+//! 3. `dispatch` sends it on an idle connection, has one opened, or queues it.
+//! 4. `dialing` opens a connection; `connections` counts it against the limit.
+//! 5. `establishing` continues once the target has accepted: it begins TLS, whose handshake is read in 7.
+//! 6. `sending` writes the request that `requests` made from its template.
+//! 7. `receiving` reads the response through the `receive_buffer`.
+//! 8. `completion` judges it, follows a redirect or tries again, and frees the connection for the next in the queue.
+//! 9. `ending` takes the request out of `requests`, and counts it.
+//! 10. `recorder` adds it to the window of the second in which it ended, and hands over windows that are over.
 //!
 //! Each stage reports to `recorder` what it did, by a method per fact; `event_loop` is where a stage waits for the next.
 //! What fails leaves this order for `closing` (a connection) or `expiry` (a deadline), and meets it again in `ending`.
-//! Other technologies replace stages, in files of their own: `http2_*` replaces 4 to 6, `websocket_*` all after 3.
-//! Users of journeys (`user_*`, and `script_*` where a process drives them) are what is due in 2, and continue after 7.
+//! Other technologies replace stages, in files of their own: `http2_*` replaces 6 to 8, `websocket_*` all after 5, and
+//! `websocket_hooks` is the part of it that other loads pass too. Users of journeys (`user_*`, and `script_*` where a
+//! process drives them) are what is due in 2, and continue after 9.
 
 mod arrival;
 mod closing;
 mod completion;
+mod dialing;
+mod dispatch;
 mod ending;
+mod establishing;
 mod event_loop;
 mod expiry;
 mod http2_connections;
 mod http2_streams;
-mod opening;
 mod receiving;
 mod script_processes;
 mod script_users;
@@ -40,6 +44,7 @@ mod user_pages;
 mod user_steps;
 mod websocket_ends;
 mod websocket_events;
+mod websocket_hooks;
 mod websocket_io;
 mod websocket_messages;
 mod websocket_reconnects;

@@ -40,7 +40,7 @@ impl Engine {
             if !self.scripts.is_empty() && now >= self.recorder.end_ns() {
                 self.read_process_cpu();
             }
-            self.roll(now);
+            self.close_seconds(now);
             self.obey(now);
             if self.prepared.linger_ns > 0 {
                 // Before the finished second is handed over: some of the arrivals belong to it.
@@ -78,6 +78,15 @@ impl Engine {
             }
         }
         self.finish()
+    }
+
+    /// Closes every second that is over at `now`, with its received messages.
+    #[inline]
+    pub(super) fn close_seconds(&mut self, now: u64) {
+        if now >= self.recorder.end_ns() {
+            self.flush_websockets();
+        }
+        self.recorder.roll(now);
     }
 
     /// Waits for events, or for `wait_ns` to pass, and handles those that came.

@@ -62,7 +62,7 @@ impl Engine {
     /// At the end of the drain: nothing remains, not even a connection.
     pub(super) fn give_up_everything(&mut self) {
         let now = self.clock.now();
-        self.roll(now);
+        self.close_seconds(now);
         if let Some(virtual_users) = &mut self.virtual_users {
             virtual_users.end();
         }

@@ -82,6 +82,16 @@ impl Engine {
         self.read_later(id);
     }
 
+    /// Has the kernel report a pending event again, so that other connections are served first.
+    pub(super) fn read_later(&mut self, id: u32) {
+        let connection = &self.connections[id];
+        let (socket, generation) = (connection.socket(), connection.generation());
+        if self.poller.repeat(socket, id, generation).is_err() {
+            let now = self.clock.now();
+            self.fail(id, Outcome::Reset, now);
+        }
+    }
+
     /// Processes `count` bytes of the buffer without TLS.
     #[inline]
     fn take(&mut self, id: u32, count: usize) -> FeedOutcome {

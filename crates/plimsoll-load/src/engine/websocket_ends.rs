@@ -14,7 +14,7 @@ impl Engine {
     /// The target closed or reset the connection.
     pub(super) fn websocket_is_cut(&mut self, id: u32) {
         let now = self.clock.now();
-        self.roll(now);
+        self.close_seconds(now);
         let outcome = if self.connections[id].is_handshaking() {
             Outcome::Tls
         } else {

@@ -97,16 +97,6 @@ impl Engine {
         self.fail(id, outcome, now);
     }
 
-    /// Counts a failed handshake; does nothing where none is pending.
-    pub(super) fn handshake_failed(&mut self, outcome: Outcome) {
-        let Some(websockets) = &mut self.websockets else {
-            return;
-        };
-        let cause = websockets.take_cause();
-        let cause = cause.unwrap_or_else(|| outcome.name().to_owned());
-        self.recorder.current().websocket().handshake_failed(cause);
-    }
-
     pub(super) fn count_sent(&mut self, len: u64) {
         self.recorder.current().websocket().sent(len);
     }

@@ -12,21 +12,6 @@ use crate::receive_buffer::BUFFER_LEN;
 use crate::websocket_session::{Fed, Moment, Owned, ReceiveContext};
 
 impl Engine {
-    /// Closes every second that is over at `now`, with its received messages.
-    #[inline]
-    pub(super) fn roll(&mut self, now: u64) {
-        if now >= self.recorder.end_ns() {
-            self.flush_websockets();
-        }
-        self.recorder.roll(now);
-    }
-
-    pub(super) fn flush_websockets(&mut self) {
-        if let Some(websockets) = &mut self.websockets {
-            websockets.flush(self.recorder.current().websocket());
-        }
-    }
-
     /// A connection is established: sends the handshake on it.
     pub(super) fn begin_handshake(&mut self, id: u32, request_id: u32, now: u64) {
         let request = &mut self.requests[request_id];
@@ -118,7 +103,7 @@ impl Engine {
                 Err(_) => return self.websocket_is_cut(id),
             };
             let now = self.clock.now();
-            self.roll(now);
+            self.close_seconds(now);
             let at = Moment {
                 now,
                 unix_us: timestamp_ns.unwrap_or_else(clock::wall_ns) / 1000,

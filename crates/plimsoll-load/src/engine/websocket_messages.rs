@@ -4,7 +4,6 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_wire::websocket::closing::code;
 
 use super::{ARRIVALS_MAX, Engine, WEBSOCKET_EVENTS_MAX};
-use crate::due::NEVER;
 use crate::recorder::RequestEnd;
 use crate::websocket_session::Sent;
 
@@ -20,41 +19,8 @@ impl Engine {
         }
     }
 
-    /// Whether messages may accumulate before they are read.
-    #[inline]
-    pub(super) fn may_rest(&mut self) -> bool {
-        let websockets = self.websockets.as_mut();
-        websockets.is_some_and(|websockets| websockets.take_rest())
-    }
-
-    /// When the next message is due.
-    #[inline]
-    pub(super) fn next_message(&self) -> u64 {
-        let Some(websockets) = &self.websockets else {
-            return NEVER;
-        };
-        let due = websockets.next_due();
-        if due >= self.scheduler.end_ns() {
-            NEVER
-        } else {
-            due
-        }
-    }
-
     /// Sends messages that are due at `now`. Whether more may be due at once.
-    #[inline]
-    pub(super) fn drive_websockets(&mut self, now: u64) -> bool {
-        if self.websockets.is_none() {
-            return false;
-        }
-        if now >= self.scheduler.end_ns() {
-            self.end_websockets(now);
-        }
-        self.run_timers(now);
-        self.virtual_users.is_none() && self.send_due(now)
-    }
-
-    fn send_due(&mut self, now: u64) -> bool {
+    pub(super) fn send_due_messages(&mut self, now: u64) -> bool {
         let release = now - now % self.prepared.tick_ns;
         let mut now = now;
         for _ in 0..ARRIVALS_MAX {

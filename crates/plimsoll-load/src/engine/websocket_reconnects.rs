@@ -141,23 +141,4 @@ impl Engine {
         }
         self.open_for(id, now);
     }
-
-    /// The request of a reconnect ended, if it was one.
-    pub(super) fn has_returned(&mut self, id: u32, outcome: Outcome, now: u64) -> bool {
-        let Some(websockets) = &mut self.websockets else {
-            return false;
-        };
-        let Some(lost) = websockets.end_return(id) else {
-            return false;
-        };
-        websockets.take_cause();
-        let builder = self.recorder.current().websocket();
-        if outcome.is_ok() {
-            builder.reconnected(now.saturating_sub(lost.since));
-        } else {
-            builder.reconnect_failed();
-            self.schedule_reconnect(lost, now);
-        }
-        true
-    }
 }
