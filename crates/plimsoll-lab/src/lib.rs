@@ -1,10 +1,11 @@
-//! Runs experiments: starts the threads in order, measures, searches, and owns the run log.
+//! Carries out runs and searches: starts load and probes in order, measures, and owns the run log.
 //!
 //! Everything that happens becomes an [`plimsoll_model::event::Event`] in one order; [`run_log`] puts it on disk
 //! before anything else uses it. Reports are read back from there.
 
 pub mod clock;
 pub mod error;
+pub mod experiment;
 pub mod input;
 pub mod intervention;
 pub mod limit;
@@ -14,5 +15,4 @@ pub mod probes;
 pub mod progress;
 pub mod run;
 pub mod run_log;
-pub mod runner;
 pub mod watch;

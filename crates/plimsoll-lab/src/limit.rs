@@ -15,8 +15,8 @@ use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Find, LoadUnit, Plan};
 
 use crate::error::LabError;
+use crate::experiment::{Assignment, Experiment, Finished};
 use crate::progress::{StopFlag, Watcher};
-use crate::runner::{Assignment, Finished, Runner};
 use confirm::Confirm;
 use course::Course;
 use trials::Trials;
@@ -60,8 +60,8 @@ pub fn limit(
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
-    let runner = Runner::open(with_find(assignment), stop)?;
-    let plan = runner.plan();
+    let experiment = Experiment::open(with_find(assignment), stop)?;
+    let plan = experiment.plan();
     // The CLI always passes an objective; a search without one has no goal.
     let objective = plan.objective.clone().unwrap_or(Objective {
         latency: Vec::new(),
@@ -81,11 +81,11 @@ pub fn limit(
         Course::Search(Box::new(search))
     };
     let (verdict, void) = {
-        let mut trials = Trials::new(&runner, objective);
+        let mut trials = Trials::new(&experiment, objective);
         let result = trials.carry_out(course, watcher)?;
-        conclusion::conclude(&runner, order, result, &mut trials, watcher)?
+        conclusion::conclude(&experiment, order, result, &mut trials, watcher)?
     };
-    runner.close(verdict, void)
+    experiment.close(verdict, void)
 }
 
 /// A plan of journeys without a search goal: as many users as possible.

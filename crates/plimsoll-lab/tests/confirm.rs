@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use plimsoll_lab::experiment::{Assignment, Finished};
 use plimsoll_lab::limit::confirm::Confirm;
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{StopFlag, Watcher};
-use plimsoll_lab::runner::{Assignment, Finished};
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Tunable};
 use plimsoll_model::finding::{Certainty, Finding, InterventionOutcome};
 use plimsoll_model::journey::Inputs;

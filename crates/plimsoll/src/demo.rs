@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser as _;
+use plimsoll_lab::experiment::Finished;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
-use plimsoll_lab::runner::Finished;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 use plimsoll_report::Report;

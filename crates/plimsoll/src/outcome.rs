@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_lab::experiment::Finished;
 use plimsoll_lab::output;
-use plimsoll_lab::runner::Finished;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;
 use plimsoll_report::json::{self, Files};

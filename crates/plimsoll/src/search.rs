@@ -1,9 +1,9 @@
 //! One search for the load line, as `plimsoll limit` makes it alone or twice.
 
+use plimsoll_lab::experiment::Finished;
 use plimsoll_lab::intervention::journal;
 use plimsoll_lab::limit::LimitOrder;
 use plimsoll_lab::progress::StopFlag;
-use plimsoll_lab::runner::Finished;
 
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::explain::CliError;

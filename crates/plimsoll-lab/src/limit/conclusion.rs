@@ -11,26 +11,26 @@ use super::course::CourseResult;
 use super::trials::Trials;
 use super::{LimitOrder, confirm};
 use crate::error::LabError;
+use crate::experiment::Experiment;
 use crate::progress::Watcher;
-use crate::runner::Runner;
 
 /// Puts everything that follows from the trials into the log, and judges.
 pub(super) fn conclude(
-    runner: &Runner,
+    experiment: &Experiment,
     order: &LimitOrder,
     result: CourseResult,
     trials: &mut Trials<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<(Verdict, Vec<VoidReason>), LabError> {
-    let recorded = runner.recorded()?;
+    let recorded = experiment.recorded()?;
     let mut found = findings::find(&recorded);
-    runner.append(Event::FindingsMade(found.clone()));
+    experiment.append(Event::FindingsMade(found.clone()));
     if let Some(wanted) = &order.confirm {
-        confirm::confirm(runner, &recorded, &mut found, wanted, trials, watcher)?;
-        runner.append(Event::FindingsMade(found));
+        confirm::confirm(experiment, &recorded, &mut found, wanted, trials, watcher)?;
+        experiment.append(Event::FindingsMade(found));
     }
-    let outcome = evaluate(runner, &recorded, order, result, watcher);
-    let was_stopped = order.confirm.is_some() && runner.is_stopping();
+    let outcome = evaluate(experiment, &recorded, order, result, watcher);
+    let was_stopped = order.confirm.is_some() && experiment.is_stopping();
     Ok(if was_stopped {
         (Verdict::Interrupted, outcome.1)
     } else {
@@ -40,7 +40,7 @@ pub(super) fn conclude(
 
 /// Puts the result into the log, and judges it.
 fn evaluate(
-    runner: &Runner,
+    experiment: &Experiment,
     recorded: &Run,
     order: &LimitOrder,
     result: CourseResult,
@@ -61,12 +61,12 @@ fn evaluate(
                 .zip(order.users)
                 .map(|(line, wanted)| line.carries(wanted));
             let outcome = verdict(&search, carries);
-            runner.append(Event::SearchEnded(Box::new(search)));
+            experiment.append(Event::SearchEnded(Box::new(search)));
             outcome
         }
         CourseResult::Gate(gate) => {
             let verdict = gate_verdict(&gate);
-            runner.append(Event::GateEnded(gate));
+            experiment.append(Event::GateEnded(gate));
             (verdict, Vec::new())
         }
         // It ends a try, never a search.

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_lab::experiment::{Assignment, Finished};
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
-use plimsoll_lab::runner::{Assignment, Finished};
 use plimsoll_model::journey::{
     Abort, Inputs, Journey, Pause, ProcessPlan, RequestBody, RequestStep, Scenario, Scope, Step,
     StepInfo, TextTemplate, Threshold, UserPhase,

@@ -1,4 +1,4 @@
-//! Objects of conclusions: limits, experiments, forecasts, common properties of failures.
+//! Objects of conclusions: limits, interventions, forecasts, common properties of failures.
 
 use plimsoll_analysis::failures::Failures;
 use plimsoll_analysis::findings::{Forecast, Scaling};

@@ -1,4 +1,4 @@
-//! Conclusions beyond the findings: experiments, forecasts, common properties of failures.
+//! Conclusions beyond the findings: interventions, forecasts, common properties of failures.
 
 use std::collections::BTreeMap;
 

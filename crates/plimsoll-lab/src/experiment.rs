@@ -1,4 +1,5 @@
-//! Starts the threads of a run in order, writes every event to the log, and ends the threads.
+//! An experiment is a run while it is going on: it starts the threads of the run in order, writes every event to the
+//! log, and ends the threads.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,15 +79,15 @@ pub struct Round<'a> {
     pub load: Load,
     /// Seed of its schedule.
     pub seed: Seed,
-    /// [`Runner::next_second`].
+    /// [`Experiment::next_second`].
     pub start_second: u32,
     /// The users who return from another load, where users stay.
     pub stay: Option<Stay>,
 }
 
-/// Conducts one run.
+/// One run that is going on.
 #[derive(Debug)]
-pub struct Runner {
+pub struct Experiment {
     plan: Arc<Plan>,
     inputs: Arc<Inputs>,
     clock: RunClock,
@@ -108,7 +109,7 @@ struct WorkerNotes {
     notes: Vec<String>,
 }
 
-impl Runner {
+impl Experiment {
     /// Writes the header of the log and starts the probes.
     ///
     /// # Errors
@@ -303,14 +304,15 @@ impl Runner {
         let (path, retained) = {
             let guard = self.log.lock();
             let Some(log) = guard.as_ref() else {
-                unreachable!("the log is taken when the conductor is closed, which consumes it");
+                unreachable!("the log is taken when the experiment is closed, which consumes it");
             };
             (log.path().to_owned(), log.retained().to_vec())
         };
         read_with(&path, retained)
     }
 
-    /// Ends the probes, writes the last event, and reads everything back.
+    /// Ends the probes, writes the last event, and reads everything back: not only what followed [`Self::recorded`], since
+    /// events that the disk had refused may have reached the file meanwhile.
     ///
     /// # Errors
     /// When the log cannot be read back.
@@ -330,7 +332,7 @@ impl Runner {
             rss_bytes_max: rss_bytes_max + others.rss_bytes_max,
         });
         let Some(log) = self.log.lock().take() else {
-            unreachable!("a conductor is closed once, because closing consumes it");
+            unreachable!("an experiment is closed once, because closing consumes it");
         };
         let (log_path, refused) = log.close();
         let run = read_with(&log_path, refused)?;
