@@ -13,7 +13,7 @@ mod evidence;
 pub mod gate;
 mod guard;
 mod hysteresis;
-pub mod policy;
+pub mod parameters;
 pub mod posterior;
 mod prologue;
 mod refine;
@@ -24,7 +24,7 @@ pub mod users;
 mod voids;
 
 pub use gate::{CiGate, GateStep};
-pub use policy::SearchPolicy;
+pub use parameters::SearchParameters;
 pub use statement::statement;
 
 use std::time::Duration;
@@ -108,10 +108,10 @@ pub struct Search {
 
 impl Search {
     /// A search without trials. The `seed` is the run's; [`Search::seed`] derives each trial's from it.
-    pub fn new(policy: SearchPolicy, seed: Seed) -> Self {
+    pub fn new(parameters: SearchParameters, seed: Seed) -> Self {
         Self {
             seed,
-            known: SearchState::new(policy),
+            known: SearchState::new(parameters),
             phase: SearchPhase::SelfTest(SelfTest),
             guard: Guard::default(),
             voids: Voids::default(),
@@ -213,11 +213,11 @@ impl Search {
                 PhaseAction::Trial(spec) if self.known.fits(&spec) => return Ok(spec),
                 PhaseAction::Trial(_) => self.ending = Some(self.out_of_time()),
                 PhaseAction::Enter(phase) => self.phase = phase,
-                PhaseAction::Line(line) if self.known.policy.hysteresis => {
+                PhaseAction::Line(line) if self.known.parameters.hysteresis => {
                     self.phase = SearchPhase::Hysteresis(Box::new(Hysteresis::new(line)));
                 }
                 PhaseAction::Line(line) | PhaseAction::Approached(line)
-                    if self.known.policy.soak_s > 0 =>
+                    if self.known.parameters.soak_s > 0 =>
                 {
                     self.phase = SearchPhase::Soak(Box::new(Soak::new(line)));
                 }
@@ -360,9 +360,9 @@ impl Search {
     pub fn remaining(&self) -> Duration {
         let known = &self.known;
         let left = known.budget().saturating_sub(known.elapsed);
-        let bracket = cost(&known.spec(TrialKind::Bracket, 1.0, known.policy.bracket_s)) * 10;
+        let bracket = cost(&known.spec(TrialKind::Bracket, 1.0, known.parameters.bracket_s)) * 10;
         let full = cost(&known.spec(TrialKind::Refine, 1.0, known.measure_s));
-        let confirm = full * known.policy.confirm.0;
+        let confirm = full * known.parameters.confirm.0;
         // About fourteen trials make the interval narrow; half of them fail and cost a recovery.
         let refine =
             |done: u32| (full + Duration::from_secs(4)) * 14_u32.saturating_sub(done).max(2);
@@ -374,7 +374,7 @@ impl Search {
             SearchPhase::Refine(refinement) => refine(refinement.trials()) + confirm,
             SearchPhase::Confirm(_) => confirm,
             SearchPhase::Hysteresis(_) => full * 2,
-            SearchPhase::Soak(_) => Duration::from_secs(u64::from(known.policy.soak_s)),
+            SearchPhase::Soak(_) => Duration::from_secs(u64::from(known.parameters.soak_s)),
         };
         estimate.min(left)
     }

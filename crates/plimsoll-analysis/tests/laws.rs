@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::search::users::{PACE, Population, Stayed};
-use plimsoll_analysis::search::{Search, SearchPolicy, SearchStep};
+use plimsoll_analysis::search::{Search, SearchParameters, SearchStep};
 use plimsoll_analysis::stats::queueing;
 use plimsoll_analysis::verdict::{self, TrialFacts};
 use plimsoll_model::load_line::SearchResult;
@@ -116,11 +116,11 @@ fn carry_out(
 }
 
 /// A whole search in virtual time; its result and the seconds it took.
-fn search(law: SimulatedLaw, policy: SearchPolicy, seed: u64) -> (SearchResult, u32) {
-    let think_s = policy.population.map_or(0.0, |users| users.think_s);
-    let objective = policy.objective.clone();
+fn search(law: SimulatedLaw, parameters: SearchParameters, seed: u64) -> (SearchResult, u32) {
+    let think_s = parameters.population.map_or(0.0, |users| users.think_s);
+    let objective = parameters.objective.clone();
     let mut queue = SimulatedQueue::new(law, Spacing::Poisson, Seed(seed)).with_think_s(think_s);
-    let mut search = Search::new(policy, Seed(seed));
+    let mut search = Search::new(parameters, Seed(seed));
     loop {
         let spec = match search.next_step() {
             SearchStep::Done(result) => return (result, queue.second()),
@@ -141,7 +141,7 @@ fn hits(
     servers: u32,
     service: Distribution,
     point: Point,
-    policy: impl Fn(Objective) -> SearchPolicy,
+    parameters: impl Fn(Objective) -> SearchParameters,
 ) -> (u32, u32) {
     let line = point.line(servers, service);
     let law = SimulatedLaw {
@@ -152,9 +152,9 @@ fn hits(
     println!("{servers} server(s), {service:?}, {point:?}: the line by the law is {line:.2}/s");
     let (mut held, mut close) = (0, 0);
     for seed in 0..SEEDS {
-        let policy = policy(point.objective());
-        let budget = policy.budget;
-        let (result, seconds) = search(law, policy, seed);
+        let parameters = parameters(point.objective());
+        let budget = parameters.budget;
+        let (result, seconds) = search(law, parameters, seed);
         // A drain of at most ten seconds may follow the last trial.
         assert!(
             u64::from(seconds) <= budget.as_secs() + 10,
@@ -182,7 +182,7 @@ fn hits(
 
 fn check(servers: u32, service: Distribution, points: &[Point]) {
     for &point in points {
-        let (held, close) = hits(servers, service, point, SearchPolicy::standard);
+        let (held, close) = hits(servers, service, point, SearchParameters::standard);
         assert!(
             held >= HITS_MIN && close >= HITS_MIN,
             "{point:?}: the interval holds the line in {held}, the median is within 5 % in {close} of {SEEDS} seeds"
@@ -238,7 +238,7 @@ fn a_quick_search_is_wide_and_right() {
         1,
         Distribution::Deterministic,
         point(0.005, 0.95, 10.0),
-        SearchPolicy::quick,
+        SearchParameters::quick,
     );
     assert!(held >= HITS_MIN - 1, "{held} of {SEEDS}");
 }
@@ -248,9 +248,9 @@ fn a_quick_search_is_wide_and_right() {
 fn a_search_of_three_minutes_ends_with_a_line() {
     for service in [Distribution::Deterministic, Distribution::Exponential] {
         let (held, _) = hits(1, service, point(0.009, 0.95, 11.0), |objective| {
-            SearchPolicy {
+            SearchParameters {
                 budget: Duration::from_secs(150),
-                ..SearchPolicy::quick(objective)
+                ..SearchParameters::quick(objective)
             }
         });
         assert!(held >= HITS_MIN, "{held} of {SEEDS}");
@@ -268,16 +268,16 @@ fn check_users(point: Point, think_s: f64) {
     };
     let (mut held, mut close) = (0, 0);
     for seed in 0..SEEDS {
-        let policy = SearchPolicy {
+        let parameters = SearchParameters {
             population: Some(Population {
                 unit: LoadUnit::Users,
                 requests: 1.0,
                 think_s,
                 pace: PACE,
             }),
-            ..SearchPolicy::standard(point.objective())
+            ..SearchParameters::standard(point.objective())
         };
-        let (result, seconds) = search(law, policy, seed);
+        let (result, seconds) = search(law, parameters, seed);
         match result.line {
             Ok(found) => {
                 assert_eq!(found.unit, LoadUnit::Users);

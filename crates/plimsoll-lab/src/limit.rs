@@ -8,7 +8,7 @@ mod trials;
 use std::time::Duration;
 
 use plimsoll_analysis::search::users::Population;
-use plimsoll_analysis::search::{CiGate, Search, SearchPolicy};
+use plimsoll_analysis::search::{CiGate, Search, SearchParameters};
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Scenario};
 use plimsoll_model::load_line::Remark;
 use plimsoll_model::objective::Objective;
@@ -68,13 +68,13 @@ pub fn limit(
         errors_max: Some(0.01),
         ..Objective::default()
     });
-    let mut policy = policy(order.ambition, objective.clone());
-    policy.in_flight_cap = u64::from(plan.transport.connections_max);
-    let remark = search_for(plan, &mut policy);
+    let mut parameters = parameters(order.ambition, objective.clone());
+    parameters.in_flight_cap = u64::from(plan.transport.connections_max);
+    let remark = search_for(plan, &mut parameters);
     let course = if let Some(rate) = order.at_least {
-        Course::Gate(Box::new(CiGate::new(rate, policy)), plan.seed)
+        Course::Gate(Box::new(CiGate::new(rate, parameters)), plan.seed)
     } else {
-        let mut search = Search::new(policy, plan.seed);
+        let mut search = Search::new(parameters, plan.seed);
         if let Some(remark) = remark {
             search.remark(remark);
         }
@@ -107,22 +107,22 @@ fn with_find(mut assignment: Assignment) -> Assignment {
 }
 
 /// Applies the search goal of the plan: unit and range. Adds a note when its data bound the range.
-fn search_for(plan: &Plan, policy: &mut SearchPolicy) -> Option<Remark> {
+fn search_for(plan: &Plan, parameters: &mut SearchParameters) -> Option<Remark> {
     let find = plan.find?;
-    policy.first_rate = find.from;
-    policy.rate_max = find.to;
+    parameters.first_rate = find.from;
+    parameters.rate_max = find.to;
     let scenario = plan.scenario.as_ref()?;
-    policy.population = Some(Population::of(plan, scenario, find.unit));
-    policy.has_thresholds = !scenario.thresholds.is_empty();
+    parameters.population = Some(Population::of(plan, scenario, find.unit));
+    parameters.has_thresholds = !scenario.thresholds.is_empty();
     if find.unit != LoadUnit::Users {
         return None;
     }
     // Users never have more in flight than they are.
-    policy.in_flight_cap = u64::MAX;
+    parameters.in_flight_cap = u64::MAX;
     let rows = unique_rows(scenario)?;
-    let most = policy.rate_max.unwrap_or(f64::INFINITY);
+    let most = parameters.rate_max.unwrap_or(f64::INFINITY);
     (most > rows as f64).then(|| {
-        policy.rate_max = Some(rows as f64);
+        parameters.rate_max = Some(rows as f64);
         Remark::Note {
             text: format!(
                 "the data has unique rows for {rows} users only, so no more were tried; add rows, or set at_end: recycle"
@@ -140,21 +140,21 @@ fn unique_rows(scenario: &Scenario) -> Option<u64> {
     feeds.map(|feed| feed.rows).min()
 }
 
-fn policy(ambition: Ambition, objective: Objective) -> SearchPolicy {
+fn parameters(ambition: Ambition, objective: Objective) -> SearchParameters {
     match ambition {
-        Ambition::Quick => SearchPolicy::quick(objective),
-        Ambition::Standard => SearchPolicy::standard(objective),
-        Ambition::Thorough => SearchPolicy::thorough(objective),
+        Ambition::Quick => SearchParameters::quick(objective),
+        Ambition::Standard => SearchParameters::standard(objective),
+        Ambition::Thorough => SearchParameters::thorough(objective),
         Ambition::Within(budget) => within(budget, objective),
     }
 }
 
-fn within(budget: Duration, objective: Objective) -> SearchPolicy {
-    SearchPolicy {
+fn within(budget: Duration, objective: Objective) -> SearchParameters {
+    SearchParameters {
         budget,
         measure_s: 6,
         noise: (3, 2),
         width: 0.25,
-        ..SearchPolicy::quick(objective)
+        ..SearchParameters::quick(objective)
     }
 }

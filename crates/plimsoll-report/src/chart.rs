@@ -3,10 +3,10 @@
 //! A chart's own coordinates are per cent of its box and pixels for type and markers, so it fits a phone as well
 //! as a page without shrinking its text. Lines live in a nested box that is stretched; its strokes are not.
 
+pub(crate) mod axis;
 pub(crate) mod bars;
 pub(crate) mod load;
 pub(crate) mod panel;
-pub(crate) mod scale;
 pub(crate) mod steps;
 pub(crate) mod timeline;
 

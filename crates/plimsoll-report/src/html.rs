@@ -96,7 +96,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
             head {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="viewport" content="width=device-width, initial-axis=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
                 title { (report.run.header.command) " " (name) " – Plimsoll" }
@@ -300,7 +300,7 @@ fn time_section(report: &Report<'_>, timeline: Option<&TimeChart>) -> Markup {
             @if !report.run.notes.is_empty() {
                 details {
                     summary { "Notes made during the run" }
-                    ul { @for (second, text) in &report.run.notes { li { (crate::chart::scale::clock(*second)) " " (printable(text)) } } }
+                    ul { @for (second, text) in &report.run.notes { li { (crate::chart::axis::clock(*second)) " " (printable(text)) } } }
                 }
             }
         }

@@ -56,7 +56,7 @@ impl Bracket {
         if let Some((passed, failed)) = self.highest_passed.zip(self.lowest_failed) {
             return PhaseAction::Enter(SearchPhase::Refine(Refine::new(known, passed, failed)));
         }
-        let unit = known.policy.unit();
+        let unit = known.parameters.unit();
         let least = if unit == LoadUnit::Users {
             USERS_MIN
         } else {
@@ -75,13 +75,13 @@ impl Bracket {
         if let Some(action) = self.keep_within_reach(known) {
             return action;
         }
-        let measure_s = known.measure_s_at(self.rate, known.policy.bracket_s);
+        let measure_s = known.measure_s_at(self.rate, known.parameters.bracket_s);
         PhaseAction::Trial(known.spec(TrialKind::Bracket, self.rate, measure_s))
     }
 
     /// Lowers the rate to what the generator can offer validly, or returns why there is nothing left to try.
     fn keep_within_reach(&mut self, known: &SearchState) -> Option<PhaseAction> {
-        let most = known.policy.rate_max.unwrap_or(f64::INFINITY);
+        let most = known.parameters.rate_max.unwrap_or(f64::INFINITY);
         self.rate = self.rate.min(most);
         match known.reach(self.rate) {
             CeilingCheck::Proven => {}
@@ -113,7 +113,7 @@ impl Bracket {
         if trial.verdict.is_fail() {
             // The repetition and the recovery after it cost a short search as much as two trials of the refinement, which
             // mends a wrong start.
-            let plain = known.policy.believes_plain_failures && is_plain(trial);
+            let plain = known.parameters.believes_plain_failures && is_plain(trial);
             self.fails += if plain { FAILS } else { 1 };
         } else {
             self.passes += 1;
@@ -176,7 +176,7 @@ fn next_up(known: &SearchState, rate: f64) -> f64 {
     }
     let saturation = read_at / busy;
     let next = (JUMP * saturation).max(double);
-    if known.policy.unit() != LoadUnit::Users {
+    if known.parameters.unit() != LoadUnit::Users {
         return next;
     }
     // Users take time to arrive, and more of them beyond saturation yield nothing.

@@ -45,7 +45,7 @@ impl Confirm {
             let only = Self::at(known, PASS_TARGET_LAST);
             let (low, median, high) = interval(known);
             let full = known.evidence.iter();
-            let full = full.filter(|evidence| evidence.measure_s >= known.policy.measure_s);
+            let full = full.filter(|evidence| evidence.measure_s >= known.parameters.measure_s);
             let most = if full.count() < TRIALS_FEW {
                 median * low / high
             } else {
@@ -73,7 +73,7 @@ impl Confirm {
     }
 
     pub(super) fn next(&mut self, known: &mut SearchState) -> PhaseAction {
-        let (trials, passes) = known.policy.confirm;
+        let (trials, passes) = known.parameters.confirm;
         if self.trials >= trials && self.passes >= passes {
             return PhaseAction::Line(self.line(known));
         }
@@ -87,7 +87,7 @@ impl Confirm {
                 text: format!(
                     "at {} {} only {} of {} fresh trials passed: the lower edge was moved to {}",
                     in_words(self.rate),
-                    known.policy.unit().symbol(),
+                    known.parameters.unit().symbol(),
                     self.passes,
                     self.trials,
                     in_words(lower)
@@ -105,7 +105,7 @@ impl Confirm {
     /// Whether there is no time for another round after one at this rate.
     fn is_last_in_time(&self, known: &SearchState) -> bool {
         let trial = cost(&known.spec(TrialKind::Confirm, self.rate, known.measure_s));
-        known.elapsed + 2 * known.policy.confirm.0 * trial > known.budget()
+        known.elapsed + 2 * known.parameters.confirm.0 * trial > known.budget()
     }
 
     /// Where to try again, at most. After a round without a pass, and in the last round within the time, trials vary
@@ -165,7 +165,7 @@ impl Confirm {
     fn line(&self, known: &SearchState) -> LoadLine {
         let (low, median, high) = interval(known);
         LoadLine {
-            unit: known.policy.unit(),
+            unit: known.parameters.unit(),
             median: median.max(self.rate),
             low: low.min(self.rate).min(median * (1.0 - RESOLUTION)),
             high: high.max(self.rate).max(median * (1.0 + RESOLUTION)),

@@ -9,7 +9,7 @@ use plimsoll_model::verdict::VoidReason;
 use super::SearchStage;
 use super::ceiling::CeilingCheck;
 use super::guard::Guard;
-use super::policy::SearchPolicy;
+use super::parameters::SearchParameters;
 use super::state::{SearchState, self_test};
 use super::users::Stayed;
 use super::voids::{Again, Voids};
@@ -45,9 +45,9 @@ pub struct CiGate {
 
 impl CiGate {
     /// A gate at `rate` requests per second.
-    pub fn new(rate: f64, policy: SearchPolicy) -> Self {
-        let mut known = SearchState::new(policy);
-        known.measure_s = known.measure_s_at(rate, known.policy.measure_s);
+    pub fn new(rate: f64, parameters: SearchParameters) -> Self {
+        let mut known = SearchState::new(parameters);
+        known.measure_s = known.measure_s_at(rate, known.parameters.measure_s);
         Self {
             rate,
             known,
@@ -111,7 +111,7 @@ impl CiGate {
         // The requested rate, to the last digit.
         spec.rate = self.rate;
         if self.test.trials == 0 {
-            spec.warmup_s += self.known.policy.first_warmup_s;
+            spec.warmup_s += self.known.parameters.first_warmup_s;
         }
         spec
     }

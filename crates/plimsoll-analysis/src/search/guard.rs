@@ -58,7 +58,7 @@ impl Guard {
             self.overload = None;
             return Ok(None);
         }
-        if !known.policy.must_recover {
+        if !known.parameters.must_recover {
             self.overload = None;
             return Ok(None);
         }
@@ -116,7 +116,7 @@ impl Guard {
 /// Low load until the target is well again.
 fn recovery(known: &SearchState) -> Option<TrialSpec> {
     let rate = known.anchor_rate()?;
-    let mut spec = known.spec(TrialKind::Recovery, rate, known.policy.recovery_s);
+    let mut spec = known.spec(TrialKind::Recovery, rate, known.parameters.recovery_s);
     (spec.ramp_s, spec.warmup_s, spec.stop_early) = (0, 0, true);
     Some(spec)
 }

@@ -29,7 +29,7 @@ pub(super) struct SelfTest;
 impl SelfTest {
     pub(super) fn next(known: &SearchState) -> PhaseAction {
         let hoped = known
-            .policy
+            .parameters
             .first_rate
             .map_or(HOPED, |rate| known.hoped(rate));
         match known.ceiling.reach(hoped) {
@@ -70,7 +70,7 @@ impl Single {
             3 * first_s
         };
         let warmup_s = if self.misses == 0 {
-            known.policy.first_warmup_s
+            known.parameters.first_warmup_s
         } else {
             0
         };
@@ -109,7 +109,7 @@ pub(super) struct Noise {
 
 impl Noise {
     pub(super) fn next(&self, known: &mut SearchState) -> PhaseAction {
-        let (trials, measure_s) = known.policy.noise;
+        let (trials, measure_s) = known.parameters.noise;
         let done = u32::try_from(self.medians.len()).unwrap_or(u32::MAX);
         let rate = first_rate(known);
         if done + self.skipped >= trials {
@@ -160,17 +160,17 @@ impl Noise {
 
 /// Load of the first bracket trial.
 fn first_rate(known: &SearchState) -> f64 {
-    let policy = &known.policy;
+    let parameters = &known.parameters;
     let alone = known
         .alone
         .filter(|alone| alone.mean_s > 0.0)
         .map_or(HOPED, |alone| FIRST_SHARE / alone.mean_s);
     // Both are in requests per second.
     let alone = alone / known.per_unit();
-    let least = policy.rate_min() / known.per_unit();
-    let rate = policy.first_rate.unwrap_or(alone).max(least);
+    let least = parameters.rate_min() / known.per_unit();
+    let rate = parameters.first_rate.unwrap_or(alone).max(least);
     let most = known
         .reachable()
-        .min(policy.rate_max.unwrap_or(f64::INFINITY));
+        .min(parameters.rate_max.unwrap_or(f64::INFINITY));
     rate.min(most)
 }

@@ -34,7 +34,7 @@ pub(super) struct Refine {
 
 impl Refine {
     pub(super) fn new(known: &mut SearchState, passed: f64, failed: f64) -> Self {
-        let base_s = known.policy.measure_s * if known.noisy.is_some() { 2 } else { 1 };
+        let base_s = known.parameters.measure_s * if known.noisy.is_some() { 2 } else { 1 };
         known.measure_s = known.full_measure_s((passed * failed).sqrt(), base_s);
         known.open_posterior(passed, failed);
         Self {
@@ -48,7 +48,7 @@ impl Refine {
         self.lengthen(known);
         let (low, median, high) = interval(known);
         let narrow = high / low <= 1.0 + known.width();
-        if narrow && self.trials >= known.policy.refine.0 && is_enclosed(known, low, high) {
+        if narrow && self.trials >= known.parameters.refine.0 && is_enclosed(known, low, high) {
             return PhaseAction::Enter(SearchPhase::Confirm(Confirm::new(known)));
         }
         if let Some(anchor) = self.anchor(known) {
@@ -74,10 +74,10 @@ impl Refine {
         } else {
             needed
         };
-        if self.trials < known.policy.refine.1 && needed <= left {
+        if self.trials < known.parameters.refine.1 && needed <= left {
             return PhaseAction::Trial(spec);
         }
-        let because = if self.trials >= known.policy.refine.1 {
+        let because = if self.trials >= known.parameters.refine.1 {
             format!("{} trials did not suffice", self.trials)
         } else {
             "the time ran out".to_owned()
@@ -103,7 +103,7 @@ impl Refine {
         self.lengthened = true;
         let mut longer = known.spec(TrialKind::Refine, high, 2 * known.measure_s);
         longer.warmup_s = longer.warmup_s.max(longer.measure_s / 4);
-        let needed = cost(&longer) * (LONGER_TRIALS_MIN + known.policy.confirm.0);
+        let needed = cost(&longer) * (LONGER_TRIALS_MIN + known.parameters.confirm.0);
         if known.elapsed + needed > known.budget() {
             return;
         }
@@ -134,12 +134,12 @@ impl Refine {
 
     fn anchor(&mut self, known: &SearchState) -> Option<TrialSpec> {
         let due = self.trials.is_multiple_of(ANCHOR_EVERY) && self.trials > self.anchored_at;
-        if known.policy.anchor_s == 0 || !due {
+        if known.parameters.anchor_s == 0 || !due {
             return None;
         }
         self.anchored_at = self.trials;
         let rate = known.anchor_rate()?;
-        let measure_s = known.at_least_s(known.policy.anchor_s, rate);
+        let measure_s = known.at_least_s(known.parameters.anchor_s, rate);
         let mut spec = known.spec(TrialKind::Anchor, rate, measure_s);
         (spec.ramp_s, spec.warmup_s) = (0, 1);
         Some(spec)
@@ -156,8 +156,8 @@ impl Refine {
 
 /// Time to keep back: a round of fresh trials, with one that fails and its recovery, and the soak.
 fn confirm_cost(known: &SearchState, spec: &TrialSpec) -> Duration {
-    let recovery_and_soak = known.policy.ramp_s + 7 + known.policy.soak_s;
-    cost(spec) * known.policy.confirm.0 + Duration::from_secs(u64::from(recovery_and_soak))
+    let recovery_and_soak = known.parameters.ramp_s + 7 + known.parameters.soak_s;
+    cost(spec) * known.parameters.confirm.0 + Duration::from_secs(u64::from(recovery_and_soak))
 }
 
 /// At least two failures in [L, 1.1 U] and two passes in [0.95 L, U].

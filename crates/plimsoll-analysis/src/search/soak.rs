@@ -26,7 +26,7 @@ impl Soak {
             return PhaseAction::Over(self.line.clone());
         }
         let rate = SHARE * self.line.verified;
-        PhaseAction::Trial(known.spec(TrialKind::Soak, rate, known.policy.soak_s))
+        PhaseAction::Trial(known.spec(TrialKind::Soak, rate, known.parameters.soak_s))
     }
 
     /// The line stays; the result of the soak is a remark beside it.

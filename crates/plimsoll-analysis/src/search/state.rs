@@ -10,7 +10,7 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict};
 use super::alone::Alone;
 use super::ceiling::{Ceiling, CeilingCheck};
 use super::evidence::{Evidence, Theft, is_calm};
-use super::policy::SearchPolicy;
+use super::parameters::SearchParameters;
 use super::posterior::Posterior;
 use super::users::Stayed;
 use crate::verdict::early::may_stop_early;
@@ -27,7 +27,7 @@ const ANCHOR_SHARE: f64 = 0.6;
 /// What is known.
 #[derive(Debug)]
 pub(super) struct SearchState {
-    pub(super) policy: SearchPolicy,
+    pub(super) parameters: SearchParameters,
     pub(super) elapsed: Duration,
     /// Time in which users came, all trials together; `elapsed` is without it.
     came_in: Duration,
@@ -56,11 +56,11 @@ pub(super) struct SearchState {
 }
 
 impl SearchState {
-    pub(super) fn new(policy: SearchPolicy) -> Self {
+    pub(super) fn new(parameters: SearchParameters) -> Self {
         Self {
-            measure_s: policy.measure_s,
-            warmup_s: policy.warmup_s,
-            policy,
+            measure_s: parameters.measure_s,
+            warmup_s: parameters.warmup_s,
+            parameters,
             elapsed: Duration::ZERO,
             came_in: Duration::ZERO,
             ceiling: Ceiling::default(),
@@ -77,34 +77,34 @@ impl SearchState {
         }
     }
 
-    /// A trial of `kind` at `rate` with the policy's ramp and warm-up.
+    /// A trial of `kind` at `rate` with the ramp and warm-up of the parameters.
     pub(super) fn spec(&self, kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
         let (unit, per_unit) = if kind == TrialKind::SelfTest {
             (LoadUnit::RequestsPerSecond, 1.0)
         } else {
-            (self.policy.unit(), self.per_unit())
+            (self.parameters.unit(), self.per_unit())
         };
         TrialSpec {
             kind,
             rate: rounded(rate, unit),
             unit,
             per_unit,
-            ramp_s: self.policy.ramp_s,
+            ramp_s: self.parameters.ramp_s,
             warmup_s: self.warmup_s,
             measure_s,
             stop_early: may_stop_early(kind),
-            in_flight_cap: self.policy.in_flight_cap,
+            in_flight_cap: self.parameters.in_flight_cap,
         }
     }
 
     /// Width at which the refinement may stop, wider on a noisy machine.
     pub(super) fn width(&self) -> f64 {
-        self.policy.width * if self.noisy.is_some() { 1.5 } else { 1.0 }
+        self.parameters.width * if self.noisy.is_some() { 1.5 } else { 1.0 }
     }
 
     /// Most requests per second of one unit of the load.
     pub(super) fn per_unit(&self) -> f64 {
-        self.policy.population.map_or(1.0, |population| {
+        self.parameters.population.map_or(1.0, |population| {
             population.requests_per_unit(self.alone_s())
         })
     }
@@ -114,13 +114,13 @@ impl SearchState {
         self.alone.map_or(0.0, |alone| alone.mean_s)
     }
 
-    /// Judged seconds at `rate`, and for users at least as many of their iterations as the policy requires: a shorter
+    /// Judged seconds at `rate`, and for users at least as many of their iterations as the parameters require: a shorter
     /// trial would weight some steps more than others. At most an hour.
     pub(super) fn at_least_s(&self, seconds: u32, rate: f64) -> u32 {
-        let Some(population) = self.policy.population else {
+        let Some(population) = self.parameters.population else {
             return seconds;
         };
-        let least = self.policy.iterations * population.measured_s(rate, self.alone_s());
+        let least = self.parameters.iterations * population.measured_s(rate, self.alone_s());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -133,18 +133,19 @@ impl SearchState {
     /// Judged seconds that give the objective enough requests at `rate`; never below `base_s`.
     pub(super) fn measure_s_at(&self, rate: f64, base_s: u32) -> u32 {
         let base_s = self.at_least_s(base_s, rate);
-        self.policy.measure_s_at(rate * self.per_unit(), base_s)
+        self.parameters.measure_s_at(rate * self.per_unit(), base_s)
     }
 
     /// The same for a full trial.
     pub(super) fn full_measure_s(&self, rate: f64, base_s: u32) -> u32 {
         let base_s = self.at_least_s(base_s, rate);
-        self.policy.full_measure_s(rate * self.per_unit(), base_s)
+        self.parameters
+            .full_measure_s(rate * self.per_unit(), base_s)
     }
 
     /// Requests per second of a load. A user's rate is unknown before one was measured: the response time bounds it.
     pub(super) fn hoped(&self, rate: f64) -> f64 {
-        let is_unmeasured = self.alone.is_none() && self.policy.unit() == LoadUnit::Users;
+        let is_unmeasured = self.alone.is_none() && self.parameters.unit() == LoadUnit::Users;
         let most = if is_unmeasured {
             HOPED_PER_USER
         } else {
@@ -166,7 +167,7 @@ impl SearchState {
     /// A load as the live line has it: `412/s`, `412 users`.
     pub(super) fn text(&self, rate: f64) -> String {
         let number = super::statement::rate(rate);
-        match self.policy.unit() {
+        match self.parameters.unit() {
             LoadUnit::RequestsPerSecond => format!("{number}/s"),
             unit => format!("{number} {}", unit.symbol()),
         }
@@ -175,7 +176,7 @@ impl SearchState {
     /// The trial as it is run: users who do not stay from the last one arrive at their pace, whatever ramp was
     /// requested, and sessions need the length of one of them until their number is steady.
     pub(super) fn carried_out(&self, mut spec: TrialSpec) -> TrialSpec {
-        let Some(population) = self.policy.population else {
+        let Some(population) = self.parameters.population else {
             return spec;
         };
         if matches!(spec.kind, TrialKind::SelfTest | TrialKind::Single) {
@@ -203,19 +204,19 @@ impl SearchState {
 
     /// Records that a trial ended at `elapsed`. The arrival time of users does not count against the budget.
     pub(super) fn passed(&mut self, spec: &TrialSpec, elapsed: Duration) {
-        if self.policy.population.is_some() && spec.kind != TrialKind::SelfTest {
-            let ramp = spec.ramp_s.saturating_sub(self.policy.ramp_s);
+        if self.parameters.population.is_some() && spec.kind != TrialKind::SelfTest {
+            let ramp = spec.ramp_s.saturating_sub(self.parameters.ramp_s);
             let warmup = spec.warmup_s.saturating_sub(self.warmup_s);
             self.came_in += Duration::from_secs(u64::from(ramp + warmup));
         }
         self.elapsed = elapsed.saturating_sub(self.came_in);
     }
 
-    /// Time of the whole search: the policy's, and as much more as its trials must be longer than usual.
+    /// Time of the whole search: its budget, and as much more as its trials must be longer than usual.
     pub(super) fn budget(&self) -> Duration {
-        let usual = self.policy.measure_s.max(1);
+        let usual = self.parameters.measure_s.max(1);
         let longer = f64::from(self.at_least_s(usual, 0.0)) / f64::from(usual);
-        self.policy.budget.mul_f64(longer)
+        self.parameters.budget.mul_f64(longer)
     }
 
     /// Whether a trial ends within the budget.
@@ -248,7 +249,7 @@ impl SearchState {
     /// Bad requests that the objective allows in a trial, as planned.
     pub(super) fn allowed(&self, rate: f64, measure_s: u32) -> f64 {
         let offered = rate * self.per_unit() * f64::from(measure_s);
-        let strictest = self.policy.objective.strictest();
+        let strictest = self.parameters.objective.strictest();
         strictest
             .map_or(1.0, |bound| bound.bad_allowed(offered))
             .max(0.5)
@@ -257,10 +258,10 @@ impl SearchState {
     /// How far a trial was from its latency bound; `None` when something else decided, or more than one bound is
     /// there and the strictest may not be the one that binds.
     fn ratio(&self, trial: &Trial) -> Option<f64> {
-        let [bound] = self.policy.objective.latency.as_slice() else {
+        let [bound] = self.parameters.objective.latency.as_slice() else {
             return None;
         };
-        if self.policy.has_thresholds {
+        if self.parameters.has_thresholds {
             return None;
         }
         if trial.verdict.is_fail() && !is_calm(trial) {

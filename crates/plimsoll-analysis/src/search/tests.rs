@@ -74,16 +74,16 @@ fn void(reason: VoidReason) -> TrialVerdict {
 
 /// Runs a search whose trials are answered by `answer`; gives its result and the wall time in seconds.
 fn run(
-    policy: SearchPolicy,
+    parameters: SearchParameters,
     mut answer: impl FnMut(&TrialSpec, u32) -> Trial,
 ) -> (SearchResult, u32) {
-    let mut search = Search::new(policy, Seed(1));
+    let mut search = Search::new(parameters, Seed(1));
     let mut second = 0;
     for _ in 0..2000 {
         match search.next_step() {
             SearchStep::Done(result) => return (result, second),
             SearchStep::Trial(spec) => {
-                assert!(search.remaining() <= search.known.policy.budget);
+                assert!(search.remaining() <= search.known.parameters.budget);
                 let trial = answer(&spec, second);
                 second += spec.offered_s() + 1;
                 search.record(&trial, Duration::from_secs(u64::from(second)));
@@ -104,13 +104,13 @@ fn sharp(line: f64) -> impl FnMut(&TrialSpec, u32) -> Trial {
 
 #[test]
 fn a_sharp_line_is_found() {
-    for policy in [
-        SearchPolicy::quick(objective()),
-        SearchPolicy::standard(objective()),
-        SearchPolicy::thorough(objective()),
+    for parameters in [
+        SearchParameters::quick(objective()),
+        SearchParameters::standard(objective()),
+        SearchParameters::thorough(objective()),
     ] {
-        let width = policy.width;
-        let (result, _) = run(policy, sharp(333.0));
+        let width = parameters.width;
+        let (result, _) = run(parameters, sharp(333.0));
         let line = result.line.unwrap();
         assert!(line.low <= 333.0 && 333.0 <= line.high, "{line:?}");
         assert!(line.high / line.low < 1.0 + 1.5 * width, "{line:?}");
@@ -122,7 +122,7 @@ fn a_sharp_line_is_found() {
 
 #[test]
 fn the_same_step_is_given_until_a_trial_is_recorded() {
-    let mut search = Search::new(SearchPolicy::quick(objective()), Seed(1));
+    let mut search = Search::new(SearchParameters::quick(objective()), Seed(1));
     assert_eq!(search.next_step(), search.next_step());
     assert_eq!(search.stage().name, "self-test");
     assert_eq!(search.interval(), None);
@@ -130,7 +130,7 @@ fn the_same_step_is_given_until_a_trial_is_recorded() {
 
 #[test]
 fn an_objective_that_one_user_misses() {
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         let verdict = if spec.kind == TrialKind::Single {
             fail()
         } else {
@@ -149,7 +149,7 @@ fn an_objective_that_one_user_misses() {
 
 #[test]
 fn a_line_beyond_the_generator() {
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         let beyond = spec.kind == TrialKind::SelfTest && spec.rate > 20_000.0;
         let lag = VoidReason::GeneratorLag {
             lag_ms_p99: 9.0,
@@ -177,7 +177,7 @@ fn a_line_beyond_the_generator() {
 #[test]
 fn a_generator_that_cannot_even_begin() {
     let cpu = VoidReason::GeneratorCpu { share: 0.99 };
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         trial(*spec, second, void(cpu.clone()))
     });
     assert!(matches!(
@@ -192,7 +192,7 @@ fn a_generator_that_cannot_even_begin() {
 #[test]
 fn trials_that_stay_void() {
     let steal = VoidReason::Steal { seconds_share: 0.5 };
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         let stolen = spec.kind == TrialKind::Bracket;
         trial(
             *spec,
@@ -219,7 +219,7 @@ fn a_generator_that_fails_beside_an_overload_still_finds_the_line_below() {
         lag_ms_p99: 9.0,
         bound_ms: 2.5,
     };
-    let (result, _) = run(SearchPolicy::thorough(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::thorough(objective()), |spec, second| {
         let verdict = match spec.rate {
             rate if spec.kind.counts_for_line() && rate > 400.0 => void(lag.clone()),
             rate if spec.kind.counts_for_line() && rate > 333.0 => fail(),
@@ -234,7 +234,7 @@ fn a_generator_that_fails_beside_an_overload_still_finds_the_line_below() {
 #[test]
 fn an_unsteady_trial_gets_twice_the_time_once() {
     let mut lengths = Vec::new();
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         if spec.kind == TrialKind::Bracket {
             lengths.push(spec.measure_s);
             return trial(*spec, second, void(VoidReason::NotSteady));
@@ -253,7 +253,7 @@ fn an_unsteady_trial_gets_twice_the_time_once() {
 
 #[test]
 fn a_target_that_does_not_recover() {
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         let lost =
             spec.kind == TrialKind::Recovery || (spec.kind.counts_for_line() && spec.rate > 333.0);
         trial(
@@ -275,7 +275,7 @@ fn a_target_that_does_not_recover() {
 
 #[test]
 fn recovery_is_timed() {
-    let (result, _) = run(SearchPolicy::standard(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::standard(objective()), |spec, second| {
         let mut trial = sharp(333.0)(spec, second);
         if spec.kind == TrialKind::Recovery {
             trial.measured.0 = second + 7;
@@ -294,7 +294,7 @@ fn recovery_is_timed() {
 
 #[test]
 fn a_target_that_drifts() {
-    let mut known = SearchState::new(SearchPolicy::standard(objective()));
+    let mut known = SearchState::new(SearchParameters::standard(objective()));
     let mut guard = Guard::default();
     let spec = known.spec(TrialKind::Anchor, 200.0, 15);
     known.open_posterior(300.0, 350.0);
@@ -319,7 +319,7 @@ fn a_leak_told_from_outside_is_in_the_result() {
         .map(|i| (1e4 * f64::from(i), 1e6 * f64::from(i)))
         .collect();
     let leak = crate::verdict::leak::leak("memory", &points, None, 300.0).unwrap();
-    let mut search = Search::new(SearchPolicy::quick(objective()), Seed(1));
+    let mut search = Search::new(SearchParameters::quick(objective()), Seed(1));
     search.remark(leak.clone());
     assert_eq!(search.stop(NoLine::Interrupted).remarks, [leak]);
     assert!(matches!(search.next_step(), SearchStep::Done(_)));
@@ -328,7 +328,7 @@ fn a_leak_told_from_outside_is_in_the_result() {
 #[test]
 fn a_lower_edge_that_fails_is_lowered_and_said() {
     let mut confirms = 0;
-    let (result, _) = run(SearchPolicy::thorough(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::thorough(objective()), |spec, second| {
         let mut trial = sharp(333.0)(spec, second);
         if spec.kind == TrialKind::Confirm {
             confirms += 1;
@@ -352,7 +352,7 @@ fn a_lower_edge_that_fails_is_lowered_and_said() {
 #[test]
 fn what_is_known_of_a_line_that_was_not_confirmed_is_not_lost() {
     let mut fresh = Vec::new();
-    let (result, _) = run(SearchPolicy::quick(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::quick(objective()), |spec, second| {
         let mut trial = sharp(333.0)(spec, second);
         if spec.kind == TrialKind::Confirm {
             fresh.push(spec.rate);
@@ -375,7 +375,7 @@ fn what_is_known_of_a_line_that_was_not_confirmed_is_not_lost() {
 #[test]
 fn a_target_that_is_slower_in_the_fresh_trials_has_a_line_in_a_quick_search() {
     let mut confirmed_at = Vec::new();
-    let (result, _) = run(SearchPolicy::quick(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::quick(objective()), |spec, second| {
         let is_fresh = spec.kind == TrialKind::Confirm;
         confirmed_at.extend(is_fresh.then_some(spec.rate));
         sharp(if is_fresh { 820.0 } else { 1_200.0 })(spec, second)
@@ -388,7 +388,7 @@ fn a_target_that_is_slower_in_the_fresh_trials_has_a_line_in_a_quick_search() {
 
 #[test]
 fn a_line_that_depends_on_where_one_comes_from() {
-    let (result, _) = run(SearchPolicy::thorough(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::thorough(objective()), |spec, second| {
         let mut trial = sharp(333.0)(spec, second);
         if spec.kind == TrialKind::Hysteresis {
             trial.verdict = fail();
@@ -408,7 +408,7 @@ fn a_line_that_depends_on_where_one_comes_from() {
 
 #[test]
 fn utilisation_lets_the_bracket_jump() {
-    let mut search = Search::new(SearchPolicy::standard(objective()), Seed(1));
+    let mut search = Search::new(SearchParameters::standard(objective()), Seed(1));
     let mut rates = Vec::new();
     let mut second = 0;
     while rates.len() < 2 {
@@ -430,9 +430,9 @@ fn utilisation_lets_the_bracket_jump() {
 }
 
 /// How often the bracket tries the first rate that fails, by so many tenths of its requests.
-fn tries_at_the_first_failure(policy: SearchPolicy, bad_tenths: u64) -> usize {
+fn tries_at_the_first_failure(parameters: SearchParameters, bad_tenths: u64) -> usize {
     let mut failing = Vec::new();
-    run(policy, |spec, second| {
+    run(parameters, |spec, second| {
         if spec.kind != TrialKind::Bracket || spec.rate < 100.0 {
             let beyond = spec.rate >= 100.0 && spec.kind.counts_for_line();
             let verdict = if beyond { fail() } else { TrialVerdict::Pass };
@@ -450,15 +450,15 @@ fn tries_at_the_first_failure(policy: SearchPolicy, bad_tenths: u64) -> usize {
 #[test]
 fn a_short_search_repeats_a_failure_that_may_be_chance_and_not_a_plain_one() {
     assert_eq!(
-        tries_at_the_first_failure(SearchPolicy::quick(objective()), 2),
+        tries_at_the_first_failure(SearchParameters::quick(objective()), 2),
         2
     );
     assert_eq!(
-        tries_at_the_first_failure(SearchPolicy::quick(objective()), 6),
+        tries_at_the_first_failure(SearchParameters::quick(objective()), 6),
         1
     );
     assert_eq!(
-        tries_at_the_first_failure(SearchPolicy::standard(objective()), 6),
+        tries_at_the_first_failure(SearchParameters::standard(objective()), 6),
         2
     );
 }
@@ -470,10 +470,10 @@ proptest! {
         verdicts in prop::collection::vec(0_u8..8, 1..60),
         quick: bool,
     ) {
-        let policy = if quick { SearchPolicy::quick(objective()) } else { SearchPolicy::standard(objective()) };
-        let budget = policy.budget;
+        let parameters = if quick { SearchParameters::quick(objective()) } else { SearchParameters::standard(objective()) };
+        let budget = parameters.budget;
         let mut next = verdicts.iter().cycle();
-        let (_, second) = run(policy, |spec, second| {
+        let (_, second) = run(parameters, |spec, second| {
             let verdict = match next.next().expect("a cycle does not end") {
                 0..3 => TrialVerdict::Pass,
                 3..6 => fail(),

@@ -6,9 +6,9 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::TrialVerdict;
 
+use super::axis::Axis;
 use super::panel::horizontal_grid;
 use super::percent_of;
-use super::scale::Scale;
 use crate::answer;
 use crate::number::{load, micros, micros_of, rate, short};
 use crate::report::Report;
@@ -55,8 +55,8 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
     let quantile = bound.map_or_else(|| "p95".to_owned(), |bound| bound.quantile_name());
     let times = trials.iter().filter_map(|trial| trial.objective_us);
     let times = times.chain(bound.map(|bound| bound.within_us));
-    let y = Scale::fitting(times.map(|us| us as f64));
-    let x = Scale::fitting_rates(
+    let y = Axis::linear_or_log(times.map(|us| us as f64));
+    let x = Axis::linear_or_log_rates(
         trials
             .iter()
             .map(|trial| rate_of(trial))
@@ -92,7 +92,7 @@ fn description(trials: &[&Trial], line: Option<&LoadLine>) -> String {
     )
 }
 
-fn interval(x: &Scale, line: &LoadLine) -> Markup {
+fn interval(x: &Axis, line: &LoadLine) -> Markup {
     let (low, median, high) = (x.place(line.low), x.place(line.median), x.place(line.high));
     // A label beyond the middle is left of its line, so that it stays inside.
     let anchor = if median > 0.5 { "end" } else { "start" };
@@ -111,7 +111,7 @@ fn interval(x: &Scale, line: &LoadLine) -> Markup {
     }
 }
 
-fn vertical_grid(x: &Scale) -> Markup {
+fn vertical_grid(x: &Axis) -> Markup {
     html! {
         g.grid aria-hidden="true" {
             @for &tick in x.ticks() {
@@ -123,7 +123,7 @@ fn vertical_grid(x: &Scale) -> Markup {
     }
 }
 
-fn objective(y: &Scale, within_us: u64, quantile: &str) -> Markup {
+fn objective(y: &Axis, within_us: u64, quantile: &str) -> Markup {
     let at = percent_of(1.0 - y.place(within_us as f64));
     html! {
         g.objective {
@@ -133,7 +133,7 @@ fn objective(y: &Scale, within_us: u64, quantile: &str) -> Markup {
     }
 }
 
-fn mark(trial: &Trial, x: &Scale, y: &Scale) -> Markup {
+fn mark(trial: &Trial, x: &Axis, y: &Axis) -> Markup {
     let name = mark_of(&trial.verdict);
     // A quantile that falls on a failure is infinite: its mark is on the upper edge.
     let at = trial.objective_us.map_or(1.0, |us| y.place(us as f64));

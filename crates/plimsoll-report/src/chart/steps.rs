@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use plimsoll_analysis::summary::breakdown::StepSummary;
 use plimsoll_analysis::summary::timeline::{StepPoint, Timeline};
 
+use super::axis::{Axis, clock};
 use super::panel::{BOX_HEIGHT, horizontal_grid, path};
 use super::percent_of;
-use super::scale::{Scale, clock};
 use crate::number::{count, micros, micros_of};
 use crate::report::Report;
 use crate::text::printable;
@@ -32,7 +32,7 @@ struct Chart {
 pub(crate) struct StepCharts {
     step_s: u32,
     end: u32,
-    scale: Scale,
+    axis: Axis,
     several: bool,
     left_out: usize,
     charts: Vec<Chart>,
@@ -66,11 +66,11 @@ impl StepCharts {
             .collect();
         let values = charts.iter().flat_map(|chart| &chart.points);
         let values = values.flat_map(|point| [point.response_us.p95, point.response_us.p50]);
-        let scale = Scale::fitting(values.map(|us| us as f64));
+        let axis = Axis::linear_or_log(values.map(|us| us as f64));
         (!charts.is_empty()).then_some(Self {
             step_s: timeline.step_s,
             end,
-            scale,
+            axis,
             several: breakdown.journeys.len() > 1,
             left_out,
             charts,
@@ -97,7 +97,7 @@ impl StepCharts {
                 .iter()
                 .map(|point| (point.second, pick(point) as f64))
                 .collect();
-            path(&points, self.step_s, &self.scale)
+            path(&points, self.step_s, &self.axis)
         };
         html! {
             figure {
@@ -109,7 +109,7 @@ impl StepCharts {
                     }
                 }
                 svg.chart.small role="img" aria-label={ "Response time of " (label) " over time, p50 and p95" } {
-                    (horizontal_grid(&self.scale, micros_of))
+                    (horizontal_grid(&self.axis, micros_of))
                     svg.stretch viewBox={ "0 0 " (self.end) " " (BOX_HEIGHT) } preserveAspectRatio="none"
                         width="100%" height="100%" {
                         path.line.l-p95 d=(line(|point| point.response_us.p95)) {}

@@ -9,9 +9,9 @@ use plimsoll_analysis::summary::timeline::{Level, Timeline};
 use plimsoll_model::metric;
 use plimsoll_model::trial::{Percentiles, Trial};
 
+use super::axis::{Axis, clock, time_step};
 use super::load::load_of;
 use super::panel::{BOX_HEIGHT, ChartLine, horizontal_grid, path};
-use super::scale::{Scale, clock, time_step};
 use super::{number, percent_of};
 use crate::number::{bytes, micros, micros_of, percent, short, whole};
 use crate::report::Report;
@@ -23,7 +23,7 @@ type ValueFormat = fn(f64) -> String;
 #[derive(Clone, Debug)]
 struct Panel {
     title: &'static str,
-    scale: Scale,
+    axis: Axis,
     lines: Vec<ChartLine>,
     /// The objective's bound and its label.
     bound: Option<(f64, String)>,
@@ -103,7 +103,7 @@ impl TimeChart {
                     }
                 }
                 svg class={ "chart panel-" (index) } role="img" aria-label={ (panel.title) " over time: " (names.join(", ")) } {
-                    (horizontal_grid(&panel.scale, panel.text))
+                    (horizontal_grid(&panel.axis, panel.text))
                     g.x-grid aria-hidden="true" { (self.time_grid()) }
                     svg.stretch viewBox=(self.view_box()) preserveAspectRatio="none" width="100%" height="100%" {
                         @for trial in trials.iter().filter(|trial| !trial.verdict.is_pass()) {
@@ -111,11 +111,11 @@ impl TimeChart {
                                 width=(trial.measured.1.saturating_sub(trial.measured.0)) y="0" height=(BOX_HEIGHT) {}
                         }
                         @for line in &panel.lines {
-                            path class={ "line " (line.class) } d=(path(&line.points, self.step_s, &panel.scale)) {}
+                            path class={ "line " (line.class) } d=(path(&line.points, self.step_s, &panel.axis)) {}
                         }
                     }
                     @if let Some((bound, text)) = &panel.bound {
-                        @let at = percent_of(1.0 - panel.scale.place(*bound));
+                        @let at = percent_of(1.0 - panel.axis.place(*bound));
                         g.objective {
                             line x1="0" x2="100%" y1=(at) y2=(at) {}
                             text x="6" y=(at) dy="-5" { (text) }
@@ -254,7 +254,7 @@ fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
         .flat_map(|line| line.points.iter().map(|point| point.1));
     Some(Panel {
         title: "Response time",
-        scale: Scale::fitting(values.chain(bound.as_ref().map(|bound| bound.0))),
+        axis: Axis::linear_or_log(values.chain(bound.as_ref().map(|bound| bound.0))),
         lines,
         bound,
         text: micros_of,
@@ -293,7 +293,7 @@ fn from_zero(title: &'static str, lines: Vec<ChartLine>, text: ValueFormat) -> O
         .flat_map(|line| line.points.iter().map(|point| point.1));
     Some(Panel {
         title,
-        scale: Scale::from_zero(values),
+        axis: Axis::linear_from_zero(values),
         lines,
         bound: None,
         text,
@@ -380,7 +380,7 @@ fn cpu(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
     lines.retain(|line| !line.points.is_empty());
     (!lines.is_empty()).then(|| Panel {
         title: "CPU of the machine",
-        scale: Scale::up_to(1.0),
+        axis: Axis::linear_up_to(1.0),
         lines,
         bound: None,
         text: percent,
@@ -401,7 +401,7 @@ fn memory(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
         .iter()
         .flat_map(|line| line.points.iter().map(|point| point.1));
     Some(Panel {
-        scale: Scale::bytes_from_zero(values),
+        axis: Axis::linear_bytes_from_zero(values),
         ..panel
     })
 }
@@ -413,14 +413,14 @@ pub(crate) fn spark(
     spans: &[(&'static str, (u32, u32))],
 ) -> Markup {
     let end = points.last().map_or(1, |point| point.0 + step_s);
-    let scale = Scale::from_zero(points.iter().map(|point| point.1));
+    let axis = Axis::linear_from_zero(points.iter().map(|point| point.1));
     html! {
         svg.spark role="img" aria-label="the series over the run, with the windows B, P and F shaded"
             viewBox={ "0 0 " (number(f64::from(end))) " " (BOX_HEIGHT) } preserveAspectRatio="none" {
             @for (name, (from, to)) in spans {
                 rect class={ "window " (name) } x=(from) width=(to.saturating_sub(*from)) y="0" height=(BOX_HEIGHT) {}
             }
-            path.line.l-target d=(path(points, step_s, &scale)) {}
+            path.line.l-target d=(path(points, step_s, &axis)) {}
         }
     }
 }

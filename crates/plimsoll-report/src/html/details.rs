@@ -9,8 +9,8 @@ use plimsoll_model::trial::Trial;
 
 use super::repeat;
 use crate::answer;
+use crate::chart::axis::clock;
 use crate::chart::load::{load_of, rate_of, trials_of};
-use crate::chart::scale::clock;
 use crate::number::{bytes, count, duration, micros, percent, rate, seconds, short, whole};
 use crate::report::Report;
 use crate::text::printable;

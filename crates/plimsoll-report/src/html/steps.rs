@@ -6,7 +6,7 @@ use plimsoll_model::journey::Scenario;
 use plimsoll_model::window::FailureSample;
 
 use crate::answer;
-use crate::chart::scale::clock;
+use crate::chart::axis::clock;
 use crate::chart::steps::StepCharts;
 use crate::report::Report;
 use crate::text::{printable, unbroken};

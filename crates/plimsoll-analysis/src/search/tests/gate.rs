@@ -8,7 +8,7 @@ use crate::search::users::Population;
 
 /// Runs a gate on a target with this line.
 fn gate(rate: f64, mut answer: impl FnMut(&TrialSpec, u32) -> Trial) -> GateStep {
-    let mut gate = CiGate::new(rate, SearchPolicy::standard(objective()));
+    let mut gate = CiGate::new(rate, SearchParameters::standard(objective()));
     let mut second = 0;
     for _ in 0..200 {
         match gate.next_step() {
@@ -75,16 +75,16 @@ fn the_gate_stays_undecided_and_says_void() {
 
 #[test]
 fn users_who_do_not_think_ask_for_no_impossible_generator() {
-    let policy = SearchPolicy {
+    let parameters = SearchParameters {
         population: Some(Population {
             unit: LoadUnit::Users,
             requests: 1.0,
             think_s: 0.0,
             pace: 10.0,
         }),
-        ..SearchPolicy::standard(objective())
+        ..SearchParameters::standard(objective())
     };
-    let mut gate = CiGate::new(2.0, policy);
+    let mut gate = CiGate::new(2.0, parameters);
     let GateStep::Trial(spec) = gate.next_step() else {
         panic!("it begins with a trial");
     };

@@ -14,7 +14,7 @@ fn robbed(share: f64) -> impl FnMut(&TrialSpec, u32) -> Trial {
 
 #[test]
 fn the_interval_reaches_from_what_was_carried_to_what_the_cpu_taken_would_have_carried() {
-    let (result, _) = run(SearchPolicy::standard(objective()), robbed(0.3));
+    let (result, _) = run(SearchParameters::standard(objective()), robbed(0.3));
     let line = result.line.unwrap();
     assert!(line.verified <= 333.0 * 0.7, "{line:?}");
     assert!(
@@ -28,7 +28,7 @@ fn the_interval_reaches_from_what_was_carried_to_what_the_cpu_taken_would_have_c
 
 #[test]
 fn a_calm_machine_is_not_remarked_on() {
-    let (result, _) = run(SearchPolicy::standard(objective()), sharp(333.0));
+    let (result, _) = run(SearchParameters::standard(objective()), sharp(333.0));
     let remarks = format!("{:?}", result.remarks);
     assert!(!remarks.contains("hypervisor"), "{remarks}");
 }

@@ -6,7 +6,7 @@ use super::*;
 fn soak_with_note(verdict: &TrialVerdict) -> (Vec<TrialSpec>, String) {
     let mut soaks = Vec::new();
     let mut target = sharp(333.0);
-    let (result, _) = run(SearchPolicy::thorough(objective()), |spec, second| {
+    let (result, _) = run(SearchParameters::thorough(objective()), |spec, second| {
         if spec.kind != TrialKind::Soak {
             return target(spec, second);
         }

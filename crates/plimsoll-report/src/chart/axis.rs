@@ -2,7 +2,7 @@
 
 /// An axis: values from `min` to `max`, in even steps or in even factors.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Scale {
+pub(crate) struct Axis {
     min: f64,
     max: f64,
     logarithmic: bool,
@@ -12,9 +12,9 @@ pub(crate) struct Scale {
 /// Range of values above which an axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 30.0;
 
-impl Scale {
+impl Axis {
     /// From zero to above the highest value, in even steps.
-    pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn linear_from_zero(values: impl IntoIterator<Item = f64>) -> Self {
         Self::in_steps(values, 4.0)
     }
 
@@ -36,20 +36,20 @@ impl Scale {
     }
 
     /// From zero to above the highest value, in even steps of KiB, MiB or GiB.
-    pub(crate) fn bytes_from_zero(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn linear_bytes_from_zero(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
         let max = values.iter().copied().fold(1.0, f64::max);
         let unit = 1024_f64.powf(max.log(1024.0).floor());
-        let mut scale = Self::from_zero(values.into_iter().map(|value| value / unit));
-        scale.max *= unit;
-        for tick in &mut scale.ticks {
+        let mut axis = Self::linear_from_zero(values.into_iter().map(|value| value / unit));
+        axis.max *= unit;
+        for tick in &mut axis.ticks {
             *tick *= unit;
         }
-        scale
+        axis
     }
 
     /// From zero to `max`, a natural limit such as all of the CPU.
-    pub(crate) fn up_to(max: f64) -> Self {
+    pub(crate) fn linear_up_to(max: f64) -> Self {
         Self {
             min: 0.0,
             max,
@@ -59,7 +59,7 @@ impl Scale {
     }
 
     /// Even steps, or even factors where the values span a range that needs them.
-    pub(crate) fn fitting(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn linear_or_log(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values
             .into_iter()
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -67,7 +67,7 @@ impl Scale {
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(0.0, f64::max);
         if max / min < LOGARITHMIC_FROM || values.is_empty() {
-            return Self::from_zero(values);
+            return Self::linear_from_zero(values);
         }
         let decades = (max / min).log10();
         let factors: &[f64] = if decades > 3.5 {
@@ -97,14 +97,14 @@ impl Scale {
     }
 
     /// Rates: from zero, so that distances are true, unless they span several powers of ten.
-    pub(crate) fn fitting_rates(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn linear_or_log_rates(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().filter(|value| *value > 0.0).collect();
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(0.0, f64::max);
         if max / min < 200.0 {
             Self::in_steps(values, 8.0)
         } else {
-            Self::fitting(values)
+            Self::linear_or_log(values)
         }
     }
 
@@ -170,23 +170,23 @@ mod tests {
     #[test]
     fn even_steps_are_those_that_people_choose() {
         assert_eq!(
-            Scale::from_zero([730.0]).ticks(),
+            Axis::linear_from_zero([730.0]).ticks(),
             [0.0, 200.0, 400.0, 600.0, 800.0]
         );
-        assert_eq!(Scale::from_zero([1.0]).ticks().len(), 3);
-        assert_eq!(Scale::from_zero([]).ticks().last(), Some(&1.0));
+        assert_eq!(Axis::linear_from_zero([1.0]).ticks().len(), 3);
+        assert_eq!(Axis::linear_from_zero([]).ticks().last(), Some(&1.0));
     }
 
     #[test]
     fn a_wide_range_goes_in_factors() {
-        let scale = Scale::fitting([1.3, 2900.0]);
-        assert!(scale.logarithmic);
+        let axis = Axis::linear_or_log([1.3, 2900.0]);
+        assert!(axis.logarithmic);
         assert_eq!(
-            (scale.ticks()[0], *scale.ticks().last().unwrap()),
+            (axis.ticks()[0], *axis.ticks().last().unwrap()),
             (1.0, 5000.0)
         );
-        assert!((scale.place(1.0)).abs() < 1e-9 && (scale.place(5000.0) - 1.0).abs() < 1e-9);
-        assert!(!Scale::fitting([100.0, 800.0]).logarithmic);
+        assert!((axis.place(1.0)).abs() < 1e-9 && (axis.place(5000.0) - 1.0).abs() < 1e-9);
+        assert!(!Axis::linear_or_log([100.0, 800.0]).logarithmic);
     }
 
     #[test]
@@ -197,12 +197,12 @@ mod tests {
     proptest! {
         #[test]
         fn every_value_has_a_place_between_ascending_ticks(values in prop::collection::vec(1e-3_f64..1e9, 1..20)) {
-            for scale in [Scale::fitting(values.clone()), Scale::from_zero(values.clone())] {
-                prop_assert!(scale.ticks().is_sorted() && (2..=14).contains(&scale.ticks().len()));
+            for axis in [Axis::linear_or_log(values.clone()), Axis::linear_from_zero(values.clone())] {
+                prop_assert!(axis.ticks().is_sorted() && (2..=14).contains(&axis.ticks().len()));
                 let highest = values.iter().copied().fold(0.0, f64::max);
-                prop_assert!(*scale.ticks().last().unwrap() >= highest * 0.999);
+                prop_assert!(*axis.ticks().last().unwrap() >= highest * 0.999);
                 for &value in &values {
-                    prop_assert!((0.0..=1.0).contains(&scale.place(value)));
+                    prop_assert!((0.0..=1.0).contains(&axis.place(value)));
                 }
             }
         }

@@ -13,7 +13,7 @@ use super::users::Population;
     clippy::struct_excessive_bools,
     reason = "each switches one part of the search on its own"
 )]
-pub struct SearchPolicy {
+pub struct SearchParameters {
     /// What counts as good.
     pub objective: Objective,
     /// Wall time of the whole search at most.
@@ -65,7 +65,7 @@ pub struct SearchPolicy {
     pub soak_s: u32,
 }
 
-impl SearchPolicy {
+impl SearchParameters {
     /// At most 4 minutes: short trials, a wide interval, no anchors.
     pub fn quick(objective: Objective) -> Self {
         Self {
