@@ -6,6 +6,7 @@ use crate::answer::{OriginExchange, OriginResponse};
 use crate::date;
 use crate::directives::Directives;
 use crate::fields::{decimal, first, lines, members};
+use crate::moment::Moment;
 
 /// Source of a lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +150,12 @@ pub fn initial_age(answer: &[Header<'_>], exchange: &OriginExchange) -> u32 {
     apparent.max(age_value(answer).saturating_add(delay))
 }
 
+/// Age at `now` of a response that was `initial` seconds old on arrival: `current_age` of RFC 9111, 4.2.3.
+pub fn current_age(initial: u32, received_at: Moment, now: Moment) -> u32 {
+    let resident = now.since(received_at) / 1000;
+    initial.saturating_add(u32::try_from(resident).unwrap_or(u32::MAX))
+}
+
 /// The number in `Age`: the first of several, none if it is not a number (RFC 9111, 5.1). Invalid parameters are
 /// ignored.
 fn age_value(answer: &[Header<'_>]) -> u32 {
@@ -164,7 +171,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::moment::Moment;
     use crate::test_fixtures::headers;
 
     /// 1994-11-06 08:49:37, and a little later.

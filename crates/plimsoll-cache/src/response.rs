@@ -9,6 +9,7 @@ use crate::answer::OriginResponse;
 use crate::date;
 use crate::etag::ETag;
 use crate::fields::{is, lines, members, only};
+use crate::freshness;
 use crate::moment::Moment;
 use crate::storing::{Storable, Terms};
 
@@ -236,12 +237,9 @@ impl Stored {
         &self.text[..self.head_len as usize]
     }
 
-    /// Its age (RFC 9111, 4.2.3), whole seconds.
+    /// Its age, whole seconds.
     pub fn age(&self, now: Moment) -> u32 {
-        let resident = now.since(self.terms.received_at) / 1000;
-        self.terms
-            .age
-            .saturating_add(u32::try_from(resident).unwrap_or(u32::MAX))
+        freshness::current_age(self.terms.age, self.terms.received_at, now)
     }
 
     /// Heap bytes.
