@@ -11,8 +11,9 @@
 
 use std::time::Instant;
 
-use plimsoll_hub::audience::{Audience, AudienceLimits};
+use plimsoll_hub::audience::{Audience, AudienceLimits, Slow};
 use plimsoll_hub::channels::{ChannelLimits, Channels, Published, Subscriber};
+use plimsoll_hub::rate::Rate;
 use plimsoll_hub::rules::{ChannelRule, HistoryLimits, Rules};
 use plimsoll_hub::{ClientFormat, ClientId, Outlet};
 
@@ -54,7 +55,17 @@ fn measure(what: &str, channel_count: usize, history: usize) {
     };
     let before = resident();
     let mut channels = Channels::new(Rules::new(Vec::new(), rule), limits, (1, 2), 1, (0, 1));
-    let mut audience = Audience::new(AudienceLimits::default());
+    let mut audience = Audience::new(AudienceLimits {
+        waiting_max: 64,
+        waiting_bytes_max: 256 * 1024,
+        missed_bytes_max: 64 << 20,
+        slow: Slow::NewestWins,
+        subscriptions_max: 100,
+        commands: Rate {
+            per_second: 10.0,
+            burst: 100.0,
+        },
+    });
     let mut sockets = Everything(0);
     let subscriber = Subscriber {
         event_loop: 0,

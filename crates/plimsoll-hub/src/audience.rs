@@ -19,6 +19,8 @@ use crate::channels::{ChannelRef, HubRefusal, Subscription};
 use crate::message::{ClientFormat, HubMessage};
 use crate::rate::RateAllowance;
 use delivery::DeliveryContext;
+#[cfg(test)]
+pub(crate) use limits::limits_of_tests;
 pub use limits::{AudienceLimits, Slow};
 use missed::Pinned;
 use next::NextOffset;

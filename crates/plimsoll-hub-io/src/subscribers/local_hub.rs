@@ -14,7 +14,7 @@ use plimsoll_net::loop_metrics::LoopMetrics;
 use plimsoll_wire::websocket::WebSocketLimits as WireLimits;
 use plimsoll_wire::websocket::deflate::Inflater;
 
-use super::disconnects::{self, DisconnectQueue, DisconnectedClient};
+use super::disconnect_reports::{self, DisconnectQueue, DisconnectedClient};
 use super::subscriber_sockets::{SubscriberSocket, SubscriberSockets};
 use crate::access::connection_quota::ConnectionLimits;
 use crate::access::hooks::{HookKind, Hooks, Links};
@@ -96,7 +96,7 @@ impl LocalHub {
         let delivering = deliver(Rc::downgrade(&local_hub), Arc::clone(&hub.broker), number);
         // With a write budget, clients would appear not to read.
         tokio::task::spawn_local(tokio::task::unconstrained(delivering));
-        disconnects::begin(&local_hub, &local_hub.disconnects);
+        disconnect_reports::begin(&local_hub, &local_hub.disconnects);
         local_hub
     }
 

@@ -22,7 +22,7 @@ use plimsoll_wire::websocket::closing::{self, code};
 use plimsoll_wire::websocket::frame::{Frame, write};
 use plimsoll_wire::websocket::{Closing, Event, Opcode, Role, WebSocketReader};
 
-use super::disconnects::DisconnectedClient;
+use super::disconnect_reports::DisconnectedClient;
 use super::local_hub::{LocalHub, SubscriberTable};
 use crate::access::connection_quota::ConnectionLimits;
 use crate::access::dialog::Dialog;

@@ -30,20 +30,18 @@ pub struct AudienceLimits {
     pub commands: Rate,
 }
 
-impl Default for AudienceLimits {
-    /// 64 messages, 256 KiB, 64 MiB of history, newest wins, 100 subscriptions, ten commands a second with bursts of a
-    /// hundred.
-    fn default() -> Self {
-        Self {
-            waiting_max: 64,
-            waiting_bytes_max: 256 * 1024,
-            missed_bytes_max: 64 << 20,
-            slow: Slow::NewestWins,
-            subscriptions_max: 100,
-            commands: Rate {
-                per_second: 10.0,
-                burst: 100.0,
-            },
-        }
+/// Limits for tests; those of a running hub are settings of the edge.
+#[cfg(test)]
+pub(crate) fn limits_of_tests() -> AudienceLimits {
+    AudienceLimits {
+        waiting_max: 64,
+        waiting_bytes_max: 256 * 1024,
+        missed_bytes_max: 64 << 20,
+        slow: Slow::NewestWins,
+        subscriptions_max: 100,
+        commands: Rate {
+            per_second: 10.0,
+            burst: 100.0,
+        },
     }
 }

@@ -46,7 +46,7 @@ fn read_late(slow: Slow) -> (Vec<u64>, AudienceCounters, bool) {
     let mut audience = Audience::new(AudienceLimits {
         waiting_max: 4,
         slow,
-        ..AudienceLimits::default()
+        ..limits_of_tests()
     });
     let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
@@ -101,7 +101,7 @@ fn the_slow_are_treated_as_configured() {
 fn answers_wait_their_turn_and_end_who_does_not_read_them() {
     let mut audience = Audience::new(AudienceLimits {
         waiting_max: 2,
-        ..AudienceLimits::default()
+        ..limits_of_tests()
     });
     let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
@@ -133,7 +133,7 @@ fn what_was_missed_is_given_whole_however_slowly_it_is_read() {
             let mut audience = Audience::new(AudienceLimits {
                 waiting_max: 2,
                 slow,
-                ..AudienceLimits::default()
+                ..limits_of_tests()
             });
             let client = audience.enter(0, ClientFormat::WebSocket);
             let mut pipe = Pipe {
@@ -171,7 +171,7 @@ fn who_is_about_to_go_is_told_so_behind_what_was_begun() {
     let mut audience = Audience::new(AudienceLimits {
         waiting_max: 2,
         slow: Slow::Disconnect,
-        ..AudienceLimits::default()
+        ..limits_of_tests()
     });
     let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
@@ -203,7 +203,7 @@ fn a_client_has_limits() {
     let mut channels = channels();
     let mut audience = Audience::new(AudienceLimits {
         subscriptions_max: 1,
-        ..AudienceLimits::default()
+        ..limits_of_tests()
     });
     let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
@@ -249,7 +249,7 @@ proptest! {
         let rule = ChannelRule { has_patches: true, ..ChannelRule::default() };
         let limits = ChannelLimits { channels_max: 9, history_bytes_max: 1 << 20 };
         let mut channels = Channels::new(Rules::new(Vec::new(), rule), limits, (1, 2), 1, (0, 1));
-        let mut audience = Audience::new(AudienceLimits { waiting_max: 2, slow, ..AudienceLimits::default() });
+        let mut audience = Audience::new(AudienceLimits { waiting_max: 2, slow, ..limits_of_tests() });
         let client = audience.enter(0, ClientFormat::WebSocket);
         audience.take_patches(client, true);
         let mut pipe = Pipe { capacity: 0, bytes: Vec::new() };
@@ -303,7 +303,7 @@ fn what_was_missed_waits_for_all_clients_within_one_bound() {
         .sum();
     let mut audience = Audience::new(AudienceLimits {
         missed_bytes_max: 2 * len,
-        ..AudienceLimits::default()
+        ..limits_of_tests()
     });
     let mut pipe = Pipe {
         capacity: 0,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use plimsoll_wire::websocket::{Event, Role, WebSocketLimits as WireLimits, WebSocketReader};
 
 use super::*;
-use crate::audience::AudienceLimits;
+use crate::audience::{AudienceLimits, limits_of_tests};
 use crate::channels::ChannelLimits;
 use crate::message::HubMessage;
 use crate::pattern::Pattern;
@@ -96,7 +96,7 @@ impl HandlerFixture {
         let rules = Rules::new(vec![rule, kept, patched], ChannelRule::default());
         let mut audience = Audience::new(AudienceLimits {
             subscriptions_max: 3,
-            ..AudienceLimits::default()
+            ..limits_of_tests()
         });
         let speaker = Speaker {
             client: audience.enter(0, ClientFormat::WebSocket),
