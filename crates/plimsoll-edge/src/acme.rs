@@ -5,7 +5,7 @@
 //! waits for a certificate authority, and a stored certificate is used as long as it is valid.
 
 mod order;
-mod state;
+mod storage;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use plimsoll_net::clock;
 use plimsoll_proxy::tls::certificate::{load, validity};
 
 use crate::control::AcmeState;
-pub(crate) use state::prepare;
+pub(crate) use storage::prepare;
 
 /// Time limit of one order.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(5);

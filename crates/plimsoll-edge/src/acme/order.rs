@@ -9,7 +9,7 @@ use instant_acme::{
 use plimsoll_config::edge::{Acme, AcmeCertificate};
 use plimsoll_proxy::tls::challenges::Challenges;
 
-use super::state;
+use super::storage;
 
 /// Time limit for polling the authority.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -36,13 +36,13 @@ pub(super) async fn obtain(
     let chain = order.poll_certificate(&policy).await;
     let chain = chain.map_err(|error| in_words(&error))?;
     // Key first: a reader in between finds a pair that does not match, and keeps its current one.
-    state::put(&certificate.files.key, key.as_bytes())?;
-    state::put(&certificate.files.cert, chain.as_bytes())
+    storage::put(&certificate.files.key, key.as_bytes())?;
+    storage::put(&certificate.files.cert, chain.as_bytes())
 }
 
 /// The stored account, or a new one, which is then stored.
 async fn account(acme: &Acme) -> Result<Account, String> {
-    if let Some(credentials) = state::account(acme)? {
+    if let Some(credentials) = storage::account(acme)? {
         let account = builder(acme)?.from_credentials(credentials).await;
         return account.map_err(|error| in_words(&error));
     }
@@ -57,7 +57,7 @@ async fn account(acme: &Acme) -> Result<Account, String> {
         .create(&new, acme.directory.clone(), None)
         .await;
     let (account, credentials) = created.map_err(|error| in_words(&error))?;
-    state::keep_account(acme, &credentials)?;
+    storage::keep_account(acme, &credentials)?;
     Ok(account)
 }
 

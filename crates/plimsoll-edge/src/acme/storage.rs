@@ -1,4 +1,4 @@
-//! ACME state that survives restarts: the account, and certificates with their keys.
+//! ACME files that survive restarts: the account, and certificates with their keys.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
