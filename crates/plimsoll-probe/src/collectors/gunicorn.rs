@@ -1,11 +1,11 @@
 //! gunicorn.
 
-mod advise;
 mod collect;
 mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 use super::integration::Integration;
 use collect::GunicornCollector;
@@ -19,4 +19,4 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
     let found = discover::find(process.files, process.pid, process.words);
     process.add_once(found);
 })
-.with_timeouts(|files, pid, words| vec![advise::timeouts(files, pid, words)]);
+.with_timeouts(|files, pid, words| vec![timeouts::of_process(files, pid, words)]);

@@ -1,12 +1,12 @@
 //! `HAProxy`.
 
-mod advise;
 mod collect;
 mod configuration;
 mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 mod tune;
 
 use super::integration::Integration;
@@ -27,5 +27,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
         process.found,
     );
 })
-.with_timeouts(advise::timeouts)
+.with_timeouts(timeouts::of_process)
 .tunable(tune::ACCESS);

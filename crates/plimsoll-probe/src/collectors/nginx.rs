@@ -1,13 +1,13 @@
 //! nginx.
 
 mod access_log;
-mod advise;
 mod collect;
 mod configuration;
 mod discover;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 mod tree;
 
 use super::integration::Integration;
@@ -31,7 +31,7 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
         process.found,
     );
 })
-.with_timeouts(advise::timeouts);
+.with_timeouts(timeouts::of_process);
 
 /// Its access log.
 pub(super) const ACCESS_LOG: Integration = Integration::new(|component, known, _| {

@@ -1,12 +1,12 @@
 //! PHP-FPM.
 
-mod advise;
 mod collect;
 mod discover;
 mod parse;
 mod processes;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 use super::integration::Integration;
 use collect::PhpFpmCollector;
@@ -38,4 +38,4 @@ pub(super) const INTEGRATION: Integration =
             process.found,
         );
     })
-    .with_timeouts(advise::timeouts);
+    .with_timeouts(timeouts::of_process);

@@ -10,7 +10,7 @@ use crate::collectors::timeouts::{
 use crate::files::Files;
 
 /// Time-outs of the servers of an nginx, by the configuration that its command line names.
-pub(crate) fn timeouts(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
+pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
     let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
     let Some(text) = text_for(files, pid, main) else {
         return Vec::new();

@@ -6,7 +6,7 @@ use crate::collectors::timeouts::{Ends, Limit, ServerTimeouts};
 use crate::files::Files;
 
 /// Time-outs of a gunicorn, which runs in a folder of its own, in which its files are named.
-pub(crate) fn timeouts(files: &mut Files, pid: u32, words: &[&str]) -> ServerTimeouts {
+pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> ServerTimeouts {
     let options = parse::command_line(words);
     let file = options.file.clone();
     let file = file.unwrap_or_else(|| "gunicorn.conf.py".to_owned());

@@ -6,7 +6,7 @@ use crate::collectors::timeouts::{Ends, Limit, ServerTimeouts, seconds};
 use crate::files::Files;
 
 /// Time-outs of the pools of a PHP-FPM, by the configuration that its master names.
-pub(crate) fn timeouts(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
+pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
     let mut words = words.iter();
     let main = words.find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
     let Some((main, text)) = main.and_then(|main| Some((main, text_for(files, pid, main)?))) else {

@@ -7,7 +7,7 @@ use crate::collectors::timeouts::{
 use crate::files::Files;
 
 /// Time-outs of the frontends of an `HAProxy`, by the configurations that its command line names.
-pub(crate) fn timeouts(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
+pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
     let named = words.windows(2).filter(|two| two[0] == "-f");
     let mut paths: Vec<&str> = named.map(|two| two[1]).collect();
     if paths.is_empty() {
