@@ -59,7 +59,7 @@ pub(crate) struct ClientRun {
 /// Measures a chapter.
 pub(crate) type Measure = fn(&Bench, &Chapter) -> Result<Vec<Outcome>>;
 
-/// Measures all chapters of `bench/TASK.toml`, or those that are asked for, and writes the page. Parameters that are `set`
+/// Measures all chapters of `benchmarks/TASK.toml`, or those that are asked for, and writes the page. Parameters that are `set`
 /// replace those of the file.
 pub(crate) fn run(
     task: &str,
@@ -68,7 +68,7 @@ pub(crate) fn run(
     measure: Measure,
 ) -> Result<()> {
     let workspace = Workspace::find()?;
-    let file = format!("bench/{task}.toml");
+    let file = definition_of(task);
     let mut definition: PageDefinition = data::read(workspace.root(), &file)?;
     for (name, value) in set {
         definition.set(name, (*value).into());
@@ -110,6 +110,11 @@ pub(crate) fn run(
     }
 }
 
+/// The data file that defines a comparison.
+pub(crate) fn definition_of(task: &str) -> String {
+    format!("benchmarks/{task}.toml")
+}
+
 impl Bench {
     fn new(
         workspace: &Workspace,
@@ -144,6 +149,7 @@ impl Bench {
             self.definition.terms(),
         );
         let mut page = ReportPage::new(self.definition.title(), &format!("bench {task}"), &terms)?;
+        page.defined_in(&definition_of(task));
         page.check_machine(self.anyway)?;
         page.versions(&self.programs.versions());
         Ok(page)
@@ -167,7 +173,7 @@ impl Bench {
     /// Paths of the programs, parameters of the chapter, and the length of its runs.
     pub(crate) fn values(&self, chapter: &Chapter) -> Values {
         let values = self.programs.values().join(&chapter.values());
-        let values = values.with("bench", self.root.join("bench").display());
+        let values = values.with("benchmarks", self.root.join("benchmarks").display());
         values.with("seconds", self.seconds_of(chapter))
     }
 

@@ -1,5 +1,5 @@
 //! `cargo xtask bench cache`: our cache beside those of nginx, HAProxy and Varnish: CPU time and memory per page, and the
-//! load on the origin when pages expire, are purged, or cannot be fetched. `bench/cache.toml` has the caches and the loads.
+//! load on the origin when pages expire, are purged, or cannot be fetched. `benchmarks/cache.toml` has the caches and the loads.
 
 mod memory;
 mod origin;

@@ -30,6 +30,8 @@ use self::verdict::{TestKind, TestVerdict};
 
 /// The committed page.
 const PAGE: &str = "docs/benchmarks/cache-suite.md";
+/// The data file that defines the caches.
+const DEFINITION: &str = "benchmarks/cache-suite.toml";
 /// Our own cache in the data file.
 const OURS: &str = "edge";
 
@@ -55,7 +57,7 @@ pub(crate) struct CacheSuiteArguments {
     words: Vec<String>,
 }
 
-/// The tested caches: `bench/cache-suite.toml`.
+/// The tested caches: `benchmarks/cache-suite.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteDefinition {
@@ -84,7 +86,7 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
     see_to(&[Tool::new("node", "nodejs"), Tool::new("npm", "npm")])?;
     let caches = arguments.caches();
-    let definition: SuiteDefinition = data::read(workspace.root(), "bench/cache-suite.toml")?;
+    let definition: SuiteDefinition = data::read(workspace.root(), DEFINITION)?;
     if caches.iter().any(|cache| cache == OURS) && !arguments.no_build {
         release::build(&workspace)?;
     }
@@ -177,8 +179,7 @@ impl SuiteRunner<'_> {
     /// The program of a cache, installed if it was missing.
     fn programs(&self, cache: &str) -> Result<Programs> {
         let name = self.definition.programs.get(cache);
-        let name =
-            name.with_context(|| format!("bench/cache-suite.toml has no program of {cache}"))?;
+        let name = name.with_context(|| format!("{DEFINITION} has no program of {cache}"))?;
         Programs::find(self.workspace, std::slice::from_ref(name), true)
     }
 
@@ -230,8 +231,8 @@ impl SuiteRunner<'_> {
         values: &Values,
     ) -> Result<RunningServer> {
         let definition = self.definition.servers.get(server);
-        let definition = definition
-            .with_context(|| format!("bench/cache-suite.toml has no server of {server}"))?;
+        let definition =
+            definition.with_context(|| format!("{DEFINITION} has no server of {server}"))?;
         let place = Place {
             root: self.workspace.root(),
             core: None,

@@ -1,4 +1,4 @@
-//! `cargo xtask bench edge`: our edge beside nginx and HAProxy, and its behaviour under overload. `bench/edge.toml` has the
+//! `cargo xtask bench edge`: our edge beside nginx and HAProxy, and its behaviour under overload. `benchmarks/edge.toml` has the
 //! edges and the loads.
 
 mod idle;

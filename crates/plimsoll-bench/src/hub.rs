@@ -1,5 +1,5 @@
 //! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and with slow clients, reloads and a killed edge.
-//! `bench/hub.toml` has the hubs and the loads.
+//! `benchmarks/hub.toml` has the hubs and the loads.
 
 mod accepts;
 mod fan;

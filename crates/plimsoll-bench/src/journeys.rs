@@ -1,5 +1,5 @@
 //! `cargo xtask bench journeys`: the same journey of 500 users by k6, by Gatling and by our engine, and our engine's plain
-//! requests beside it. `bench/journeys.toml` has the clients.
+//! requests beside it. `benchmarks/journeys.toml` has the clients.
 
 mod measurement;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask bench load`: our generator beside its peers, under loads without journeys. `bench/load.toml` has the loads.
+//! `cargo xtask bench load`: our generator beside its peers, under loads without journeys. `benchmarks/load.toml` has the loads.
 
 use std::time::Duration;
 

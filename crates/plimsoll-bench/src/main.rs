@@ -186,7 +186,7 @@ mod tests {
             ("hub", &HUB),
             ("websocket", &WEBSOCKET),
         ] {
-            let file = format!("bench/{task}.toml");
+            let file = bench::definition_of(task);
             let definition: PageDefinition = data::read(workspace.root(), &file).unwrap();
             definition.check().unwrap();
             let defined: BTreeSet<&str> = definition.chapters().iter().map(Chapter::id).collect();

@@ -1,5 +1,5 @@
 //! `cargo xtask bench websocket`: WebSockets that idle, receive and send, by our load generator and by others, against Bun.
-//! `bench/websocket.toml` has the clients and their work.
+//! `benchmarks/websocket.toml` has the clients and their work.
 //!
 //! A client is sampled from outside: memory and CPU of its processes while its WebSockets are open.
 

@@ -56,11 +56,16 @@ pub(crate) struct Case {
     is_stopped: Arc<AtomicBool>,
 }
 
+/// The data file that defines a case.
+fn definition_of(name: &str) -> String {
+    format!("cases/{name}/case.toml")
+}
+
 impl Case {
     /// Installs what it needs. Raises the limit of open files, which its servers inherit.
     pub(crate) fn new(name: &'static str) -> Result<Self> {
         let workspace = Workspace::find()?;
-        let file = format!("cases/{name}/case.toml");
+        let file = definition_of(name);
         let definition: CaseDefinition = data::read(workspace.root(), &file)?;
         see_to_all(&definition.tools)?;
         let case = Self {
@@ -158,6 +163,7 @@ impl Case {
             page.with_context(|| format!("cases/{}/case.toml has no [pages.{name}]", self.name))?;
         let terms = plimsoll_harness::template::fill("case.toml", &page.terms, values)?;
         let mut page = ReportPage::new(&page.title, &format!("case {}", self.name), &terms)?;
+        page.defined_in(&definition_of(self.name));
         page.check_machine(arguments.0.anyway)?;
         if arguments.1.quick {
             page.remark(&self.definition.quick);

@@ -45,6 +45,12 @@ impl ReportPage {
         Ok(page)
     }
 
+    /// Names the data file, by its path in the project, that defines what is measured. The link is one from the pages of the
+    /// project.
+    pub fn defined_in(&mut self, file: &str) {
+        self.paragraph(&format!("Defined in [{file}](../../{file})."));
+    }
+
     /// A page about no machine.
     pub fn blank(title: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Programs of measurements: where they are, how they are installed, and their versions. `bench/programs.toml` lists them.
+//! Programs of measurements: where they are, how they are installed, and their versions. `benchmarks/programs.toml` lists them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 use crate::{data, node};
 
 /// The list.
-const FILE: &str = "bench/programs.toml";
+const FILE: &str = "benchmarks/programs.toml";
 
 /// A program of the list.
 #[derive(Clone, Debug, Deserialize)]
@@ -325,7 +325,7 @@ mod tests {
             .unwrap();
         assert_eq!(
             error.to_string(),
-            "bench/programs.toml has no program `no`: add it"
+            "benchmarks/programs.toml has no program `no`: add it"
         );
     }
 }

@@ -19,7 +19,7 @@ use crate::{child, process, request};
 const START: Duration = Duration::from_mins(1);
 
 /// A server as it stands in a data file. Its texts may ask for `@folder@`, which is its own, for free ports `@port@` (where it
-/// must listen), `@admin@` and `@second@`, for `@cases@` and `@bench@`, the data folders, and `@root@`, which is set if this
+/// must listen), `@admin@` and `@second@`, for `@cases@` and `@benchmarks@`, the data folders, and `@root@`, which is set if this
 /// process is root.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,7 +90,7 @@ impl ServerDefinition {
             .with("admin", ports[1])
             .with("second", ports[2])
             .with("cases", place.root.join("cases").display())
-            .with("bench", place.root.join("bench").display())
+            .with("benchmarks", place.root.join("benchmarks").display())
             .with("root", if is_root() { "yes" } else { "" });
         for (file, templates) in &self.files {
             let file = template::fill(name, file, &values)?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::verdict::{Results, Test};
 
 /// Where our lock file and the script that lists the tests stand.
-const FOLDER: &str = "bench/cache-suite";
+const FOLDER: &str = "benchmarks/cache-suite";
 /// The newest edition among the packages.
 const PACKAGED: &str = "node_modules/http-cache-tests";
 /// The slowest subject is through in two minutes. An edition may wait for ever for an answer that never ends.

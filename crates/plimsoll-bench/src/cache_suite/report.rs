@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use plimsoll_harness::page::{ReportPage, Table};
 
+use super::DEFINITION;
 use super::edition::Edition;
 use super::exceptions::{Exceptions, PAGE};
 use super::verdict::{Results, Test, TestKind, TestVerdict};
@@ -108,6 +109,7 @@ pub(super) fn page(
         edition.title
     );
     let mut page = ReportPage::new("The public suite for HTTP caches", "cache-suite", &terms)?;
+    page.defined_in(DEFINITION);
     let versions: Vec<_> = runs.iter().map(|run| run.version.clone()).collect();
     page.versions(&versions);
     page.table(&counts(edition, runs));

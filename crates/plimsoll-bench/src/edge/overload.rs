@@ -64,7 +64,10 @@ fn offer(
         .with("rate", rate)
         .with("seconds", bench.seconds + warm_up);
     let plan = bench.folder().join("overload.yaml");
-    std::fs::write(&plan, bench.filled("bench/edge/overload.yaml", &values)?)?;
+    std::fs::write(
+        &plan,
+        bench.filled("benchmarks/edge/overload.yaml", &values)?,
+    )?;
     let plan = plan.display().to_string();
     bench.generate(&plan, &[(&plan, "overload.yaml")])
 }

@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &Bench, chapter: &Chapter) -> Result<Sample> {
     let edition = |number: u32| {
         let values = values.clone().with("edition", number);
         bench.filled(
-            "bench/edge/reload.yaml",
+            "benchmarks/edge/reload.yaml",
             &values.with("queue", 1_000 + number),
         )
     };

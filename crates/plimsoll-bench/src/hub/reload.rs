@@ -53,7 +53,7 @@ fn reload(bench: &Bench, hub: &RunningHub, edition: u32) -> Result<()> {
         .with("hub", rule(edition))
         .with("port", hub.server.port())
         .with("admin", hub.server.admin_port());
-    let text = bench.filled("bench/hub/edge.yaml", &values)?;
+    let text = bench.filled("benchmarks/hub/edge.yaml", &values)?;
     let file = hub.server.folder().join("edge.yaml");
     bench.reload(hub.server.admin_port(), &file, &text)
 }

@@ -43,7 +43,7 @@ impl JourneySite {
     /// The URL of the entry point whose command line a client has.
     fn url(&self, bench: &Bench, client: &str) -> Result<(&'static str, String)> {
         let port = self.nginx.port();
-        // As in bench/journeys/site.conf.
+        // As in benchmarks/journeys/site.conf.
         let doors = [
             ("plain", "http", port),
             ("http2", "http", self.nginx.admin_port()),
@@ -107,7 +107,10 @@ fn plan(bench: &Bench, client: &str) -> Result<String> {
     let values = Values::default().with("users", users);
     let values = values.with("think", setting("think").unwrap_or_default());
     let file = bench.folder().join("journey.yaml");
-    std::fs::write(&file, bench.filled("bench/journeys/journey.yaml", &values)?)?;
+    std::fs::write(
+        &file,
+        bench.filled("benchmarks/journeys/journey.yaml", &values)?,
+    )?;
     Ok(file.display().to_string())
 }
 

@@ -13,7 +13,7 @@ import io.gatling.javaapi.http.HttpProtocolBuilder;
 import java.time.Duration;
 
 /**
- * The journey of bench/journeys/journey.yaml for Gatling: 500 users who go through it until the time is over, each with
+ * The journey of benchmarks/journeys/journey.yaml for Gatling: 500 users who go through it until the time is over, each with
  * its own connection and cookies.
  *
  * <p>What a browser would do beside the steps (cache, referer, redirects) is off, and so is the request that Gatling

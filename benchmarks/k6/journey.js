@@ -1,4 +1,4 @@
-// The journey of bench/journeys/journey.yaml for k6, as somebody would write it who knows k6 well: cookies stay with
+// The journey of benchmarks/journeys/journey.yaml for k6, as somebody would write it who knows k6 well: cookies stay with
 // the user, bodies that nothing looks at are thrown away, and the summary is one JSON object on stdout.
 import http from 'k6/http';
 import { check, sleep } from 'k6';
