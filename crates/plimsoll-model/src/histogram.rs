@@ -17,8 +17,8 @@ use thiserror::Error;
 /// Significant digits of every histogram: a relative error of at most 10⁻³.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Number of sub-buckets that three significant digits need (the next power of two above 2 · 10³).
-const SUB_BUCKETS: u64 = 2048;
+/// Number of sub-buckets that the significant digits need: the next power of two above 2 · 10 to the power of the digits.
+const SUB_BUCKETS: u64 = (2 * 10_u64.pow(SIGNIFICANT_DIGITS as u32)).next_power_of_two();
 
 /// Magic bytes of the compressed V2 encoding.
 const V2_PACKED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
