@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::{Job, fixed_server, start};
 use plimsoll_model::journey::{
-    Capture, Extractor, Inputs, Journey, Pause, Pick, RequestBody, RequestStep, Scenario, Step,
-    StepInfo, TextPiece, TextTemplate, UserPhase,
+    Capture, Extractor, Inputs, Journey, Pick, RequestBody, RequestStep, Scenario, Step, StepInfo,
+    TextPiece, TextTemplate, ThinkTime, UserPhase,
 };
 use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::window::Window;
@@ -67,7 +67,7 @@ fn scenario(think: Option<Duration>) -> Scenario {
     let mut steps = Vec::new();
     for step in [form, save].into_iter().chain(pages) {
         steps.push(Step::Request(Box::new(step)));
-        steps.extend(think.map(|pause| Step::Think(Pause::Exponential(pause))));
+        steps.extend(think.map(|pause| Step::Think(ThinkTime::Exponential(pause))));
     }
     Scenario {
         journeys: vec![Journey {

@@ -11,10 +11,10 @@ pub(crate) mod feed;
 pub(crate) mod found;
 pub(crate) mod mix;
 pub(crate) mod origin;
-pub(crate) mod pause;
 pub(crate) mod program;
 pub(crate) mod request;
 pub(crate) mod text;
+pub(crate) mod think_time;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -22,8 +22,8 @@ use crate::target::Target;
 pub use path::bounded_json_path;
 pub use socket::{Layout, OutgoingMessage, Reconnect, SendStep, SocketStep, SubscribeStep};
 pub use step::{
-    Capture, Choice, Condition, Expectation, Extractor, MultipartPart, Operator, Pause, Pick,
-    RepeatRange, RequestBody, RequestStep, Resources, Step, TextMatch,
+    Capture, Choice, Condition, Expectation, Extractor, MultipartPart, Operator, Pick, RepeatRange,
+    RequestBody, RequestStep, Resources, Step, TextMatch, ThinkTime,
 };
 pub use text::{Function, TextPiece, TextTemplate};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::journey::{Pause, Scenario, Step};
+use plimsoll_model::journey::{Scenario, Step, ThinkTime};
 use plimsoll_model::plan::{Load, LoadUnit, Plan};
 
 /// Default arrivals of users per second: logins must not swamp the target.
@@ -190,14 +190,14 @@ impl Cycle {
     }
 }
 
-/// Mean of a pause, s. What the normal law loses below 0 and the exponential beyond ten means is left out.
-fn mean_s(pause: Pause) -> f64 {
+/// Mean of a think time, s. What the normal law loses below 0 and the exponential beyond ten means is left out.
+fn mean_s(think_time: ThinkTime) -> f64 {
     let seconds = |duration: Duration| duration.as_secs_f64();
-    match pause {
-        Pause::Fixed(length) => seconds(length),
-        Pause::Uniform(from, to) => f64::midpoint(seconds(from), seconds(to)),
-        Pause::Exponential(mean) | Pause::Normal(mean, _) => seconds(mean),
-        Pause::LogNormal(median, sigma) => seconds(median) * (sigma * sigma / 2.0).exp(),
+    match think_time {
+        ThinkTime::Fixed(length) => seconds(length),
+        ThinkTime::Uniform(from, to) => f64::midpoint(seconds(from), seconds(to)),
+        ThinkTime::Exponential(mean) | ThinkTime::Normal(mean, _) => seconds(mean),
+        ThinkTime::LogNormal(median, sigma) => seconds(median) * (sigma * sigma / 2.0).exp(),
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn think(seconds: u64) -> Step {
-        Step::Think(Pause::Fixed(Duration::from_secs(seconds)))
+        Step::Think(ThinkTime::Fixed(Duration::from_secs(seconds)))
     }
 
     #[test]
@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn pauses_have_their_means() {
         let second = Duration::from_secs(1);
-        assert!((mean_s(Pause::Uniform(second, 3 * second)) - 2.0).abs() < 1e-9);
-        assert!((mean_s(Pause::Exponential(second)) - 1.0).abs() < 1e-9);
-        assert!((mean_s(Pause::LogNormal(second, 0.5)) - 0.125_f64.exp()).abs() < 1e-9);
+        assert!((mean_s(ThinkTime::Uniform(second, 3 * second)) - 2.0).abs() < 1e-9);
+        assert!((mean_s(ThinkTime::Exponential(second)) - 1.0).abs() < 1e-9);
+        assert!((mean_s(ThinkTime::LogNormal(second, 0.5)) - 0.125_f64.exp()).abs() < 1e-9);
     }
 }

@@ -6,8 +6,8 @@ mod presets;
 use std::time::Duration;
 
 use plimsoll_model::journey::{
-    Expectation, Layout, OutgoingMessage, Pause, Reconnect, RequestStep, SendStep, SocketStep,
-    Step, SubscribeStep, TextMatch, TextPiece, TextTemplate,
+    Expectation, Layout, OutgoingMessage, Reconnect, RequestStep, SendStep, SocketStep, Step,
+    SubscribeStep, TextMatch, TextPiece, TextTemplate, ThinkTime,
 };
 
 use self::presets::Preset;
@@ -220,7 +220,7 @@ impl Walk<'_, '_> {
     /// `hold: 90m`.
     pub(crate) fn hold(&self, node: &DocumentNode) -> Option<Step> {
         let lasting = self.scope.reader.duration_above_zero(node)?;
-        Some(Step::Think(Pause::Fixed(lasting)))
+        Some(Step::Think(ThinkTime::Fixed(lasting)))
     }
 
     /// `close: normal`, `close: 4000`.

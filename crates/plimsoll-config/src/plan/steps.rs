@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_model::journey::{
-    Choice, Pause, RepeatRange, RequestStep, Resources, SlotId, Step, StepId, StepInfo,
+    Choice, RepeatRange, RequestStep, Resources, SlotId, Step, StepId, StepInfo, ThinkTime,
 };
 
 use super::body::BODIES;
@@ -349,7 +349,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn pause(&mut self, node: &DocumentNode) -> Option<Pause> {
+    fn pause(&mut self, node: &DocumentNode) -> Option<ThinkTime> {
         const VALID: &str =
             "2s, 1s..15s, { exponential: 5s }, { normal: [5s, 1s] } or { lognormal: [5s, 0.5] }";
         let reader = self.scope.reader;
@@ -358,7 +358,9 @@ impl Walk<'_, '_> {
                 let fields = reader.fields(node, &THINK)?;
                 let (key, value) = reader.exactly_one(&fields, &THINK.names())?;
                 if key.text == "exponential" {
-                    return reader.duration_above_zero(value).map(Pause::Exponential);
+                    return reader
+                        .duration_above_zero(value)
+                        .map(ThinkTime::Exponential);
                 }
                 let [middle, spread] = reader.one_or_more(value) else {
                     reader.report(value, "not a list of two values", VALID);
@@ -366,13 +368,13 @@ impl Walk<'_, '_> {
                 };
                 let middle = reader.duration_above_zero(middle);
                 if key.text == "normal" {
-                    return Some(Pause::Normal(middle?, reader.duration(spread)?));
+                    return Some(ThinkTime::Normal(middle?, reader.duration(spread)?));
                 }
-                Some(Pause::LogNormal(middle?, reader.number(spread)?))
+                Some(ThinkTime::LogNormal(middle?, reader.number(spread)?))
             }
             NodeKind::List(_) | NodeKind::Scalar { .. } => reader.value(node, VALID, |text| {
                 let Some((low, high)) = text.split_once("..") else {
-                    return units::duration(text).map(Pause::Fixed);
+                    return units::duration(text).map(ThinkTime::Fixed);
                 };
                 let read = |bound: &str| units::duration(bound.trim());
                 let at = text.len() - high.trim_start().len();
@@ -382,7 +384,7 @@ impl Walk<'_, '_> {
                     let message = "the second duration is shorter than the first";
                     return Err(crate::Problem::new(text, at..text.len(), message, VALID));
                 }
-                Ok(Pause::Uniform(low, high))
+                Ok(ThinkTime::Uniform(low, high))
             }),
         }
     }
@@ -417,7 +419,7 @@ pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n Document
 pub(crate) fn can_take_time(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Request(_) | Step::Page { .. } | Step::Socket(_) | Step::Every { .. } => true,
-        Step::Think(pause) => !matches!(pause, Pause::Fixed(lasting) if lasting.is_zero()),
+        Step::Think(pause) => !matches!(pause, ThinkTime::Fixed(lasting) if lasting.is_zero()),
         Step::Repeat { times, steps } => times.max > 0 && can_take_time(steps),
         Step::Choose(choices) => choices.iter().any(|choice| can_take_time(&choice.steps)),
         Step::If {

@@ -9,8 +9,8 @@ use plimsoll_lab::experiment::{Assignment, Finished};
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
 use plimsoll_model::journey::{
-    Abort, Inputs, Journey, Pause, ProcessPlan, RequestBody, RequestStep, Scenario, Scope, Step,
-    StepInfo, TextTemplate, Threshold, UserPhase,
+    Abort, Inputs, Journey, ProcessPlan, RequestBody, RequestStep, Scenario, Scope, Step, StepInfo,
+    TextTemplate, ThinkTime, Threshold, UserPhase,
 };
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::Outcome;
@@ -83,7 +83,7 @@ fn journeys_requesting(paths: &[&str]) -> Scenario {
             weight: 1.0,
             steps: vec![
                 Step::Request(Box::new(request)),
-                Step::Think(Pause::Fixed(Duration::from_millis(20))),
+                Step::Think(ThinkTime::Fixed(Duration::from_millis(20))),
             ],
             connections: 1,
             ..Journey::default()

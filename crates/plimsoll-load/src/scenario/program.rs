@@ -1,7 +1,8 @@
 //! A scenario as a program: steps flattened into operations with jumps, in which each user has a program counter.
 
 use plimsoll_model::journey::{
-    Inputs, Journey, Pause, RepeatRange, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId,
+    Inputs, Journey, RepeatRange, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId,
+    ThinkTime,
 };
 use plimsoll_model::plan::Plan;
 
@@ -27,7 +28,7 @@ pub(crate) enum Op {
     Request(u32),
     /// Loads the page of this index.
     Page(u32),
-    Think(Pause),
+    Think(ThinkTime),
     Set(u32, CompiledText),
     /// Draws the number of repetitions into the counter of a level; jumps to `after` when it is 0.
     Repeat {

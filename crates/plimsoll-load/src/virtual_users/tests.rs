@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::job::Job;
 use crate::prepared_load::PreparedLoad;
-use crate::scenario::pause;
+use crate::scenario::think_time;
 use crate::scheduler::Newcomer;
 use crate::virtual_users::{NextAction, UserAdmission, VirtualUsers};
 
@@ -37,10 +37,12 @@ fn request(id: u32) -> Step {
 fn tree() -> impl Strategy<Value = Step> {
     let leaf = prop_oneof![
         (0..10_u32).prop_map(request),
-        (1..100_u64).prop_map(|ms| Step::Think(plimsoll_model::journey::Pause::Uniform(
-            Duration::from_millis(ms),
-            Duration::from_millis(2 * ms)
-        ))),
+        (1..100_u64).prop_map(
+            |ms| Step::Think(plimsoll_model::journey::ThinkTime::Uniform(
+                Duration::from_millis(ms),
+                Duration::from_millis(2 * ms)
+            ))
+        ),
         ("[01]").prop_map(|value| Step::Set(0, TextTemplate::literal(value))),
     ];
     leaf.prop_recursive(4, 40, 4, |inner| {
@@ -104,8 +106,10 @@ impl Interpreter {
         match step {
             Step::Request(request) => self.taken.push(UserAction::Requested(request.id)),
             Step::Think(pause) => {
-                self.taken
-                    .push(UserAction::Thought(pause::draw(pause, &mut self.random)));
+                self.taken.push(UserAction::Thought(think_time::draw(
+                    pause,
+                    &mut self.random,
+                )));
             }
             Step::Set(_, text) => self.slot = text.as_literal() == Some("1"),
             Step::Repeat { times, steps } => {

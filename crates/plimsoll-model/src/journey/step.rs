@@ -21,7 +21,7 @@ pub enum Step {
         resources: Resources,
     },
     /// Does nothing for a while.
-    Think(Pause),
+    Think(ThinkTime),
     /// Repeats steps.
     Repeat {
         /// How often.
@@ -90,7 +90,7 @@ pub struct Choice {
 /// How long a user thinks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pause {
+pub enum ThinkTime {
     /// Always the same.
     Fixed(Duration),
     /// Anything between two, all equally likely.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::{Job, LoadError, RunningLoad, start};
 use plimsoll_model::journey::{
-    Capture, Expectation, Extractor, Feed, Inputs, Journey, Pause, Pick, RequestBody, RequestStep,
-    Scenario, Step, StepId, StepInfo, TextMatch, TextPiece, TextTemplate, UserPhase,
+    Capture, Expectation, Extractor, Feed, Inputs, Journey, Pick, RequestBody, RequestStep,
+    Scenario, Step, StepId, StepInfo, TextMatch, TextPiece, TextTemplate, ThinkTime, UserPhase,
 };
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{GoodStatus, Load, Plan};
@@ -176,7 +176,7 @@ pub(crate) fn request_step(step: RequestStep) -> Step {
 }
 
 pub(crate) fn think(pause: Duration) -> Step {
-    Step::Think(Pause::Fixed(pause))
+    Step::Think(ThinkTime::Fixed(pause))
 }
 
 pub(crate) fn capture(slot: u32, pattern: &str) -> Capture {
