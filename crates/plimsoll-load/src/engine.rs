@@ -58,7 +58,7 @@ use plimsoll_wire::head::HeadMemo;
 use crate::clock::LoadClock;
 use crate::connections::{ConnectionLimits, Connections};
 use crate::error::LoadError;
-use crate::http2_state::Http2State;
+use crate::http2::Http2LoopState;
 use crate::poller::Poller;
 use crate::prepared_load::{Paths, PreparedLoad};
 use crate::process::ExternalScripts;
@@ -98,7 +98,7 @@ pub(crate) struct Engine {
     scripts: ExternalScripts,
     connections: Connections,
     received: ReceiveBuffer,
-    http2: Http2State,
+    http2: Http2LoopState,
     memo: HeadMemo,
     /// Deadline of unfinished requests; known once the load has ended.
     drain_end_ns: u64,
@@ -156,7 +156,7 @@ impl Engine {
             scripts,
             connections: Connections::new(limits, index),
             received: ReceiveBuffer::new(prepared, clock),
-            http2: Http2State::new(prepared.others.len() + 1),
+            http2: Http2LoopState::new(prepared.others.len() + 1),
             memo: HeadMemo::default(),
             drain_end_ns: scheduler.end_ns().saturating_add(prepared.drain_ns),
             command: command::RUN,

@@ -1,9 +1,11 @@
-//! HTTP/2 on one connection, without I/O: bytes go in and come out, streams begin and end.
+//! HTTP/2 on one connection, without I/O: bytes go in and come out, streams begin and end; and what a loop has of it
+//! beside its connections.
 //!
 //! The protocol is the `h2` crate's, which is written as futures. The loop polls them itself whenever bytes arrive, so
 //! that no second runtime is needed and every moment is taken from the same clock as with HTTP/1.1
 //! (docs/decisions/0090-http2-by-h2-in-the-loop.md).
 
+mod loop_state;
 mod message;
 mod pipe;
 mod stream;
@@ -22,9 +24,10 @@ use plimsoll_model::plan::STREAMS_MAX;
 use slab::Slab;
 
 use self::pipe::{H2PipeEnd, Pipe};
-use self::stream::MultiplexedStream;
+use self::stream::Http2Stream;
 use self::wakes::{Wakes, stream_waker};
 
+pub(crate) use loop_state::Http2LoopState;
 pub(crate) use message::{AnswerHead, request};
 pub(crate) use stream::{Again, StreamFailure, Take};
 
@@ -55,12 +58,12 @@ pub(crate) enum Standing {
 }
 
 /// One connection's state.
-pub(crate) struct Multiplex {
+pub(crate) struct Http2Connection {
     pipe: Pipe,
     connection: Connection<H2PipeEnd, Bytes>,
     /// `None` after GOAWAY.
     sender: Option<SendRequest<Bytes>>,
-    streams: Slab<MultiplexedStream>,
+    streams: Slab<Http2Stream>,
     streams_max: usize,
     standing: Standing,
     has_capacity: bool,
@@ -74,17 +77,17 @@ pub(crate) struct Multiplex {
     last_received_ns: u64,
 }
 
-impl std::fmt::Debug for Multiplex {
+impl std::fmt::Debug for Http2Connection {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Multiplex")
+            .debug_struct("Http2Connection")
             .field("streams", &self.streams.len())
             .field("standing", &self.standing)
             .finish_non_exhaustive()
     }
 }
 
-impl Multiplex {
+impl Http2Connection {
     /// A connection with at most so many concurrent requests, established at `now`.
     ///
     /// The target's settings are still unknown: until then one request is sent, so that a target with a lower limit has
@@ -164,7 +167,7 @@ impl Multiplex {
         self.streams.is_empty()
     }
 
-    /// Whether [`Multiplex::poll`] has something to do.
+    /// Whether [`Http2Connection::poll`] has something to do.
     pub(crate) fn is_woken(&self) -> bool {
         self.wakes.has_any()
     }
@@ -191,7 +194,7 @@ impl Multiplex {
         }
         let index = self
             .streams
-            .insert(MultiplexedStream::new(request, answer, body_len_max));
+            .insert(Http2Stream::new(request, answer, body_len_max));
         while self.wakers.len() <= index {
             let waker = stream_waker(&self.wakes, self.wakers.len());
             self.wakers.push(waker);

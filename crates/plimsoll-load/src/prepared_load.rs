@@ -17,9 +17,9 @@ use crate::channels::Channels;
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::error::LoadError;
 use crate::handshake;
+use crate::http2;
 use crate::job::Job;
 use crate::loop_share::LoopShare;
-use crate::multiplex;
 use crate::process::StepNames;
 use crate::scenario::program::Program;
 use crate::scheduler::People;
@@ -327,8 +327,7 @@ fn check_http2_encodable(
 ) -> Result<(), LoadError> {
     let is_tls = transport.tls.is_some();
     let offers = |http2: Http2| http2.prior_knowledge || is_tls;
-    let is_encodable =
-        |template: &Template| multiplex::request(template.head(false), is_tls).is_some();
+    let is_encodable = |template: &Template| http2::request(template.head(false), is_tls).is_some();
     if plan.scenario.is_some()
         || !plan.transport.http2.is_some_and(offers)
         || templates.first().is_none_or(is_encodable)

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
 use super::NewConnection;
+use crate::http2::{Http2Connection, Standing};
 use crate::list::{Linked, Links, NONE};
-use crate::multiplex::{Multiplex, Standing};
 use crate::receive_buffer::BUFFER_LEN;
 use crate::tls::TlsSession;
 
@@ -44,7 +44,7 @@ pub(crate) enum TransportStage {
     /// HTTP/1.1; the TLS handshake may still be in progress.
     Exchanging,
     /// HTTP/2.
-    Multiplexing,
+    Http2,
     /// A WebSocket, or one that is being opened; the TLS handshake may still be in progress.
     WebSocket,
 }
@@ -78,7 +78,7 @@ pub(crate) struct TargetConnection {
     reader: ResponseReader,
     tls: Option<Box<TlsSession>>,
     /// HTTP/2 state. Its requests are kept there, not in `request`.
-    multiplex: Option<Box<Multiplex>>,
+    http2: Option<Box<Http2Connection>>,
 }
 
 impl TargetConnection {
@@ -99,7 +99,7 @@ impl TargetConnection {
             links: Links::default(),
             reader: ResponseReader::default(),
             tls: None,
-            multiplex: None,
+            http2: None,
         }
     }
 
@@ -323,32 +323,32 @@ impl TargetConnection {
     }
 
     /// Speaks HTTP/2 from now on.
-    pub(crate) fn begin_multiplex(&mut self, multiplex: Box<Multiplex>) {
-        self.stage = TransportStage::Multiplexing;
-        self.multiplex = Some(multiplex);
+    pub(crate) fn begin_http2(&mut self, http2: Box<Http2Connection>) {
+        self.stage = TransportStage::Http2;
+        self.http2 = Some(http2);
     }
 
     #[inline]
-    pub(crate) fn multiplex(&self) -> Option<&Multiplex> {
-        self.multiplex.as_deref()
+    pub(crate) fn http2(&self) -> Option<&Http2Connection> {
+        self.http2.as_deref()
     }
 
     #[inline]
-    pub(crate) fn multiplex_mut(&mut self) -> Option<&mut Multiplex> {
-        self.multiplex.as_deref_mut()
+    pub(crate) fn http2_mut(&mut self) -> Option<&mut Http2Connection> {
+        self.http2.as_deref_mut()
     }
 
     /// Writes pending output of HTTP/2, as far as the socket takes it. Returns how many bytes it took; 0 when the socket
     /// is broken, which it reports by itself.
-    pub(crate) fn flush_multiplex(&mut self) -> u64 {
-        let Some(multiplex) = &mut self.multiplex else {
+    pub(crate) fn flush_http2(&mut self) -> u64 {
+        let Some(http2) = &mut self.http2 else {
             return 0;
         };
-        if !self.writing && !multiplex.has_outward() {
+        if !self.writing && !http2.has_outward() {
             return 0;
         }
         let (socket, tls) = (&self.socket, &mut self.tls);
-        let written = multiplex.write_with(|bytes| match tls {
+        let written = http2.write_with(|bytes| match tls {
             None if bytes.is_empty() => Ok(0),
             None => put(socket, bytes, &[]).map_err(Into::into),
             Some(session) => session.send(socket, bytes, &[]),
@@ -356,7 +356,7 @@ impl TargetConnection {
         match written {
             Ok(count) => {
                 let is_sealed = tls.as_ref().is_none_or(|session| !session.wants_write());
-                self.writing = multiplex.has_outward() || !is_sealed;
+                self.writing = http2.has_outward() || !is_sealed;
                 count as u64
             }
             Err(error) => {
@@ -368,20 +368,20 @@ impl TargetConnection {
 
     /// Whether it uses HTTP/2, and accepts new requests.
     pub(crate) fn is_http2_open(&self) -> bool {
-        let multiplex = self.multiplex.as_ref();
-        multiplex.is_some_and(|multiplex| multiplex.standing() == Standing::Open)
+        let http2 = self.http2.as_ref();
+        http2.is_some_and(|http2| http2.standing() == Standing::Open)
     }
 
     /// Whether a request of its user can be sent on it now without delaying another.
     pub(crate) fn is_free(&self) -> bool {
-        match &self.multiplex {
+        match &self.http2 {
             None => self.phase == ConnectionPhase::Idle,
-            Some(multiplex) => multiplex.has_capacity(),
+            Some(http2) => http2.has_capacity(),
         }
     }
 
-    /// Whether it will multiplex requests, as far as is known: further requests then wait for it.
-    pub(crate) fn may_multiplex(&self) -> bool {
+    /// Whether it uses HTTP/2 or may yet, as far as is known: further requests then wait for it.
+    pub(crate) fn may_use_http2(&self) -> bool {
         self.is_http2_open()
             || matches!(
                 self.stage,

@@ -3,8 +3,8 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
+use crate::http2::Http2Connection;
 use crate::list::NONE;
-use crate::multiplex::Multiplex;
 
 /// How long the target gets to close a connection after its last answer.
 const CLOSING_NS: u64 = 1_000_000_000;
@@ -20,8 +20,8 @@ impl Engine {
     pub(super) fn end_with(&mut self, id: u32, outcome: Outcome, now: u64) {
         let connection = &mut self.connections[id];
         let request = connection.request();
-        let multiplex = connection.multiplex_mut();
-        let streams = multiplex.map_or_else(Vec::new, Multiplex::abandon);
+        let http2 = connection.http2_mut();
+        let streams = http2.map_or_else(Vec::new, Http2Connection::abandon);
         let lined_up = self.http2.take_line(id);
         let peer_closed = matches!(
             outcome,

@@ -54,7 +54,7 @@ impl Engine {
                 match self.connections[id].stage() {
                     TransportStage::Exchanging => self.read(id, ended),
                     TransportStage::WebSocket => self.read_websocket(id, ended),
-                    _ => self.read_multiplexed(id, ended),
+                    _ => self.read_http2(id, ended),
                 }
             }
         }

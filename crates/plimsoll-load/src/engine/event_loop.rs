@@ -186,8 +186,8 @@ impl Engine {
         match connection.stage() {
             TransportStage::Exchanging => self.on_ready(id, flags),
             TransportStage::Dialing => self.on_connect_event(id, flags),
-            TransportStage::Negotiating | TransportStage::Multiplexing => {
-                self.on_multiplexed(id, flags);
+            TransportStage::Negotiating | TransportStage::Http2 => {
+                self.on_http2_event(id, flags);
             }
             TransportStage::WebSocket => self.on_websocket_event(id, flags),
         }

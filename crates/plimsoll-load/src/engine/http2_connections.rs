@@ -10,7 +10,7 @@ use rustix::net::RecvFlags;
 use super::Engine;
 use super::receiving::READS_MAX;
 use crate::connections::{ConnectionPhase, TransportStage};
-use crate::multiplex::{AnswerHead, Multiplex, Standing, Take};
+use crate::http2::{AnswerHead, Http2Connection, Standing, Take};
 use crate::poller::ENDED;
 use crate::receive_buffer::BUFFER_LEN;
 use crate::requests::Requests;
@@ -25,13 +25,13 @@ impl Engine {
             .transport
             .http2
             .map_or(1, |http2| http2.streams);
-        let Some(mut multiplex) = Multiplex::new(streams, now) else {
+        let Some(mut http2) = Http2Connection::new(streams, now) else {
             return self.fail(id, Outcome::Protocol, now);
         };
-        multiplex.push(early, now);
+        http2.push(early, now);
         self.connections.established(id);
         let connection = &mut self.connections[id];
-        connection.begin_multiplex(multiplex);
+        connection.begin_http2(http2);
         let (request, generation) = (connection.take_request(), connection.generation());
         self.send_stream(id, request, now);
         if self.connections.contains(id, generation) {
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn on_multiplexed(&mut self, id: u32, flags: EventFlags) {
+    pub(super) fn on_http2_event(&mut self, id: u32, flags: EventFlags) {
         let connection = &mut self.connections[id];
         let was_writing = connection.is_writing();
         if flags.contains(EventFlags::OUT) {
@@ -68,15 +68,15 @@ impl Engine {
             }
         }
         if flags.intersects(EventFlags::IN | ENDED) {
-            self.read_multiplexed(id, flags.intersects(ENDED));
-        } else if was_writing && self.connections[id].stage() == TransportStage::Multiplexing {
+            self.read_http2(id, flags.intersects(ENDED));
+        } else if was_writing && self.connections[id].stage() == TransportStage::Http2 {
             // The socket is writable again, which unblocks the connection.
             self.attend(id, None, false);
         }
     }
 
     /// Reads available bytes. `ended` means that the target closed its side.
-    pub(super) fn read_multiplexed(&mut self, id: u32, ended: bool) {
+    pub(super) fn read_http2(&mut self, id: u32, ended: bool) {
         let generation = self.connections[id].generation();
         for _ in 0..READS_MAX {
             let socket = self.connections[id].socket();
@@ -99,7 +99,7 @@ impl Engine {
                 return;
             }
             match self.connections[id].stage() {
-                TransportStage::Multiplexing => self.attend(id, arrived, false),
+                TransportStage::Http2 => self.attend(id, arrived, false),
                 TransportStage::Exchanging => return self.read(id, ended),
                 TransportStage::Dialing
                 | TransportStage::Negotiating
@@ -116,8 +116,8 @@ impl Engine {
     /// The target closed or reset the connection.
     fn on_peer_end(&mut self, id: u32) {
         let connection = &mut self.connections[id];
-        if let Some(multiplex) = connection.multiplex_mut() {
-            multiplex.end();
+        if let Some(http2) = connection.http2_mut() {
+            http2.end();
             return self.attend(id, None, true);
         }
         let now = self.clock.now();
@@ -129,16 +129,16 @@ impl Engine {
         let connection = &mut self.connections[id];
         let mut fits = true;
         let Some(mut session) = connection.take_tls() else {
-            if let Some(multiplex) = connection.multiplex_mut() {
-                fits = multiplex.push(self.received.received(count), now);
+            if let Some(http2) = connection.http2_mut() {
+                fits = http2.push(self.received.received(count), now);
             }
             self.recorder.current().count_bytes_in(count as u64);
             return if fits { Ok(()) } else { Err(Outcome::Protocol) };
         };
         let mut early = Vec::new();
         let decrypted = self.received.decrypt(count, &mut session, |bytes| {
-            match connection.multiplex_mut() {
-                Some(multiplex) => fits &= multiplex.push(bytes, now),
+            match connection.http2_mut() {
+                Some(http2) => fits &= http2.push(bytes, now),
                 // The target may send data as soon as it has chosen the protocol.
                 None => early.extend_from_slice(bytes),
             }
@@ -171,7 +171,7 @@ impl Engine {
 
     /// Writes a connection's pending output, as far as the socket takes it.
     pub(super) fn flush(&mut self, id: u32) {
-        let count = self.connections[id].flush_multiplex();
+        let count = self.connections[id].flush_http2();
         self.recorder.current().count_bytes_out(count);
     }
 
@@ -186,11 +186,11 @@ impl Engine {
         loop {
             let connection = &mut self.connections[id];
             let was_kept = connection.was_kept();
-            let Some(multiplex) = connection.multiplex_mut() else {
+            let Some(http2) = connection.http2_mut() else {
                 return;
             };
             let mut ends = self.http2.take_ends();
-            multiplex.poll(&mut AnswerSink(&mut self.requests), &mut ends);
+            http2.poll(&mut AnswerSink(&mut self.requests), &mut ends);
             self.flush(id);
             self.settle(id, now);
             // Before its user continues, who may reuse the connection at once.
@@ -202,11 +202,10 @@ impl Engine {
             if !self.connections.contains(id, generation) {
                 return;
             }
-            let multiplex = self.connections[id].multiplex();
-            let goes_on = |multiplex: &Multiplex| {
-                multiplex.standing() != Standing::Over && multiplex.is_woken()
-            };
-            if !multiplex.is_some_and(goes_on) {
+            let http2 = self.connections[id].http2();
+            let goes_on =
+                |http2: &Http2Connection| http2.standing() != Standing::Over && http2.is_woken();
+            if !http2.is_some_and(goes_on) {
                 break;
             }
         }
@@ -227,8 +226,8 @@ impl Engine {
 
     /// Whether a connection can carry another request now.
     fn takes_stream(&self, id: u32) -> bool {
-        let multiplex = self.connections[id].multiplex();
-        multiplex.is_some_and(Multiplex::has_capacity)
+        let http2 = self.connections[id].http2();
+        http2.is_some_and(Http2Connection::has_capacity)
     }
 
     /// Sends requests that wait for a connection as far as possible, and lists it if it has room for more.
@@ -258,8 +257,8 @@ impl Engine {
     /// Lists a connection among those that can be reassigned, or removes it. A user's own connection can be reassigned
     /// only when no stream is open on it.
     pub(super) fn enlist(&mut self, id: u32) {
-        let multiplex = self.connections[id].multiplex();
-        let is_empty = multiplex.is_some_and(Multiplex::is_empty);
+        let http2 = self.connections[id].http2();
+        let is_empty = http2.is_some_and(Http2Connection::is_empty);
         let is_free = self.takes_stream(id) && (is_empty || self.virtual_users.is_none());
         self.connections.set_available(id, is_free);
     }
@@ -267,26 +266,26 @@ impl Engine {
     /// Drops a connection that accepts no further request.
     fn release_if_finished(&mut self, id: u32, peer_closed: bool, now: u64) {
         let connection = &self.connections[id];
-        let Some(multiplex) = connection.multiplex() else {
+        let Some(http2) = connection.http2() else {
             return;
         };
         if peer_closed {
             // Open streams have been notified; none may be left behind in any case.
             return self.fail(id, Outcome::Reset, now);
         }
-        if connection.is_closing() || !multiplex.is_empty() {
+        if connection.is_closing() || !http2.is_empty() {
             return;
         }
-        match multiplex.standing() {
-            Standing::Over if multiplex.is_failed() => {
+        match http2.standing() {
+            Standing::Over if http2.is_failed() => {
                 self.close(id, false);
                 self.serve_waiting(now);
             }
             // It has sent GOAWAY; the target closes, and `TIME_WAIT` stays on its side.
             Standing::Over => self.retire(id, now),
             Standing::Draining => {
-                if let Some(multiplex) = self.connections[id].multiplex_mut() {
-                    multiplex.send_goaway();
+                if let Some(http2) = self.connections[id].http2_mut() {
+                    http2.send_goaway();
                 }
                 self.flush(id);
                 self.close(id, false);

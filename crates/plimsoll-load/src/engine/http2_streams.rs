@@ -1,11 +1,17 @@
 //! Requests on connections of HTTP/2: sent, ended, timed out.
 
+use bytes::Bytes;
+use http::Request as Message;
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use super::sending::is_last;
 use crate::connections::TransportStage;
-use crate::multiplex::{Again, AnswerHead, Multiplex, StreamEnd, StreamFailure};
+use crate::http2::{
+    self, Again, AnswerHead, Http2Connection, Http2LoopState, StreamEnd, StreamFailure,
+};
+use crate::prepared_load::PreparedLoad;
+use crate::requests::Request;
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =
@@ -21,7 +27,7 @@ impl Engine {
         let connection = &mut self.connections[id];
         let request = &mut self.requests[request_id];
         let is_tls = connection.is_secure();
-        let message = self.http2.message(&self.prepared, request, is_tls);
+        let message = message(&mut self.http2, &self.prepared, request, is_tls);
         let Some((message, body)) = message else {
             if let Some(call) = request.call_mut() {
                 call.set_reason(UNSAYABLE.to_owned());
@@ -32,9 +38,9 @@ impl Engine {
         if let Some(call) = request.call_mut() {
             call.begin_answer();
         }
-        let is_sent = connection.multiplex_mut().is_some_and(|multiplex| {
+        let is_sent = connection.http2_mut().is_some_and(|http2| {
             let body_len_max = self.prepared.expected.body_len_max;
-            multiplex.send(request_id, message, body, body_len_max)
+            http2.send(request_id, message, body, body_len_max)
         });
         if !is_sent {
             request.unassign();
@@ -48,14 +54,14 @@ impl Engine {
         }
         connection.count_stream();
         if is_last(&self.prepared, connection)
-            && let Some(multiplex) = connection.multiplex_mut()
+            && let Some(http2) = connection.http2_mut()
         {
-            multiplex.leave();
+            http2.leave();
         }
         request.assign(id);
         request.mark_sent(now);
         let generation = connection.generation();
-        let is_woken = connection.multiplex().is_some_and(Multiplex::is_woken);
+        let is_woken = connection.http2().is_some_and(Http2Connection::is_woken);
         if is_woken {
             self.http2.wake(id, generation);
         }
@@ -148,9 +154,9 @@ impl Engine {
             self.end_request(id, connecting, now);
             return true;
         }
-        let is_being_made = connection.stage() != TransportStage::Multiplexing;
-        let multiplex = connection.multiplex_mut();
-        if multiplex.is_some_and(|multiplex| multiplex.cancel(id, sent)) {
+        let is_being_made = connection.stage() != TransportStage::Http2;
+        let http2 = connection.http2_mut();
+        if http2.is_some_and(|http2| http2.cancel(id, sent)) {
             let generation = connection.generation();
             self.http2.wake(line, generation);
             self.flush(line);
@@ -167,4 +173,31 @@ impl Engine {
         self.end_request(id, outcome, now);
         true
     }
+}
+
+/// Head and body of a request in HTTP/2; `None` when they are not valid there.
+fn message(
+    http2: &mut Http2LoopState,
+    prepared: &PreparedLoad,
+    request: &Request,
+    is_tls: bool,
+) -> Option<(Message<()>, Bytes)> {
+    if let Some(call) = request.call() {
+        let (head, body) = call.head_and_body();
+        let body = Bytes::copy_from_slice(body);
+        return Some((http2::request(head, is_tls)?, body));
+    }
+    if let Some((head, with_body)) = request.redirected() {
+        let body = if with_body {
+            prepared.body.clone()
+        } else {
+            Bytes::new()
+        };
+        return Some((http2::request(head, is_tls)?, body));
+    }
+    let path = request.path();
+    let head = http2.head_of_path(path, || {
+        http2::request(prepared.templates[path as usize].head(false), is_tls)
+    })?;
+    Some((head, prepared.body.clone()))
 }

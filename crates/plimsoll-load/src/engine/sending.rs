@@ -9,7 +9,7 @@ impl Engine {
     #[inline]
     pub(super) fn send_on(&mut self, id: u32, request_id: u32, now: u64) {
         let connection = self.connections.occupy(id);
-        if connection.multiplex().is_some() {
+        if connection.http2().is_some() {
             return self.send_stream(id, request_id, now);
         }
         let request = &mut self.requests[request_id];

@@ -3,7 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::multiplex::AnswerHead;
+use crate::http2::AnswerHead;
 use crate::virtual_users::{AnswerContext, AnswerVerdict};
 
 /// A call whose response was judged.

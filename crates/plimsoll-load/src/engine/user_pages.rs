@@ -39,9 +39,8 @@ impl Engine {
 
     /// Requests the remaining resources, within the page's connections; ends the page when none is left.
     fn load_resources(&mut self, user: u32, is_unsent: bool, now: u64) {
-        let is_multiplexed = self.is_multiplexed(user);
-        while let Some((request, named)) = self.virtual_users().next_resource(user, is_multiplexed)
-        {
+        let over_http2 = self.has_http2(user);
+        while let Some((request, named)) = self.virtual_users().next_resource(user, over_http2) {
             // A resource that cannot be sent ends within this call, which then calls this again.
             self.start_request(user, request, RequestRole::Resource, named, now, now);
         }
@@ -54,12 +53,12 @@ impl Engine {
         self.step_done(user, page.outcome, response_ns, page.once, is_unsent, now);
     }
 
-    /// Whether a user has a multiplexed connection.
-    fn is_multiplexed(&self, user: u32) -> bool {
+    /// Whether a user has a connection of HTTP/2.
+    fn has_http2(&self, user: u32) -> bool {
         let Some(virtual_users) = &self.virtual_users else {
             return false;
         };
         let mut lines = virtual_users.connections_of(user).iter();
-        lines.any(|(_, line)| self.connections[*line].multiplex().is_some())
+        lines.any(|(_, line)| self.connections[*line].http2().is_some())
     }
 }

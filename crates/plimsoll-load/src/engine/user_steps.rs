@@ -291,7 +291,7 @@ impl Engine {
         };
         if let Some(&(_, line)) = line(TargetConnection::is_free) {
             self.send_on(line, id, now);
-        } else if let Some(&(_, line)) = line(TargetConnection::may_multiplex)
+        } else if let Some(&(_, line)) = line(TargetConnection::may_use_http2)
             && self.prepared.offers_http2(origin)
             && !self.http2.is_http1(origin)
         {

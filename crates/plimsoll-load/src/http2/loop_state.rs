@@ -3,16 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
 use http::Request as Message;
 
-use crate::multiplex::{self, StreamEnd};
-use crate::prepared_load::PreparedLoad;
-use crate::requests::Request;
+use super::StreamEnd;
 
 /// The state of HTTP/2 that no single connection has.
 #[derive(Debug)]
-pub(crate) struct Http2State {
+pub(crate) struct Http2LoopState {
     /// Users' requests that wait for a connection, by connection.
     lined_up: BTreeMap<u32, VecDeque<u32>>,
     /// Origins that could have chosen HTTP/2 and chose HTTP/1.1.
@@ -22,10 +19,10 @@ pub(crate) struct Http2State {
     /// Streams that have ended and are not counted yet.
     ends: Vec<StreamEnd>,
     /// The head of a path's request, cached because most loads have one path.
-    last_message: Option<(u32, Message<()>)>,
+    last_head: Option<(u32, Message<()>)>,
 }
 
-impl Http2State {
+impl Http2LoopState {
     /// For so many origins.
     pub(crate) fn new(origins: usize) -> Self {
         Self {
@@ -33,7 +30,7 @@ impl Http2State {
             chose_http1: vec![false; origins],
             woken: Vec::new(),
             ends: Vec::new(),
-            last_message: None,
+            last_head: None,
         }
     }
 
@@ -88,7 +85,7 @@ impl Http2State {
         self.woken.pop()
     }
 
-    /// An empty list for streams that end; it is given back by [`Http2State::return_ends`] for its memory.
+    /// An empty list for streams that end; it is given back by [`Http2LoopState::return_ends`] for its memory.
     pub(crate) fn take_ends(&mut self) -> Vec<StreamEnd> {
         std::mem::take(&mut self.ends)
     }
@@ -99,36 +96,19 @@ impl Http2State {
         self.ends = ends;
     }
 
-    /// Head and body of a request in HTTP/2; `None` when they are not valid there.
-    pub(crate) fn message(
+    /// The head of a path's request, made by `make` unless the path is that of the last one.
+    pub(crate) fn head_of_path(
         &mut self,
-        prepared: &PreparedLoad,
-        request: &Request,
-        is_tls: bool,
-    ) -> Option<(Message<()>, Bytes)> {
-        if let Some(call) = request.call() {
-            let (head, body) = call.head_and_body();
-            return Some((
-                multiplex::request(head, is_tls)?,
-                Bytes::copy_from_slice(body),
-            ));
-        }
-        if let Some((head, with_body)) = request.redirected() {
-            let body = if with_body {
-                prepared.body.clone()
-            } else {
-                Bytes::new()
-            };
-            return Some((multiplex::request(head, is_tls)?, body));
-        }
-        if let Some((path, message)) = &self.last_message
-            && *path == request.path()
+        path: u32,
+        make: impl FnOnce() -> Option<Message<()>>,
+    ) -> Option<Message<()>> {
+        if let Some((last, head)) = &self.last_head
+            && *last == path
         {
-            return Some((message.clone(), prepared.body.clone()));
+            return Some(head.clone());
         }
-        let head = prepared.templates[request.path() as usize].head(false);
-        let message = multiplex::request(head, is_tls)?;
-        self.last_message = Some((request.path(), message.clone()));
-        Some((message, prepared.body.clone()))
+        let head = make()?;
+        self.last_head = Some((path, head.clone()));
+        Some(head)
     }
 }

@@ -89,7 +89,7 @@ impl StreamFailure {
 }
 
 /// One request.
-pub(super) struct MultiplexedStream {
+pub(super) struct Http2Stream {
     pub(super) request: u32,
     phase: AnswerPhase,
     answer: AnswerHead,
@@ -102,7 +102,7 @@ enum AnswerPhase {
     Body(RecvStream),
 }
 
-impl MultiplexedStream {
+impl Http2Stream {
     pub(super) fn new(request: u32, answer: ResponseFuture, content_len_max: u64) -> Self {
         Self {
             request,

@@ -73,13 +73,13 @@ impl VirtualUsers {
     pub(crate) fn next_resource(
         &mut self,
         id: u32,
-        is_multiplexed: bool,
+        over_http2: bool,
     ) -> Option<(u32, Option<OriginTarget>)> {
         let page = self.users[id as usize].page.as_mut()?;
         if self.ending {
             page.left.clear();
         }
-        let at_once = if is_multiplexed {
+        let at_once = if over_http2 {
             STREAMS_MAX
         } else {
             self.program.pages[page.page as usize].connections
