@@ -1,4 +1,4 @@
-//! Why an experiment could not run. Failed requests are data, not an error.
+//! Why a run could not go on. Failed requests are data, not an error.
 
 use crate::run_log::RunLogError;
 

@@ -3,9 +3,9 @@
 //! Everything that happens becomes an [`plimsoll_model::event::Event`] in one order; [`run_log`] puts it on disk
 //! before anything else uses it. Reports are read back from there.
 
+pub mod active_run;
 pub mod clock;
 pub mod error;
-pub mod experiment;
 pub mod input;
 pub mod intervention;
 pub mod limit;

@@ -14,8 +14,8 @@ use plimsoll_model::load_line::Remark;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Find, LoadUnit, Plan};
 
+use crate::active_run::{ActiveRun, Assignment, Finished};
 use crate::error::LabError;
-use crate::experiment::{Assignment, Experiment, Finished};
 use crate::progress::{StopFlag, Watcher};
 use confirm::Confirm;
 use course::Course;
@@ -60,8 +60,8 @@ pub fn limit(
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
-    let experiment = Experiment::open(with_find(assignment), stop)?;
-    let plan = experiment.plan();
+    let active_run = ActiveRun::open(with_find(assignment), stop)?;
+    let plan = active_run.plan();
     // The CLI always passes an objective; a search without one has no goal.
     let objective = plan.objective.clone().unwrap_or(Objective {
         latency: Vec::new(),
@@ -81,11 +81,11 @@ pub fn limit(
         Course::Search(Box::new(search))
     };
     let (verdict, void) = {
-        let mut trials = Trials::new(&experiment, objective);
+        let mut trials = Trials::new(&active_run, objective);
         let result = trials.carry_out(course, watcher)?;
-        conclusion::conclude(&experiment, order, result, &mut trials, watcher)?
+        conclusion::conclude(&active_run, order, result, &mut trials, watcher)?
     };
-    experiment.close(verdict, void)
+    active_run.close(verdict, void)
 }
 
 /// A plan of journeys without a search goal: as many users as possible.

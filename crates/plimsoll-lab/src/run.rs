@@ -10,8 +10,8 @@ use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 
+use crate::active_run::{ActiveRun, Assignment, Finished, Flow, Round};
 use crate::error::LabError;
-use crate::experiment::{Assignment, Experiment, Finished, Flow, Round};
 use crate::progress::{self, Progress, StopFlag, Watcher};
 
 /// Carries out the plan's load and judges it.
@@ -23,11 +23,11 @@ pub fn run(
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
-    let experiment = Experiment::open(assignment, stop)?;
-    let plan = experiment.plan().clone();
+    let active_run = ActiveRun::open(assignment, stop)?;
+    let plan = active_run.plan().clone();
     let stage = stage(&plan.load);
     let whole = plan.load.lasting();
-    let start = experiment.next_second_of(&plan);
+    let start = active_run.next_second_of(&plan);
     let aborts = plan.scenario.as_ref().map(|scenario| &scenario.aborts[..]);
     let mut aborts = AbortWatch::new(aborts.unwrap_or_default());
     let mut has_hit = false;
@@ -38,7 +38,7 @@ pub fn run(
         start_second: start,
         stay: None,
     };
-    experiment.carry_out(round, |window| {
+    active_run.carry_out(round, |window| {
         let done = Duration::from_secs(u64::from(window.second - start + 1));
         watcher.window_closed(&Progress {
             window,
@@ -46,39 +46,39 @@ pub fn run(
             interval: None,
             unit: LoadUnit::default(),
             remaining: whole.saturating_sub(done),
-            cpu: experiment.latest_machine_use().map(|sample| sample.busy),
+            cpu: active_run.latest_machine_use().map(|sample| sample.busy),
         });
         progress::report_process_output(window, watcher);
-        progress::report_component_notes(experiment.take_notes(), watcher);
+        progress::report_component_notes(active_run.take_notes(), watcher);
         // Stopped once, and not aborted: requests cut off by us would count as failures of the target.
         if !has_hit && let Some(hit) = aborts.record(window) {
             has_hit = true;
             // The report derives the same from the windows; the note is for readers of the log.
             let text = format!("the run {hit}");
             watcher.noted(&text);
-            experiment.note(text);
+            active_run.note(text);
             return Flow::Stop;
         }
         Flow::Continue
     })?;
-    let recorded = experiment.recorded()?;
-    let judgement = evaluate(&experiment, &recorded);
-    experiment.close(judgement.verdict, judgement.void)
+    let recorded = active_run.recorded()?;
+    let judgement = evaluate(&active_run, &recorded);
+    active_run.close(judgement.verdict, judgement.void)
 }
 
 /// Judges the recording; steps of a sweep become trials of the log.
-fn evaluate(experiment: &Experiment, recorded: &Run) -> Judgement {
+fn evaluate(active_run: &ActiveRun, recorded: &Run) -> Judgement {
     let mut judgement = whole_run::evaluate(recorded);
     for step in whole_run::steps(recorded) {
-        experiment.append(Event::TrialStarted {
+        active_run.append(Event::TrialStarted {
             index: step.index,
             second: step.start_second,
             spec: step.spec,
         });
-        experiment.append(Event::TrialEnded(Box::new(step)));
+        active_run.append(Event::TrialEnded(Box::new(step)));
     }
-    experiment.append(Event::FindingsMade(findings::find(recorded)));
-    if experiment.is_stopping() {
+    active_run.append(Event::FindingsMade(findings::find(recorded)));
+    if active_run.is_stopping() {
         judgement.verdict = Verdict::Interrupted;
     }
     judgement

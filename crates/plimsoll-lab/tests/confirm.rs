@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_lab::experiment::{Assignment, Finished};
+use plimsoll_lab::active_run::{Assignment, Finished};
 use plimsoll_lab::limit::confirm::Confirm;
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{StopFlag, Watcher};

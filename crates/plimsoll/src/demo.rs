@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser as _;
-use plimsoll_lab::experiment::Finished;
+use plimsoll_lab::active_run::Finished;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 use plimsoll_model::run::Run;

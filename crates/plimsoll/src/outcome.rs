@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_lab::experiment::Finished;
+use plimsoll_lab::active_run::Finished;
 use plimsoll_lab::output;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::plan::{Effort, Http, LoadPlan, WatchPlan};
-use plimsoll_lab::experiment::Assignment;
+use plimsoll_lab::active_run::Assignment;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Facts, Find, Http2, Load, Plan, STREAMS_MAX, Target, Transport};

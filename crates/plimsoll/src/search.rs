@@ -1,6 +1,6 @@
 //! One search for the load line, as `plimsoll limit` makes it alone or twice.
 
-use plimsoll_lab::experiment::Finished;
+use plimsoll_lab::active_run::Finished;
 use plimsoll_lab::intervention::journal;
 use plimsoll_lab::limit::LimitOrder;
 use plimsoll_lab::progress::StopFlag;

@@ -16,7 +16,7 @@ const REFUSED: [(&str, &str); 39] = [
     ("asking", "request"),
     ("blind", "scrape error"),
     ("chooser", "balancing policy, load balancer"),
-    ("conductor", "experiment"),
+    ("conductor", "active_run"),
     ("conversing", "WebSocket session"),
     ("crowd", "virtual users"),
     ("desk", "reader, handler"),

@@ -10,27 +10,27 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 use super::course::CourseResult;
 use super::trials::Trials;
 use super::{LimitOrder, confirm};
+use crate::active_run::ActiveRun;
 use crate::error::LabError;
-use crate::experiment::Experiment;
 use crate::progress::Watcher;
 
 /// Puts everything that follows from the trials into the log, and judges.
 pub(super) fn conclude(
-    experiment: &Experiment,
+    active_run: &ActiveRun,
     order: &LimitOrder,
     result: CourseResult,
     trials: &mut Trials<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<(Verdict, Vec<VoidReason>), LabError> {
-    let recorded = experiment.recorded()?;
+    let recorded = active_run.recorded()?;
     let mut found = findings::find(&recorded);
-    experiment.append(Event::FindingsMade(found.clone()));
+    active_run.append(Event::FindingsMade(found.clone()));
     if let Some(wanted) = &order.confirm {
-        confirm::confirm(experiment, &recorded, &mut found, wanted, trials, watcher)?;
-        experiment.append(Event::FindingsMade(found));
+        confirm::confirm(active_run, &recorded, &mut found, wanted, trials, watcher)?;
+        active_run.append(Event::FindingsMade(found));
     }
-    let outcome = evaluate(experiment, &recorded, order, result, watcher);
-    let was_stopped = order.confirm.is_some() && experiment.is_stopping();
+    let outcome = evaluate(active_run, &recorded, order, result, watcher);
+    let was_stopped = order.confirm.is_some() && active_run.is_stopping();
     Ok(if was_stopped {
         (Verdict::Interrupted, outcome.1)
     } else {
@@ -40,7 +40,7 @@ pub(super) fn conclude(
 
 /// Puts the result into the log, and judges it.
 fn evaluate(
-    experiment: &Experiment,
+    active_run: &ActiveRun,
     recorded: &Run,
     order: &LimitOrder,
     result: CourseResult,
@@ -61,12 +61,12 @@ fn evaluate(
                 .zip(order.users)
                 .map(|(line, wanted)| line.carries(wanted));
             let outcome = verdict(&search, carries);
-            experiment.append(Event::SearchEnded(Box::new(search)));
+            active_run.append(Event::SearchEnded(Box::new(search)));
             outcome
         }
         CourseResult::Gate(gate) => {
             let verdict = gate_verdict(&gate);
-            experiment.append(Event::GateEnded(gate));
+            active_run.append(Event::GateEnded(gate));
             (verdict, Vec::new())
         }
         // It ends a try, never a search.

@@ -13,8 +13,8 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_probe::tunables;
 
 use super::trials::Trials;
+use crate::active_run::ActiveRun;
 use crate::error::LabError;
-use crate::experiment::Experiment;
 use crate::intervention::{Change, Changed, ComponentAccess};
 use crate::progress::Watcher;
 
@@ -35,7 +35,7 @@ pub struct Confirm {
 
 /// Tests the findings, best first, and writes the outcomes into them.
 pub(super) fn confirm(
-    experiment: &Experiment,
+    active_run: &ActiveRun,
     recorded: &Run,
     found: &mut [Finding],
     wanted: &Confirm,
@@ -43,13 +43,13 @@ pub(super) fn confirm(
     watcher: &mut dyn Watcher,
 ) -> Result<(), LabError> {
     let Some(failed) = findings::failed_trial(recorded) else {
-        if !experiment.is_stopping() {
-            report_note(experiment, watcher, "no limit was tested: no trial failed");
+        if !active_run.is_stopping() {
+            report_note(active_run, watcher, "no limit was tested: no trial failed");
         }
         return Ok(());
     };
     let access = ComponentAccess {
-        components: experiment.components(),
+        components: active_run.components(),
         environment: wanted.environment.clone(),
     };
     for _ in 0..TRIES_MAX {
@@ -59,7 +59,7 @@ pub(super) fn confirm(
                 && finding.intervention.is_none()
                 && finding.tier != Some(Tier::Generator)
         });
-        let Some(index) = next.filter(|_| !experiment.is_stopping()) else {
+        let Some(index) = next.filter(|_| !active_run.is_stopping()) else {
             break;
         };
         let change = match &wanted.commands {
@@ -72,7 +72,7 @@ pub(super) fn confirm(
         let came_of_it = match change {
             Ok(change) => {
                 let attempt = Attempt {
-                    experiment,
+                    active_run,
                     failed,
                     access: &access,
                     options: wanted,
@@ -82,7 +82,7 @@ pub(super) fn confirm(
             Err(why) => intervention::not_tried("", failed, &why),
         };
         let text = format!("{}: {}", found[index].limit, came_of_it.sentence);
-        report_note(experiment, watcher, &text);
+        report_note(active_run, watcher, &text);
         let outcome = came_of_it.outcome;
         intervention::settle(found, index, came_of_it);
         if outcome != InterventionOutcome::Demoted || wanted.commands.is_some() {
@@ -92,9 +92,9 @@ pub(super) fn confirm(
     Ok(())
 }
 
-fn report_note(experiment: &Experiment, watcher: &mut dyn Watcher, text: &str) {
+fn report_note(active_run: &ActiveRun, watcher: &mut dyn Watcher, text: &str) {
     watcher.noted(text);
-    experiment.note(text);
+    active_run.note(text);
 }
 
 /// What changes the setting of a finding, or why nothing does.
@@ -168,7 +168,7 @@ fn is_at(component: &Component, at: &str) -> bool {
 
 /// One finding is tried.
 struct Attempt<'a> {
-    experiment: &'a Experiment,
+    active_run: &'a ActiveRun,
     failed: &'a Trial,
     access: &'a ComponentAccess,
     options: &'a Confirm,
@@ -182,7 +182,7 @@ impl Attempt<'_> {
         watcher: &mut dyn Watcher,
     ) -> Result<Intervention, LabError> {
         let description = change.to_string();
-        report_note(self.experiment, watcher, &format!("confirm: {description}"));
+        report_note(self.active_run, watcher, &format!("confirm: {description}"));
         let manual_undo = change.manual_undo();
         let changed = match Changed::make(change, self.access, &self.options.journal) {
             Ok(changed) => changed,
@@ -204,7 +204,7 @@ impl Attempt<'_> {
                 "{description} could NOT be reverted: {error}; revert it by hand: {manual_undo}, and delete {}",
                 self.options.journal.display()
             );
-            report_note(self.experiment, watcher, &text);
+            report_note(self.active_run, watcher, &text);
             return Ok(intervention::evaluate(
                 &description,
                 self.failed,
@@ -212,8 +212,8 @@ impl Attempt<'_> {
                 None,
             ));
         }
-        report_note(self.experiment, watcher, "confirm: change reverted");
-        let restored = if is_worth_restoring(&mitigated) && !self.experiment.is_stopping() {
+        report_note(self.active_run, watcher, "confirm: change reverted");
+        let restored = if is_worth_restoring(&mitigated) && !self.active_run.is_stopping() {
             let purpose = format!("confirm: {description}, reverted");
             let restored = Repeats::new(spec, TrialKind::Restored, purpose);
             Some(trials.repeat(restored, watcher)?)

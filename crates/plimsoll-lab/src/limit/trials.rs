@@ -20,13 +20,13 @@ use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
 
 use super::course::{Course, CourseResult, CourseStep, RepeatContext};
+use crate::active_run::{ActiveRun, Flow, Round};
 use crate::error::LabError;
-use crate::experiment::{Experiment, Flow, Round};
 use crate::progress::{self, Progress, Watcher};
 
 /// The trials of one search.
 pub(super) struct Trials<'a> {
-    experiment: &'a Experiment,
+    active_run: &'a ActiveRun,
     objective: Objective,
     previous_rate: f64,
     count: u32,
@@ -39,9 +39,9 @@ pub(super) struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    pub(super) fn new(experiment: &'a Experiment, objective: Objective) -> Self {
+    pub(super) fn new(active_run: &'a ActiveRun, objective: Objective) -> Self {
         Self {
-            experiment,
+            active_run,
             objective,
             previous_rate: 0.0,
             count: 0,
@@ -64,7 +64,7 @@ impl<'a> Trials<'a> {
                 CourseStep::Done(result) => return Ok(result),
             };
             let windows = self.windows_of(&spec, &course, watcher)?;
-            if self.experiment.is_stopping() {
+            if self.active_run.is_stopping() {
                 return Ok(course.stop(NoLine::Interrupted));
             }
             if spec.kind != TrialKind::SelfTest {
@@ -75,10 +75,10 @@ impl<'a> Trials<'a> {
             }
             let trial = self.evaluate(&spec, &course, &windows);
             self.report_utilisation(&trial, &mut course);
-            self.experiment
+            self.active_run
                 .append(Event::TrialEnded(Box::new(trial.clone())));
             watcher.trial_ended(&trial);
-            course.record(&trial, self.experiment.elapsed());
+            course.record(&trial, self.active_run.elapsed());
             course.users_stayed(Stayed::new(self.carry_over.places()));
             self.count += 1;
         }
@@ -91,7 +91,7 @@ impl<'a> Trials<'a> {
         watcher: &mut dyn Watcher,
     ) -> Result<Repeats, LabError> {
         let ground = RepeatContext {
-            seed: self.experiment.plan().seed,
+            seed: self.active_run.plan().seed,
             anchor_in_flight: self.anchor_in_flight,
         };
         // Earlier load has ended: the ramp starts at zero.
@@ -114,11 +114,11 @@ impl<'a> Trials<'a> {
             _ => None,
         };
         let plan = match &null_server {
-            Some(server) => against(self.experiment.plan(), server),
-            None => Arc::clone(self.experiment.plan()),
+            Some(server) => against(self.active_run.plan(), server),
+            None => Arc::clone(self.active_run.plan()),
         };
-        let second = self.experiment.next_second();
-        self.experiment.append(Event::TrialStarted {
+        let second = self.active_run.next_second();
+        self.active_run.append(Event::TrialStarted {
             index: self.count,
             second,
             spec: *spec,
@@ -129,7 +129,7 @@ impl<'a> Trials<'a> {
             let left = (second + spec.offered_s()).saturating_sub(window.second + 1);
             Duration::from_secs(u64::from(left))
         };
-        let find = self.experiment.plan().find;
+        let find = self.active_run.plan().find;
         let plan_unit = find.map_or(LoadUnit::default(), |find| find.unit);
         let mut windows = Vec::new();
         let stay = self.stay(spec);
@@ -141,7 +141,7 @@ impl<'a> Trials<'a> {
             start_second: second,
             stay,
         };
-        let kept = self.experiment.carry_out(round, |window| {
+        let kept = self.active_run.carry_out(round, |window| {
             watcher.window_closed(&Progress {
                 window,
                 stage: &stage,
@@ -149,12 +149,12 @@ impl<'a> Trials<'a> {
                 unit: plan_unit,
                 remaining: course.remaining().max(trial_left(window)),
                 cpu: self
-                    .experiment
+                    .active_run
                     .latest_machine_use()
                     .map(|sample| sample.busy),
             });
             progress::report_process_output(window, watcher);
-            progress::report_component_notes(self.experiment.take_notes(), watcher);
+            progress::report_component_notes(self.active_run.take_notes(), watcher);
             windows.push(window.clone());
             self.flow(spec, course, &windows)
         })?;
@@ -167,7 +167,7 @@ impl<'a> Trials<'a> {
 
     /// The users who return to a trial, and the arrivals of the others. The single-client trial has neither.
     fn stay(&mut self, spec: &TrialSpec) -> Option<Stay> {
-        let plan = self.experiment.plan();
+        let plan = self.active_run.plan();
         let stays = plan.scenario.is_some()
             && spec.unit == LoadUnit::Users
             && !matches!(spec.kind, TrialKind::SelfTest | TrialKind::Single);
@@ -180,7 +180,7 @@ impl<'a> Trials<'a> {
 
     /// The load of a trial: open at its rate, users, or the closed loop of one client alone.
     fn load(&self, spec: &TrialSpec) -> Load {
-        let plan = self.experiment.plan();
+        let plan = self.active_run.plan();
         if let Some(scenario) = &plan.scenario
             && spec.kind != TrialKind::SelfTest
         {
@@ -229,10 +229,10 @@ impl<'a> Trials<'a> {
     }
 
     fn evaluate(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Trial {
-        let plan = self.experiment.plan();
+        let plan = self.active_run.plan();
         let start_second = windows.first().map_or(0, |window| window.second);
         let end = start_second + spec.offered_s();
-        let machine = self.experiment.machine_use(start_second, end);
+        let machine = self.active_run.machine_use(start_second, end);
         let facts = TrialFacts {
             index: self.count,
             start_second,
@@ -244,7 +244,7 @@ impl<'a> Trials<'a> {
             busy: machine.iter().map(|sample| sample.busy).collect(),
             open: spec.kind != TrialKind::Single,
             thresholds: self
-                .experiment
+                .active_run
                 .scenario()
                 .as_ref()
                 .map(ThresholdObjective::all)
@@ -257,11 +257,11 @@ impl<'a> Trials<'a> {
 
     /// The machine's busy share, when the target runs on it, limits the jump of the bracket.
     fn report_utilisation(&self, trial: &Trial, course: &mut Course) {
-        if !self.experiment.target_is_local() || !trial.verdict.is_pass() {
+        if !self.active_run.target_is_local() || !trial.verdict.is_pass() {
             return;
         }
         let samples = self
-            .experiment
+            .active_run
             .machine_use(trial.measured.0, trial.measured.1);
         if samples.is_empty() || trial.spec.kind == TrialKind::SelfTest || trial.throughput <= 0.0 {
             return;

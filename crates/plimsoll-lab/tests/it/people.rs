@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_lab::experiment::{Assignment, Finished};
+use plimsoll_lab::active_run::{Assignment, Finished};
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
 use plimsoll_model::journey::{

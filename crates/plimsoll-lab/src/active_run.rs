@@ -1,5 +1,4 @@
-//! An experiment is a run while it is going on: it starts the threads of the run in order, writes every event to the
-//! log, and ends the threads.
+//! A run while it is going on: starts its threads in order, writes every event to the log, and ends the threads.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +78,7 @@ pub struct Round<'a> {
     pub load: Load,
     /// Seed of its schedule.
     pub seed: Seed,
-    /// [`Experiment::next_second`].
+    /// [`ActiveRun::next_second`].
     pub start_second: u32,
     /// The users who return from another load, where users stay.
     pub stay: Option<Stay>,
@@ -87,7 +86,7 @@ pub struct Round<'a> {
 
 /// One run that is going on.
 #[derive(Debug)]
-pub struct Experiment {
+pub struct ActiveRun {
     plan: Arc<Plan>,
     inputs: Arc<Inputs>,
     clock: RunClock,
@@ -109,7 +108,7 @@ struct WorkerNotes {
     notes: Vec<String>,
 }
 
-impl Experiment {
+impl ActiveRun {
     /// Writes the header of the log and starts the probes.
     ///
     /// # Errors
@@ -304,7 +303,7 @@ impl Experiment {
         let (path, retained) = {
             let guard = self.log.lock();
             let Some(log) = guard.as_ref() else {
-                unreachable!("the log is taken when the experiment is closed, which consumes it");
+                unreachable!("the log is taken when the run is closed, which consumes it");
             };
             (log.path().to_owned(), log.retained().to_vec())
         };
@@ -332,7 +331,7 @@ impl Experiment {
             rss_bytes_max: rss_bytes_max + others.rss_bytes_max,
         });
         let Some(log) = self.log.lock().take() else {
-            unreachable!("an experiment is closed once, because closing consumes it");
+            unreachable!("a run is closed once, because closing consumes it");
         };
         let (log_path, refused) = log.close();
         let run = read_with(&log_path, refused)?;
