@@ -12,7 +12,7 @@ const DURATION_UNITS: [(&str, f64); 6] = [
     ("m", 60.0),
     ("h", 3600.0),
 ];
-const SIZE_UNITS: [(&str, f64); 7] = [
+const SIZE_UNITS: [(&str, f64); 9] = [
     ("B", 1.0),
     ("kB", 1e3),
     ("KiB", 1024.0),
@@ -20,11 +20,13 @@ const SIZE_UNITS: [(&str, f64); 7] = [
     ("MiB", 1024.0 * 1024.0),
     ("GB", 1e9),
     ("GiB", 1024.0 * 1024.0 * 1024.0),
+    ("TB", 1e12),
+    ("TiB", 1024.0 * 1024.0 * 1024.0 * 1024.0),
 ];
 
 const DURATION_VALID: &str = "a number with ns, us, ms, s, m or h, such as 800ms, 10s or 1.5m";
 const RATE_VALID: &str = "a number per second, minute or hour, such as 300/s or 20/m";
-const SIZE_VALID: &str = "a number with B, kB, KiB, MB, MiB, GB or GiB, such as 64MiB";
+const SIZE_VALID: &str = "a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 64MiB";
 
 /// Maximum duration: a year.
 pub const DURATION_MAX: Duration = Duration::from_hours(8760);
@@ -294,10 +296,14 @@ mod tests {
             (128, "128 bytes"),
             (256 << 10, "256KiB"),
             (64 << 30, "64GiB"),
+            (2 << 40, "2TiB"),
             (1 << 46, "64TiB"),
         ];
         for (bytes, text) in sizes {
             assert_eq!(size_text(bytes), text);
+            if text.ends_with("iB") {
+                assert_eq!(size(text).unwrap(), bytes);
+            }
         }
     }
 
