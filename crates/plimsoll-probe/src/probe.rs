@@ -154,6 +154,9 @@ impl Probe {
         if is_named && !probe.target_is_local() {
             probe.files.note("remote", &probe.listener.remote_note());
         }
+        for text in probe.tree.missing(&probe.target_spec) {
+            probe.files.announce(&text, &text);
+        }
         probe.activity.is("discovering components of the service");
         let belonging = Belonging {
             related: probe.related(),

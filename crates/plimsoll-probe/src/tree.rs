@@ -55,6 +55,22 @@ impl ProcessTree {
         self.known.contains_key(&pid)
     }
 
+    /// What of the configured target does not exist, for the user.
+    pub(crate) fn missing(&self, wanted: &TargetSpec) -> Vec<String> {
+        let pids = wanted.pids.iter().filter(|pid| !self.is_known(**pid));
+        let names = wanted
+            .names
+            .iter()
+            .filter(|name| !self.known.values().any(|known| is_named(known, name)));
+        let of_pids =
+            pids.map(|pid| format!("no process has the id {pid}: nothing is watched under it"));
+        of_pids
+            .chain(names.map(|name| {
+                format!("no process is named {name}: it is watched once it has started (`ps -e -o comm` lists the names)")
+            }))
+            .collect()
+    }
+
     /// These processes and all that descend from them.
     pub(crate) fn with_descendants(&self, roots: &BTreeSet<u32>) -> BTreeSet<u32> {
         let mut all = roots.clone();
@@ -132,11 +148,7 @@ impl ProcessTree {
     /// Adds roots and the descendants of members; a member stays until it ends, even when its parent ends first.
     fn join(&mut self, wanted: &TargetSpec) {
         let own = std::process::id();
-        let named = |known: &KnownProcess| {
-            wanted.names.iter().any(|name| {
-                name == &known.comm || (name.len() > 15 && name.starts_with(&known.comm))
-            })
-        };
+        let named = |known: &KnownProcess| wanted.names.iter().any(|name| is_named(known, name));
         let roots = self.known.iter().filter(|&(pid, known)| {
             wanted.pids.contains(pid) || self.holders.contains(pid) || (*pid != own && named(known))
         });
@@ -167,6 +179,11 @@ impl ProcessTree {
             members.pop_last();
         }
     }
+}
+
+/// Whether a process has this name; the kernel keeps the first 15 bytes of a longer one.
+fn is_named(known: &KnownProcess, name: &str) -> bool {
+    name == known.comm || (name.len() > 15 && name.starts_with(&known.comm))
 }
 
 fn numbers_or_note(files: &mut Files) -> Option<Vec<u32>> {

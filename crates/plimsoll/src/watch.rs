@@ -1,6 +1,6 @@
 //! `plimsoll watch`: samples of the probes, without load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_config::plan::WatchPlan;
 use plimsoll_lab::progress::StopFlag;
@@ -36,9 +36,11 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
     signals::raise_on_interrupt(&stop)?;
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
+    let mut shown: BTreeSet<String> = BTreeSet::new();
     let stopped = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, notes| {
         for text in notes {
             eprint(&format!("note: {text}"));
+            shown.insert(text.clone());
         }
         let Some(readings) = readings else { return };
         table.push(readings);
@@ -60,6 +62,9 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
         });
         print(&format!("{object:#}\n"));
     } else {
+        for text in stopped.notes.iter().filter(|text| !shown.contains(*text)) {
+            eprint(&format!("note: {text}"));
+        }
         print(&lines(&table));
     }
     Ok(if stop.is_raised() {
