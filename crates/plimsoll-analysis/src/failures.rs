@@ -420,6 +420,8 @@ fn sentence(
         .collect();
     match (candidates, things.as_slice()) {
         (0, _) => {}
+        // Nothing to compare with.
+        (_, []) if failed >= failures.requests => {}
         (1, []) => {
             text.push_str("; the attribute examined is as frequent among the successful requests");
         }

@@ -20,12 +20,8 @@ pub fn statuses(text: &str) -> Result<GoodStatus, Problem> {
             }
             _ => {
                 let span = offset..offset + segment.len();
-                return Err(Problem::new(
-                    text,
-                    span,
-                    "not a list of status codes",
-                    VALID,
-                ));
+                let message = format!("`{segment}` is not a status code, a class or a range");
+                return Err(Problem::new(text, span, message, VALID));
             }
         }
     }

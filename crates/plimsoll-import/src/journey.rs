@@ -31,7 +31,7 @@ pub struct Options {
 pub enum JourneyError {
     /// No request goes to the site.
     #[error(
-        "no request of the recording goes to {target}; its hosts: {hosts}; set the site with --target URL, or keep a host with --host NAME"
+        "no request of the recording goes to {target}; its hosts: {hosts}; give the site that was visited (`import har --target URL`, `record URL`), or keep a host with --host NAME"
     )]
     NothingOfTarget {
         /// The site.
@@ -40,7 +40,9 @@ pub enum JourneyError {
         hosts: String,
     },
     /// No request at all.
-    #[error("the recording holds no request; visit the site while recording")]
+    #[error(
+        "the recording holds no request; visit the site while recording: the browser must start, and use the proxy of the recording"
+    )]
     Nothing,
 }
 

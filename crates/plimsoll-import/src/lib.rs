@@ -11,6 +11,13 @@ pub mod recording;
 mod heuristics;
 mod yaml;
 
+/// A number with its noun, which gets an s unless it is one.
+fn counted(count: impl std::fmt::Display, noun: &str) -> String {
+    let count = count.to_string();
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// A plan file made from a recording, and notes for its author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {

@@ -90,11 +90,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "RATE", value_parser = rate_range, help_heading = "Load")]
     pub(crate) rate: Option<RateRange>,
     /// Concurrent users of a plan's journeys
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = "Load")]
+    #[arg(long, value_name = "N", value_parser = within(1..=10_000_000), help_heading = "Load")]
     pub(crate) users: Option<u32>,
     /// Closed load: users that each wait for the response before the next request [default: 64, when no rate is given];
     /// with --ws, WebSockets
-    #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Load")]
+    #[arg(long, short = 'c', value_name = "N", value_parser = within(1..=1_000_000), help_heading = "Load")]
     pub(crate) connections: Option<u32>,
     /// A phase of the load, such as 0/s..300/s:30s; repeatable
     #[arg(long, value_name = "RATE:TIME", value_parser = phase, help_heading = "Load")]
@@ -155,7 +155,7 @@ pub(crate) struct LimitArguments {
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero, conflicts_with = "thorough", help_heading = "Search")]
     pub(crate) at_least: Option<f64>,
     /// Users that the service must carry; judged against the line (needs --think)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), requires = "think", help_heading = "Search")]
+    #[arg(long, value_name = "N", value_parser = within(1..=10_000_000), requires = "think", help_heading = "Search")]
     pub(crate) users: Option<u32>,
     /// Think time of a user between a response and the next request; also reports the line in users
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Search")]
@@ -238,7 +238,7 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Process of the service, if it cannot be found by its listening port
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = within(1..=i32::MAX.unsigned_abs()))]
     pub(crate) pid: Vec<u32>,
     /// Process of the service, by name
     #[arg(long, value_name = "NAME")]

@@ -141,7 +141,12 @@ pub(crate) fn site(text: &str) -> Result<Url, CliError> {
 
 fn report_unreadable(tally: &LogTally) {
     let unreadable = tally.unreadable();
-    eprint(&format!("{} unreadable lines", unreadable.count));
+    let lines = if unreadable.count == 1 {
+        "line"
+    } else {
+        "lines"
+    };
+    eprint(&format!("{} unreadable {lines}", unreadable.count));
     for (number, error) in &unreadable.first {
         eprint(&format!("  line {number}: {error}"));
     }

@@ -37,6 +37,12 @@ impl<'n> MapFields<'n> {
         self.entry(name).map(|(_, value)| value)
     }
 
+    /// The meaning of a key, for errors about its absence.
+    pub(crate) fn meaning(&self, name: &str) -> Option<&'static str> {
+        let word = self.table.words.iter().find(|word| word.name == name)?;
+        Some(word.meaning.trim())
+    }
+
     /// A key as written, and its value.
     pub(crate) fn entry(&self, name: &str) -> Option<(&'n DocumentKey, &'n DocumentNode)> {
         let found = self.entries.iter().find(|(key, _)| key.text == name);
@@ -170,7 +176,7 @@ impl<'a> DocumentReader<'a> {
             return;
         }
         let valid = if candidates.is_empty() {
-            "none; the plan defines none".to_owned()
+            "none; the file defines none".to_owned()
         } else if candidates.len() > 30 {
             format!("{}, …", candidates[..30].join(", "))
         } else {
@@ -290,7 +296,8 @@ impl<'a> DocumentReader<'a> {
     }
 
     fn problem(&self, node: &DocumentNode, content: &str, problem: Problem) {
-        let words = (problem.message, problem.valid);
+        let message = quoted(content, problem.message);
+        let words = (message, problem.valid);
         let near = problem.nearest.as_deref();
         self.report_in(node, content, problem.span.start, words, near);
     }
@@ -376,7 +383,7 @@ impl<'a> DocumentReader<'a> {
                 self.report_at(
                     at,
                     message,
-                    "a readable file; the path is relative to the folder of the plan file",
+                    "a readable file; the path is relative to the folder of this file",
                     None,
                 );
                 None
@@ -440,4 +447,16 @@ impl<'a> DocumentReader<'a> {
             }
         }
     }
+}
+
+/// Longest text that an error repeats, bytes; a longer one is not easier to find by it.
+const QUOTED_LEN_MAX: usize = 60;
+
+/// The message with the text that it is about, unless it names it.
+fn quoted(content: &str, message: String) -> String {
+    let is_short = content.len() <= QUOTED_LEN_MAX && !content.contains(['\n', '`']);
+    if !is_short || content.trim().is_empty() || message.contains('`') {
+        return message;
+    }
+    format!("in `{content}`: {message}")
 }

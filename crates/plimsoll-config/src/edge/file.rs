@@ -276,7 +276,10 @@ pub(super) fn required<'n>(
         reader.report(
             fields.node,
             format!("`{word}` is missing"),
-            format!("`{word}: …`"),
+            match fields.meaning(word) {
+                Some(meaning) => format!("`{word}: …` ({})", meaning.trim_end_matches('.')),
+                None => format!("`{word}: …`"),
+            },
         );
     }
     found

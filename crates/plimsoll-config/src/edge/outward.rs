@@ -140,7 +140,7 @@ pub(super) fn destination(reader: &DocumentReader<'_>, node: &DocumentNode) -> O
 
 /// A destination URL; `path` is the default path.
 fn url(reader: &DocumentReader<'_>, node: &DocumentNode, path: &str) -> Option<Endpoint> {
-    let valid = "an http:// or https:// URL without a login, such as http://127.0.0.1:4318";
+    let valid = "an http:// or https:// URL without a login, such as http://127.0.0.1:3000/path";
     let text = reader.word(node, valid)?;
     let url = Url::parse(&text).ok();
     let url = url.filter(|url| {

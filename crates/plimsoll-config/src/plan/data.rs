@@ -199,12 +199,10 @@ pub(crate) fn csv_rows(
         }
     }
     if count > 0 {
-        let message = format!("`{path}` has {count} invalid rows: {}", errors.join("; "));
-        reader.report(
-            node,
-            message,
-            format!("{} values in each row", columns.len()),
-        );
+        let rows = if count == 1 { "row" } else { "rows" };
+        let message = format!("`{path}` has {count} invalid {rows}: {}", errors.join("; "));
+        let valid = format!("{} in each row", values(columns.len()));
+        reader.report(node, message, valid);
         return None;
     }
     Some(Rows { columns, rows })
@@ -216,11 +214,16 @@ fn describe_csv_error(error: &csv::Error) -> String {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
         } => {
-            format!("line {line} has {len} values, the first line has {expected_len}")
+            let found = usize::try_from(*len).map_or_else(|_| len.to_string(), values);
+            format!("line {line} has {found}, the first line has {expected_len}")
         }
         csv::ErrorKind::Utf8 { .. } => format!("line {line} is not UTF-8"),
         _ => format!("line {line}: {error}"),
     }
+}
+
+fn values(count: usize) -> String {
+    format!("{count} value{}", if count == 1 { "" } else { "s" })
 }
 
 fn check_columns(

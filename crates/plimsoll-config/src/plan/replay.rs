@@ -168,7 +168,7 @@ fn rows(
         let (Some(moment), true) = (moment, is_path) else {
             let what = if is_path { at } else { of_path };
             let message = format!(
-                "row {} of `{path}` has the invalid value `{}` in the column {}",
+                "row {} of `{path}`, after the line of column names, has the invalid value `{}` in the column {}",
                 place + 1,
                 row[what],
                 if is_path { "at" } else { "path" }

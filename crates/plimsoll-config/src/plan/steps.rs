@@ -259,8 +259,8 @@ impl Walk<'_, '_> {
         if choices.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
             reader.report(
                 node,
-                "all branches have weight 0",
-                "at least one branch with a weight above 0",
+                "no branch has a weight above 0",
+                "at least one branch, such as { weight: 3, steps: [...] }",
             );
             return None;
         }

@@ -60,8 +60,17 @@ const VALID: &str = "auto, none, or names, such as host: local, process: [nginx,
 /// Reads `watch:`.
 pub(crate) fn watch(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<WatchPlan> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
+        let text = reader.text(node, VALID)?;
+        let auto = match &*text {
+            "auto" => true,
+            "none" => false,
+            other => {
+                reader.report(node, format!("unknown value `{other}`"), VALID);
+                return None;
+            }
+        };
         return Some(WatchPlan {
-            auto: reader.one_of(node, &[("auto", true), ("none", false)])?,
+            auto,
             ..WatchPlan::default()
         });
     }

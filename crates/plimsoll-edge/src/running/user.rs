@@ -18,7 +18,12 @@ fn user_error(name: &str, source: io::Error) -> EdgeError {
 /// Looks up a user by name.
 pub(super) fn find(name: &str) -> Result<User, EdgeError> {
     let found = User::from_name(name).map_err(|error| user_error(name, error.into()))?;
-    found.ok_or_else(|| user_error(name, io::ErrorKind::NotFound.into()))
+    found.ok_or_else(|| {
+        user_error(
+            name,
+            io::Error::new(io::ErrorKind::NotFound, "there is no such user"),
+        )
+    })
 }
 
 /// Becomes another user. No other thread runs yet, and privileged resources are already open.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use url::{Origin, Url};
 
 use super::{JourneyError, Options};
+use crate::counted;
 use crate::recording::{RecordedExchange, Recording, ResourceKind};
 
 /// Most hosts named in a comment.
@@ -47,6 +48,9 @@ pub(super) fn sift<'a>(
         } else if sieve.keeps(exchange) {
             exchanges.push(exchange);
         }
+    }
+    if recording.exchanges.is_empty() && recording.unrecorded_hosts.is_empty() {
+        return Err(JourneyError::Nothing);
     }
     if exchanges.is_empty() {
         let hosts: Vec<&str> = sieve
@@ -172,7 +176,8 @@ impl Sieve<'_> {
             };
             let total: usize = self.foreign.values().sum();
             sentences.push(format!(
-                "left out {total} requests to other hosts: {}{more} (keep one with --host NAME)",
+                "left out {} to other hosts: {}{more} (keep one with --host NAME)",
+                counted(total, "request"),
                 named.join(", ")
             ));
         }
@@ -181,14 +186,14 @@ impl Sieve<'_> {
         }
         if self.failed > 0 {
             sentences.push(format!(
-                "left out {} requests without a response (blocked, aborted or failed)",
-                self.failed
+                "left out {} without a response (blocked, aborted or failed)",
+                counted(self.failed, "request")
             ));
         }
         if self.cached > 0 {
             sentences.push(format!(
-                "left out {} responses from the browser's cache",
-                self.cached
+                "left out {} from the browser's cache",
+                counted(self.cached, "response")
             ));
         }
         sentences

@@ -9,9 +9,9 @@ use super::LogError;
 use super::format::LineReader;
 use super::tally::LogTally;
 use super::write;
-use crate::Imported;
 use crate::heuristics;
 use crate::yaml::{self, YamlEntry, YamlNode};
+use crate::{Imported, counted};
 
 /// Longest part of a log that is replayed, seconds.
 const SECONDS_MAX: i64 = 86_400;
@@ -158,13 +158,13 @@ impl ReplayRows {
         }
         if self.left_out > 0 {
             self.notes.push(format!(
-                "left out {} requests with unsafe methods or without a successful response",
-                self.left_out
+                "left out {} with unsafe methods or without a successful response",
+                counted(self.left_out, "request")
             ));
         }
         let mut top = vec![format!(
-            "Replay of {} requests of a log, from {} to {}, at {} times their speed.",
-            self.count,
+            "Replay of {} of a log, from {} to {}, at {}x the recorded speed.",
+            counted(self.count, "request"),
             Replay::moment(self.from_ms),
             Replay::moment(self.to_ms),
             self.replay.speed

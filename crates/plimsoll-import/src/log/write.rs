@@ -7,9 +7,9 @@ use super::rates::Stretch;
 use super::sessions::Summary;
 use super::tally::LogTally;
 use super::{LogError, Replay};
-use crate::Imported;
 use crate::heuristics;
 use crate::yaml::{self, YamlEntry, YamlItem, YamlNode};
+use crate::{Imported, counted};
 
 /// Most paths in a plan.
 const PATHS_MAX: usize = 200;
@@ -59,12 +59,12 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
         (from_ms, to_ms),
     ));
     let mut top = vec![format!(
-        "A log of {} requests ({}) as a plan: {} pages of {} visits, {} files of pages.",
-        tally.read,
+        "A log of {} ({}) as a plan: {} of {}, {} of pages.",
+        counted(tally.read, "request"),
         tally.format().map_or("nginx", super::LogFileFormat::name),
-        tally.pages,
-        summary.count,
-        tally.assets
+        counted(tally.pages, "page"),
+        counted(summary.count, "visit"),
+        counted(tally.assets, "file")
     )];
     top.extend(notes.iter().cloned());
     Ok(Imported {
@@ -118,7 +118,11 @@ impl LogTally {
             notes.push(if self.options.with_unsafe {
                 format!("requests with unsafe methods are included without their bodies, which a log does not contain: {}", named.join(", "))
             } else {
-                format!("left out {changing} requests with unsafe methods: {} (include them with --with-unsafe)", named.join(", "))
+                format!(
+                    "left out {} with unsafe methods: {} (--with-unsafe includes such requests)",
+                    counted(changing, "request"),
+                    named.join(", ")
+                )
             });
         }
         if self.paths.secrets > 0 {
@@ -174,8 +178,9 @@ fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked
     let bad_count: u64 = bad.iter().map(|(_, stat)| stat.count).sum();
     if bad_count > 0 {
         notes.push(format!(
-            "left out {bad_count} requests for {} paths that mostly had an error or no response",
-            bad.len()
+            "left out {} for {} that mostly had an error or no response",
+            counted(bad_count, "request"),
+            counted(bad.len(), "path")
         ));
     }
     let mut kept = good;

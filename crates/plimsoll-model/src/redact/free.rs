@@ -84,8 +84,9 @@ impl Scan<'_> {
 
     fn replace(&mut self, from: usize, to: usize) {
         let value = &self.text[from..to];
-        // Templates name the source of a secret, and a replaced secret is no secret.
-        if !value.is_empty() && !value.starts_with(REDACTED) && !is_expression(value) {
+        // Templates name the source of a secret, a replaced secret is no secret, and `…` stands for one in our own help.
+        let is_place = value.starts_with(REDACTED) || value == "…" || is_expression(value);
+        if !value.is_empty() && !is_place {
             self.patched.replace(self.text, (from, to), REDACTED);
         }
         self.at = to;

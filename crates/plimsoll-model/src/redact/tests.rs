@@ -194,6 +194,7 @@ fn texts_show_no_secret_and_stay_legible() {
         "https://h:8080/a?page=2#top",
         "the session of ada ended; Basic things work",
         "password: {{ env('PASSWORD') }}",
+        "with a login { at: …, user: …, password: … }",
         "token=[redacted]",
         "a::b::token::c",
     ] {

@@ -149,13 +149,16 @@ fn process_text(process: &ProcessSummary) -> String {
 /// Users and requests, by Little's law in both directions.
 fn little_text(little: &Little) -> String {
     let users = little.users.round();
+    let at_hundred = little.users_of(100.0).round();
+    let noun = |users: f64| if users > 1.0 { "users" } else { "user" };
     format!(
-        "{} {} ≈ {} and {} ≈ {} users (Little: response {}, think {} per request)",
+        "{} {} ≈ {} and {} ≈ {} {} (Little: response {}, think {} per request)",
         short(users),
-        if users > 1.0 { "users" } else { "user" },
+        noun(users),
         rate(little.throughput),
         rate(100.0),
-        short(little.users_of(100.0).round()),
+        short(at_hundred),
+        noun(at_hundred),
         micros_of(little.response_us),
         micros_of(little.think_us),
     )

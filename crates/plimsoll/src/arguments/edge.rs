@@ -11,7 +11,7 @@ use plimsoll_config::edge::{
 };
 use plimsoll_config::units::{self, duration_text, size_text};
 
-use super::{counts, duration, duration_above_zero, with_default};
+use super::{duration, duration_above_zero, socket_address, with_default, within};
 
 /// `plimsoll edge`: listeners, servers, overload, cache and hub.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "fallback", "tls_cert", "to_cacert", "to_insecure", "max_in_flight", "queue", "queue_timeout"])]
     pub(crate) config: Option<PathBuf>,
     /// Listening address [default: 127.0.0.1:8080]; overrides the file's
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     pub(crate) listen: Option<SocketAddr>,
     /// Upstream server; repeat it to balance over several
     #[arg(long, value_name = "URL")]
@@ -46,7 +46,7 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Event loops, one core each [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(CORES)))]
+    #[arg(long, value_name = "N", value_parser = within(CORES))]
     pub(crate) cores: Option<u32>,
     /// User to switch to after binding (when started as root)
     #[arg(long, value_name = "NAME")]
@@ -59,7 +59,7 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "N|adaptive", value_parser = ceiling, help_heading = "Overload")]
     pub(crate) max_in_flight: Option<Ceiling>,
     /// Requests that may queue for a server [default: as many as will be served in time]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(QUEUE_LENS)), help_heading = "Overload")]
+    #[arg(long, value_name = "N", value_parser = within(QUEUE_LENS), help_heading = "Overload")]
     pub(crate) queue: Option<u32>,
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Overload",
           help = with_default("Longest wait in the queue", &duration_text(PoolConfig::new("", Vec::new()).queue_timeout)))]
@@ -68,7 +68,7 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "FILE", help_heading = "Overload")]
     pub(crate) fallback: Option<PathBuf>,
     /// Admin address: metrics, health, live dashboard [default: 127.0.0.1:9191 if free]
-    #[arg(long, value_name = "ADDRESS", help_heading = "Observability")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address, help_heading = "Observability")]
     pub(crate) admin: Option<SocketAddr>,
     /// File with the bearer token of the admin address; required unless the address is loopback
     #[arg(long, value_name = "FILE", help_heading = "Observability")]
@@ -114,7 +114,7 @@ pub(crate) struct EdgeArguments {
 #[derive(Debug, Args)]
 pub(crate) struct AdminArguments {
     /// Admin address of the edge
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9191")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address, default_value = "127.0.0.1:9191")]
     pub(crate) admin: SocketAddr,
     /// File with its bearer token
     #[arg(long, value_name = "FILE")]

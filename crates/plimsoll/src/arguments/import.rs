@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_import::log::LogFileFormat;
 
+use super::socket_address;
+
 /// The source of an imported plan.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
@@ -126,7 +128,7 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "proxy")]
     pub(crate) browser: Option<PathBuf>,
     /// Start no browser; listen as a proxy on this address until Ctrl-C
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     pub(crate) proxy: Option<SocketAddr>,
     /// File for the CA certificate that the browser must trust, for https with --proxy
     #[arg(

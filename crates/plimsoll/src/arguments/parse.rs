@@ -1,6 +1,9 @@
 //! Parsers of single values; each error names place, valid range and remedy.
 
+use std::fmt::Display;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use plimsoll_config::load::RateRange;
@@ -13,9 +16,42 @@ use plimsoll_model::schedule::LoadPhase;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes(pub(crate) [u64; 2]);
 
-/// The range of a setting, for clap.
-pub(crate) fn counts(range: RangeInclusive<u32>) -> RangeInclusive<i64> {
-    i64::from(*range.start())..=i64::from(*range.end())
+/// A whole number within a range.
+pub(crate) fn within(
+    range: RangeInclusive<u32>,
+) -> impl Fn(&str) -> Result<u32, Problem> + Clone + Send + Sync + 'static {
+    move |text| whole(text, &range)
+}
+
+/// A random seed.
+pub(crate) fn seed(text: &str) -> Result<u64, Problem> {
+    whole(text, &(0..=u64::MAX))
+}
+
+fn whole<T: FromStr + PartialOrd + Display>(
+    text: &str,
+    range: &RangeInclusive<T>,
+) -> Result<T, Problem> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| {
+        let valid = format!("a whole number from {} to {}", range.start(), range.end());
+        let message = "not a whole number in the valid range";
+        Problem::new(text, 0..text.len(), message, valid)
+    })
+}
+
+/// An IP address with a port.
+pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, Problem> {
+    const VALID: &str = "an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080";
+    let wrong = |_| Problem::new(text, 0..text.len(), "not an IP address with a port", VALID);
+    text.parse().map_err(wrong)
+}
+
+/// An IP address.
+pub(crate) fn ip_address(text: &str) -> Result<IpAddr, Problem> {
+    const VALID: &str = "an IP address, such as 192.0.2.1 or ::1";
+    let wrong = |_| Problem::new(text, 0..text.len(), "not an IP address", VALID);
+    text.parse().map_err(wrong)
 }
 
 /// The help of a flag, with the default of the setting that it overrides.

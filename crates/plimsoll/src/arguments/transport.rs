@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use plimsoll_config::plan::{CONNECTIONS, CORES};
 use plimsoll_model::plan::{GoodStatus, STREAMS_MAX};
 
-use super::{WatchArgument, counts, duration_above_zero, good_status, size};
+use super::{
+    WatchArgument, duration_above_zero, good_status, ip_address, seed, size, socket_address, within,
+};
 
 /// The request and the way to the target.
 #[derive(Debug, Args)]
@@ -58,7 +60,7 @@ pub(crate) struct RequestArguments {
     #[arg(long, short = 'L')]
     pub(crate) location: bool,
     /// Maximum number of redirects
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=50))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = within(0..=50))]
     pub(crate) max_redirs: u32,
     /// File with one URL per line, relative to the target; blank lines and # comments are skipped
     #[arg(long, value_name = "FILE")]
@@ -96,10 +98,10 @@ pub(crate) struct ConnectionArguments {
     #[arg(long, conflicts_with = "requests_per_connection")]
     pub(crate) no_keepalive: bool,
     /// Requests per connection before it is closed; 0 for no limit [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(0..=u32::MAX))]
     pub(crate) requests_per_connection: Option<u32>,
     /// Maximum number of open connections; further arrivals wait, and the wait counts as latency [default: 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(CONNECTIONS)))]
+    #[arg(long, value_name = "N", value_parser = within(CONNECTIONS))]
     pub(crate) max_connections: Option<u32>,
     /// Use HTTP/2 over TLS if the target selects it (ALPN), else HTTP/1.1; the report names the version
     #[arg(long, conflicts_with_all = ["http1_1", "http2_prior_knowledge"])]
@@ -111,16 +113,16 @@ pub(crate) struct ConnectionArguments {
     #[arg(long = "http1.1")]
     pub(crate) http1_1: bool,
     /// Maximum number of concurrent streams per HTTP/2 connection [default: 1; 100 for journeys]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(STREAMS_MAX)))]
+    #[arg(long, value_name = "N", value_parser = within(1..=STREAMS_MAX))]
     pub(crate) streams: Option<u32>,
     /// Connect to this address instead of the URL's; repeat it to use several in turn
-    #[arg(long, value_name = "IP:PORT", conflicts_with = "unix_socket")]
+    #[arg(long, value_name = "IP:PORT", value_parser = socket_address, conflicts_with = "unix_socket")]
     pub(crate) address: Vec<SocketAddr>,
     /// Connect to this Unix socket
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
     /// Connect from this local address; repeat it to use several in turn, each with its own 28,000 ports
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", value_parser = ip_address)]
     pub(crate) source: Vec<IpAddr>,
     /// Use only IPv4 addresses of the target
     #[arg(long, short = '4', conflicts_with = "ipv6")]
@@ -146,16 +148,16 @@ pub(crate) struct ConnectionArguments {
 #[command(next_help_heading = "Generator")]
 pub(crate) struct GeneratorArguments {
     /// Event loops [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(counts(CORES)))]
+    #[arg(long, value_name = "N", value_parser = within(CORES))]
     pub(crate) cores: Option<u32>,
     /// Batch requests that are due within this time: cheaper, but up to this much late
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
     pub(crate) tick: Option<Duration>,
     /// Random seed [default: random, printed]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Watch this process of the target and its children
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = within(1..=i32::MAX.unsigned_abs()))]
     pub(crate) pid: Vec<u32>,
     /// Watch processes with this name
     #[arg(long, value_name = "NAME")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::duration_above_zero;
+use super::{duration_above_zero, within};
 
 /// Components to watch besides the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "auto|none|FILE")]
     pub(crate) watch: Option<WatchArgument>,
     /// Process of the service, if it cannot be found by its listening port
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = within(1..=i32::MAX.unsigned_abs()))]
     pub(crate) pid: Vec<u32>,
     /// Process of the service, by name
     #[arg(long, value_name = "NAME")]

@@ -8,6 +8,8 @@ use plimsoll_config::edge::{
     PoolConfig, ServerConfig,
 };
 
+use plimsoll_config::units;
+
 use crate::arguments::{CacheArgument, EdgeArguments, LogFormatArgument};
 use crate::exit::Exit;
 use crate::explain::CliError;
@@ -226,7 +228,7 @@ fn fallback(path: &Path) -> Result<Fallback, CliError> {
 
 /// The token in a file, without a trailing newline.
 pub(super) fn token(path: &Path) -> Result<String, CliError> {
-    let content = bounded(path, "token", TOKEN_LEN_MAX)?;
+    let content = bounded(path, "token's file", TOKEN_LEN_MAX)?;
     let token = String::from_utf8_lossy(&content).trim().to_owned();
     let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
     if token.len() < 8 || !is_plain {
@@ -244,6 +246,9 @@ fn bounded(path: &Path, what: &str, len_max: u64) -> Result<Vec<u8>, CliError> {
             "cannot read the {what} {}: {error}",
             path.display()
         ))
-        .remedy(format!("valid: a file of at most {} KiB", len_max >> 10))
+        .remedy(format!(
+            "valid: a readable file of at most {}",
+            units::size_text(len_max)
+        ))
     })
 }

@@ -46,7 +46,21 @@ pub(super) fn check(path: &Path) -> Result<Exit, CliError> {
         let count = examined.errors.len();
         let problems = if count == 1 { "problem" } else { "problems" };
         return Err(CliError::usage(format!("{file} has {count} {problems}"))
-            .details(errors.map(|error| format!("{file}: {error}")).collect()));
+            .details(errors.map(|error| format!("{file}: {error}")).collect())
+            .remedy(
+                "certificates, keys and authorities are PEM files; their paths are relative to the folder of the configuration",
+            ));
+    }
+    if let Some(admin) = &edge.admin
+        && !admin.address.ip().is_loopback()
+        && admin.token.is_none()
+    {
+        let file = path.display();
+        eprint(&format!(
+            "warning: {file}: the admin address {} is reachable from other hosts, and `admin` has no `token`; set one, or \
+             start the edge with --admin-token-file",
+            admin.address
+        ));
     }
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

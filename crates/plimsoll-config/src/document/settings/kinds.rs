@@ -186,8 +186,12 @@ impl<T: TryFrom<u64> + Into<u64> + Copy> SettingKind for Size<T> {
         if (self.least..=self.most).contains(&size) {
             return T::try_from(size).ok();
         }
-        let valid = format!("{} to {} bytes", self.least, self.most);
-        reader.report(node, format!("{size} bytes are out of range"), valid);
+        let [size, least, most] = [size, self.least, self.most].map(units::size_text);
+        reader.report(
+            node,
+            format!("{size} is out of range"),
+            format!("a size from {least} to {most}"),
+        );
         None
     }
 

@@ -93,9 +93,9 @@ fn every_error_is_reported_and_leaves_the_default() {
     let (read, errors) = kettle("off_after: 0\nlevel: 10\nvolume: 9\nmaker: long\nmaterial: iron");
     assert_eq!(read, Some(Kettle::defaults()));
     insta::assert_snapshot!(errors.join("\n"), @r"
-    f:1:12: must be above zero; valid: 1us to 8760h
+    f:1:12: in `0`: must be above zero; valid: 1us to 8760h
     f:2:8: `10` is out of range; valid: a whole number from 1 to 9
-    f:3:9: 9 bytes are out of range; valid: 1024 to 1073741824 bytes
+    f:3:9: 9 bytes is out of range; valid: a size from 1KiB to 1GiB
     f:4:8: `long` is not short; valid: a name
     f:5:1: unknown key `material`; valid: off_after, level, volume, steam, whistles, metal, maker, guests, cups, note
     ");

@@ -166,7 +166,7 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "routes: [{ pool: app, fallback: { header: X, size: 1GiB } }]",
         "2:52",
-        "1073741824 bytes are out of range",
+        "1GiB is out of range",
     ),
     (
         "routes: [{ pool: app, waiting: { retry: 100ms } }]",

@@ -335,7 +335,7 @@ fn all_faults_are_told_at_once() {
         ("8:79", "`gone.html` cannot be read", "file"),
         ("9:31", "invalid regular expression", "such as"),
         ("9:58", "the match has no prefix to replace", "/below/*"),
-        ("10:17", "1 bytes are out of range", "1024"),
+        ("10:17", "1 byte is out of range", "1KiB"),
     ];
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
     for (line, (place, message, remedy)) in lines.iter().zip(expected) {

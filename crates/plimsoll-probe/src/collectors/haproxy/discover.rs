@@ -69,7 +69,12 @@ pub(crate) fn find(
         ),
         None if auto => files.announce(
             &format!("haproxy {main}"),
-            &format!("HAProxy (pid {pid}): its configuration {main} cannot be read; run as root, or name its socket by `watch: {{ haproxy: unix:PATH }}`"),
+            &format!(
+                "HAProxy (pid {pid}): its configuration {main} cannot be read; {}, or name its socket by `watch: {{ \
+                 haproxy: unix:PATH }}`",
+                // The folder in which the process started is not known.
+                if main.starts_with('/') { "run as root" } else { "start it with an absolute path" }
+            ),
         ),
         None => {}
     }
