@@ -213,6 +213,7 @@ fn plan(
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
     };
     check_http2(&plan, transport.connection.streams)?;
+    target::check_sources(&plan.transport.sources)?;
     Ok(Planned {
         plan,
         inputs: Arc::new(inputs),

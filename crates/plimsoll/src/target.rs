@@ -190,6 +190,20 @@ fn reachable_family(addresses: &[SocketAddr]) -> Option<bool> {
     addresses.iter().find(reachable).map(SocketAddr::is_ipv6)
 }
 
+/// A source must be an address of this machine; otherwise each connection would fail as if no port were left.
+pub(crate) fn check_sources(sources: &[IpAddr]) -> Result<(), CliError> {
+    for source in sources {
+        // Port 0: the kernel only checks the address.
+        if let Err(error) = std::net::UdpSocket::bind((*source, 0)) {
+            return Err(CliError::usage(format!(
+                "cannot connect from {source} (`--source`, `sources:`): {error}"
+            ))
+            .remedy("use an address of this machine; `ip address` lists them"));
+        }
+    }
+    Ok(())
+}
+
 /// A load test never starts against a public address without confirmation.
 fn confirm_ownership(target: &Target) -> Result<(), CliError> {
     let Some(address) = target
@@ -199,24 +213,21 @@ fn confirm_ownership(target: &Target) -> Result<(), CliError> {
     else {
         return Ok(());
     };
+    let ip = address.ip().to_string();
+    let what = if target.host.trim_matches(['[', ']']) == ip {
+        format!("{ip} is a public address")
+    } else {
+        format!("{} has the public address {ip}", target.host)
+    };
     let refused = || {
-        CliError::usage(format!(
-            "{} has the public address {}",
-            target.host,
-            address.ip()
-        ))
-        .remedy("load only services that are yours; confirm it with --i-own-this")
+        CliError::usage(what.clone())
+            .remedy("load only services that are yours; confirm it with --i-own-this")
     };
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
     if !(stdin.is_terminal() && stderr.is_terminal()) {
         return Err(refused());
     }
-    let _ = write!(
-        stderr,
-        "{} has the public address {}. Is it yours, and may it be loaded? [y/N] ",
-        target.host,
-        address.ip()
-    );
+    let _ = write!(stderr, "{what}. Is it yours, and may it be loaded? [y/N] ");
     let mut answer = String::new();
     let _ = stdin.read_line(&mut answer);
     if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {

@@ -53,6 +53,21 @@ fn what_was_typed_is_named() {
     );
     check(&["run", "ftp://x/"], 2, &["http://"]);
     check(&["run", url, "-H", "no colon"], 2, &["Name: value"]);
+    check(
+        &["run", url, "--address", "127.0.0.1"],
+        2,
+        &["IP address with a port", "127.0.0.1:8080"],
+    );
+    check(&["run", url, "--seed", "x"], 2, &["whole number"]);
+    // Reserved for documentation (RFC 5737): no machine has it.
+    check(
+        &["run", url, "--source", "192.0.2.1"],
+        2,
+        &[
+            "cannot connect from 192.0.2.1",
+            "an address of this machine",
+        ],
+    );
     check(&["run", url, "--urls", "missing.txt"], 2, &["missing.txt"]);
     check(
         &["run", "https://127.0.0.1:1/", "--cacert", "missing.pem"],
