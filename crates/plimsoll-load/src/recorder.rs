@@ -11,20 +11,11 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use plimsoll_model::outcome::Outcome;
 
+use self::window_builder::Gauges;
 use crate::clock::{self, SECOND_NS};
 
 pub(crate) use self::websocket_window::WebSocketWindowBuilder;
-pub(crate) use self::window_builder::WindowBuilder;
-
-/// A request that ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RequestEnd {
-    pub(crate) outcome: Outcome,
-    pub(crate) due: u64,
-    /// First sent; equal to `done` when it never was.
-    pub(crate) sent: u64,
-    pub(crate) done: u64,
-}
+pub(crate) use self::window_builder::{RequestEnd, WindowBuilder};
 
 /// The counts of one loop.
 pub(crate) struct Recorder {
@@ -37,10 +28,8 @@ pub(crate) struct Recorder {
     /// Lag is recorded for open load only.
     open: bool,
     cpu_us: u64,
-    in_flight: u64,
-    waiting: u64,
-    connections: u64,
-    users: u64,
+    /// As they are now; the CPU time is read at the end of a second.
+    gauges: Gauges,
     seconds: SyncSender<Box<WindowBuilder>>,
     spare: Receiver<Box<WindowBuilder>>,
 }
@@ -54,7 +43,7 @@ impl Recorder {
         spare: Receiver<Box<WindowBuilder>>,
     ) -> Self {
         let mut current = WindowBuilder::new(highest_us);
-        current.window.second = start_second;
+        current.begin(start_second);
         let start_ns = u64::from(start_second) * SECOND_NS;
         Self {
             current,
@@ -65,10 +54,7 @@ impl Recorder {
             open,
             // The loop's thread is still to be started.
             cpu_us: 0,
-            in_flight: 0,
-            waiting: 0,
-            connections: 0,
-            users: 0,
+            gauges: Gauges::default(),
             seconds,
             spare,
         }
@@ -83,23 +69,23 @@ impl Recorder {
     /// This many requests wait for a connection.
     #[inline]
     pub(crate) fn set_waiting(&mut self, requests: usize) {
-        self.waiting = requests as u64;
+        self.gauges.waiting = requests as u64;
     }
 
     /// A connection was established.
     pub(crate) fn connection_opened(&mut self) {
-        self.connections += 1;
-        self.current.window.connections_opened += 1;
+        self.gauges.connections += 1;
+        self.current.count_connection();
     }
 
     /// An established connection was closed.
     pub(crate) fn connection_closed(&mut self) {
-        self.connections -= 1;
+        self.gauges.connections -= 1;
     }
 
     /// This many users of journeys are active.
     pub(crate) fn set_users(&mut self, users: usize) {
-        self.users = users as u64;
+        self.gauges.users = users as u64;
     }
 
     /// End of the current second.
@@ -110,20 +96,19 @@ impl Recorder {
     /// An arrival is handled.
     #[inline]
     pub(crate) fn offered(&mut self, due: u64, now: u64) {
-        self.in_flight += 1;
+        self.gauges.in_flight += 1;
         let start_ns = self.start_ns;
         let (second, start_ns) = match &mut self.previous {
             Some(previous) if due < start_ns => {
-                previous.window.in_flight += 1;
+                previous.add_in_flight();
                 // It was in flight to the end of that second, and is in flight from the start of this one.
                 (previous, start_ns - SECOND_NS)
             }
             _ => (&mut self.current, start_ns),
         };
-        second.window.offered += 1;
-        second.in_flight_ns -= signed(due) - signed(start_ns);
+        second.count_offered(signed(due) - signed(start_ns));
         if self.open {
-            record(&mut second.lag, now.saturating_sub(due));
+            second.record_lag(now.saturating_sub(due));
         }
     }
 
@@ -135,7 +120,7 @@ impl Recorder {
             Some(previous) if due < start_ns => previous,
             _ => &mut self.current,
         };
-        record(&mut second.lag, now.saturating_sub(due));
+        second.record_lag(now.saturating_sub(due));
     }
 
     /// A request ends.
@@ -144,25 +129,17 @@ impl Recorder {
         if ended.done >= self.end_ns {
             self.roll(ended.done);
         }
-        self.in_flight -= 1;
+        self.gauges.in_flight -= 1;
         let start_ns = self.start_ns;
         let (second, start_ns) = match &mut self.previous {
             // It arrived before this second began, and was read later.
             Some(previous) if ended.done < start_ns => {
-                previous.window.in_flight -= 1;
+                previous.remove_in_flight();
                 (previous, start_ns - SECOND_NS)
             }
             _ => (&mut self.current, start_ns),
         };
-        second.window.outcomes.add(ended.outcome);
-        second.in_flight_ns += signed(ended.done) - signed(start_ns);
-        let response = ended.done.saturating_sub(ended.due);
-        if ended.outcome.is_ok() {
-            record(&mut second.response, response);
-            record(&mut second.service, ended.done.saturating_sub(ended.sent));
-        } else {
-            record(&mut second.failed, response);
-        }
+        second.count_ended(ended, signed(ended.done) - signed(start_ns));
     }
 
     /// Ends an arrival when it is handled: it was never sent.
@@ -182,9 +159,7 @@ impl Recorder {
             Some(previous) if done < self.start_ns => previous,
             _ => &mut self.current,
         };
-        if let Some(count) = second.status.get_mut(usize::from(status)) {
-            *count += 1;
-        }
+        second.count_status(status);
     }
 
     /// Closes every second that is over at `now`.
@@ -206,10 +181,7 @@ impl Recorder {
     /// Hands over the rest. The last second only when something happened or was due in it.
     pub(crate) fn finish(mut self, load_end_ns: u64) {
         self.flush_previous();
-        let window = &self.current.window;
-        let empty = window.offered == 0 && window.completed() == 0 && window.sent == 0;
-        let empty = empty && !self.current.has_websocket();
-        if !empty || self.start_ns < load_end_ns {
+        if !self.current.is_empty() || self.start_ns < load_end_ns {
             self.read_gauges();
             // The receiver may be gone.
             let _ = self.seconds.send(self.current);
@@ -224,7 +196,7 @@ impl Recorder {
             .spare
             .try_recv()
             .unwrap_or_else(|_| WindowBuilder::new(self.highest_us));
-        next.window.second = self.current.window.second + 1;
+        next.begin(self.current.second() + 1);
         // Requests in flight at the start stay so until they end: n · start, with moments counted from the start.
         self.start_ns = self.end_ns;
         self.end_ns += SECOND_NS;
@@ -241,13 +213,10 @@ impl Recorder {
 
     fn read_gauges(&mut self) {
         let cpu_us = clock::thread_cpu_us();
-        let window = &mut self.current.window;
-        window.in_flight = self.in_flight;
-        window.waiting = self.waiting;
-        window.connections = self.connections;
-        window.users = self.users;
-        window.generator.loop_cpu_us = cpu_us.saturating_sub(self.cpu_us);
-        window.generator.loop_cpu_us_max = window.generator.loop_cpu_us;
+        self.current.set_gauges(Gauges {
+            cpu_us: cpu_us.saturating_sub(self.cpu_us),
+            ..self.gauges
+        });
         self.cpu_us = cpu_us;
     }
 }
@@ -255,13 +224,6 @@ impl Recorder {
 #[inline]
 fn signed(moment_ns: u64) -> i64 {
     i64::try_from(moment_ns).unwrap_or(i64::MAX)
-}
-
-#[inline]
-fn record(dense: &mut hdrhistogram::Histogram<u32>, duration_ns: u64) {
-    dense
-        .record(duration_ns / 1000)
-        .expect("the histogram grows, and a second holds fewer than 2^32 requests");
 }
 
 #[cfg(test)]

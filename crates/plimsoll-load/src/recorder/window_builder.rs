@@ -17,25 +17,45 @@ use crate::clock::SECOND_NS;
 /// Statuses that are counted individually: 0 to 999.
 const STATUSES: usize = 1000;
 
+/// A request that ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestEnd {
+    pub(crate) outcome: Outcome,
+    pub(crate) due: u64,
+    /// First sent; equal to `done` when it never was.
+    pub(crate) sent: u64,
+    pub(crate) done: u64,
+}
+
 /// One second of one loop; everything here is added to, never searched.
 #[derive(Debug)]
 pub(crate) struct WindowBuilder {
     /// The plain counts; its histograms and statuses stay empty until [`WindowBuilder::close`].
-    pub(super) window: Window,
-    pub(super) status: Box<[u32]>,
-    pub(super) response: Dense<u32>,
-    pub(super) service: Dense<u32>,
-    pub(super) failed: Dense<u32>,
-    pub(super) lag: Dense<u32>,
+    window: Window,
+    status: Box<[u32]>,
+    response: Dense<u32>,
+    service: Dense<u32>,
+    failed: Dense<u32>,
+    lag: Dense<u32>,
     /// Σ end moments − Σ due moments, in ns from the start of the second: with the count at the
     /// end of the second it gives the time integral of the requests in flight, exactly.
-    pub(super) in_flight_ns: i64,
+    in_flight_ns: i64,
     /// Results by step, created when a step first ends.
     steps: Vec<Option<Box<StepWindowBuilder>>>,
     /// How long users waited for external scripts, by journey.
     waits: BTreeMap<u32, DurationTally>,
     /// Counts of WebSockets; `None` without any.
     websocket: Option<Box<WebSocketWindowBuilder>>,
+}
+
+/// What is there at the end of a second, and the CPU time that the loop used in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gauges {
+    pub(super) in_flight: u64,
+    pub(super) waiting: u64,
+    pub(super) connections: u64,
+    pub(super) users: u64,
+    pub(super) cpu_us: u64,
 }
 
 /// Counts of one step of one loop in one second.
@@ -70,15 +90,87 @@ impl WindowBuilder {
         })
     }
 
+    /// An empty builder counts this second from now on.
+    pub(super) fn begin(&mut self, second: u32) {
+        self.window.second = second;
+    }
+
+    pub(super) fn second(&self) -> u32 {
+        self.window.second
+    }
+
+    /// Whether nothing happened in this second.
+    pub(super) fn is_empty(&self) -> bool {
+        let window = &self.window;
+        let has_requests = window.offered > 0 || window.completed() > 0 || window.sent > 0;
+        !has_requests && self.websocket.is_none()
+    }
+
+    /// A request was due `at_ns` after the start of this second.
+    #[inline]
+    pub(super) fn count_offered(&mut self, at_ns: i64) {
+        self.window.offered += 1;
+        self.in_flight_ns -= at_ns;
+    }
+
+    /// A request of this second, which is over, is in flight at its end.
+    pub(super) fn add_in_flight(&mut self) {
+        self.window.in_flight += 1;
+    }
+
+    /// A request that was in flight at the end of this second had ended in it.
+    pub(super) fn remove_in_flight(&mut self) {
+        self.window.in_flight -= 1;
+    }
+
+    /// Something due by the clock was handled so much later.
+    #[inline]
+    pub(super) fn record_lag(&mut self, lag_ns: u64) {
+        record(&mut self.lag, lag_ns);
+    }
+
+    /// A request ended `at_ns` after the start of this second.
+    #[inline]
+    pub(super) fn count_ended(&mut self, ended: RequestEnd, at_ns: i64) {
+        self.window.outcomes.add(ended.outcome);
+        self.in_flight_ns += at_ns;
+        let response = ended.done.saturating_sub(ended.due);
+        if ended.outcome.is_ok() {
+            record(&mut self.response, response);
+            record(&mut self.service, ended.done.saturating_sub(ended.sent));
+        } else {
+            record(&mut self.failed, response);
+        }
+    }
+
+    /// A response has this status; one above the table is not counted.
+    #[inline]
+    pub(super) fn count_status(&mut self, status: u16) {
+        if let Some(count) = self.status.get_mut(usize::from(status)) {
+            *count += 1;
+        }
+    }
+
+    /// What is there at the end of this second.
+    pub(super) fn set_gauges(&mut self, gauges: Gauges) {
+        let window = &mut self.window;
+        window.in_flight = gauges.in_flight;
+        window.waiting = gauges.waiting;
+        window.connections = gauges.connections;
+        window.users = gauges.users;
+        window.generator.loop_cpu_us = gauges.cpu_us;
+        window.generator.loop_cpu_us_max = gauges.cpu_us;
+    }
+
     /// The counts of WebSockets in this second.
     #[inline]
     pub(crate) fn websocket(&mut self) -> &mut WebSocketWindowBuilder {
         self.websocket.get_or_insert_default()
     }
 
-    /// Whether WebSockets have counts in this second.
-    pub(crate) fn has_websocket(&self) -> bool {
-        self.websocket.is_some()
+    /// A connection was established.
+    pub(crate) fn count_connection(&mut self) {
+        self.window.connections_opened += 1;
     }
 
     /// A request, a handshake or a message was sent.
@@ -264,6 +356,13 @@ impl WindowBuilder {
         }
         window
     }
+}
+
+#[inline]
+fn record(dense: &mut Dense<u32>, duration_ns: u64) {
+    dense
+        .record(duration_ns / 1000)
+        .expect("the histogram grows, and a second holds fewer than 2^32 requests");
 }
 
 #[cfg(test)]
