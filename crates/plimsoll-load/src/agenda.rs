@@ -8,6 +8,7 @@ use plimsoll_wire::websocket::deflate::Offer;
 use crate::clock::nanoseconds;
 use crate::error::LoadError;
 use crate::finder::Marks;
+use crate::spread::first_due;
 
 /// Most fragments of one message.
 const FRAGMENTS_MAX: u32 = 4096;
@@ -19,20 +20,18 @@ const MESSAGE_LEN_MAX: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// The message that is sent.
-    pub(crate) text: Box<[u8]>,
+    text: Box<[u8]>,
     /// Interval of messages, ns; 0 for one message without an expected response.
-    pub(crate) every_ns: u64,
+    every_ns: u64,
     /// Whether anything is sent.
-    pub(crate) sends: bool,
-    pub(crate) marks: Marks,
-    pub(crate) is_marked: bool,
+    sends: bool,
+    marks: Marks,
+    is_marked: bool,
     /// The subprotocols offered.
-    pub(crate) protocols: String,
+    protocols: String,
     /// The compression offered.
-    pub(crate) offer: Option<Offer>,
-    /// Whether a response can be late before the next message is due.
-    pub(crate) expires: bool,
-    pub(crate) timeout_ns: u64,
+    offer: Option<Offer>,
+    timeout_ns: u64,
 }
 
 impl Agenda {
@@ -55,9 +54,50 @@ impl Agenda {
             is_marked: load.marks_broadcasts(),
             protocols: protocols(plan),
             offer: load.compress.then(Offer::default),
-            expires: timeout_ns < every_ns,
             timeout_ns,
         })
+    }
+
+    /// The message that is sent.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether a message is sent as soon as a WebSocket is open, and only that one.
+    pub(crate) fn greets(&self) -> bool {
+        self.sends && self.every_ns == 0
+    }
+
+    /// When the first message of the n-th WebSocket is due, if it sends several.
+    pub(crate) fn first_message(&self, number: u64, now: u64) -> Option<u64> {
+        (self.every_ns > 0).then(|| first_due(number, now, self.every_ns))
+    }
+
+    /// When the message after one that was due at `due` is due.
+    pub(crate) fn next_message(&self, due: u64) -> u64 {
+        due.saturating_add(self.every_ns)
+    }
+
+    /// When a response is late, if that can be before the next message is due.
+    pub(crate) fn expiry_of(&self, due: u64) -> Option<u64> {
+        (self.timeout_ns < self.every_ns).then(|| due.saturating_add(self.timeout_ns))
+    }
+
+    /// Where broadcasts carry their marks.
+    #[inline]
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Whether broadcasts are known by their marks.
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
+    /// The subprotocols and the compression offered.
+    pub(crate) fn offered(&self) -> (&str, Option<Offer>) {
+        (&self.protocols, self.offer)
     }
 }
 

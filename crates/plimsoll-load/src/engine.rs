@@ -123,42 +123,40 @@ impl Engine {
         poller
             .add_waker(signal.waker())
             .map_err(system("register a waker"))?;
-        let seed = returns.map_or(prepared.seed, |returns| returns.seed);
+        let seed = returns.map_or(prepared.seed(), |returns| returns.seed);
         let scheduler = scheduler(prepared, seed, index);
-        let scenario = prepared.plan.scenario.as_ref();
-        let scenario = scenario.filter(|_| prepared.program.is_some());
-        let scripts = ExternalScripts::start(scenario, &prepared.inputs, &poller)?;
+        let scripts = ExternalScripts::start(prepared.scenario(), prepared.inputs(), &poller)?;
         let virtual_users = VirtualUsers::new(prepared, index, carry_over);
         let limits = ConnectionLimits {
             open_max: prepared.connections_of(index),
             // Ten thousand idle connections must not take twice their memory.
-            reserved: match prepared.agenda {
+            reserved: match prepared.agenda() {
                 None => 0,
                 Some(_) => prepared.connections_of(index),
             },
-            users: match prepared.plan.transport.http2 {
+            users: match prepared.plan().transport.http2 {
                 None => scheduler.users(),
                 Some(_) => 0,
             },
             of_journeys: virtual_users.is_some(),
         };
-        let clock = LoadClock::new(prepared.epoch);
+        let clock = prepared.clock();
         Ok(Self {
             signal,
             clock,
             poller,
             paths: prepared.paths(index),
             recorder,
-            requests: Requests::new(prepared.timeout_ns, prepared.waiting_max),
+            requests: Requests::new(prepared.timing().timeout_ns(), prepared.waiting_max()),
             virtual_users,
             websockets: WebSocketSessions::new(prepared, index),
             returns,
             scripts,
             connections: Connections::new(limits, index),
             received: ReceiveBuffer::new(prepared, clock),
-            http2: Http2LoopState::new(prepared.others.len() + 1),
+            http2: Http2LoopState::new(prepared.origins_count()),
             memo: HeadMemo::default(),
-            drain_end_ns: scheduler.end_ns().saturating_add(prepared.drain_ns),
+            drain_end_ns: prepared.timing().drain_end(scheduler.end_ns()),
             command: command::RUN,
             scheduler,
             prepared: Arc::clone(prepared),
@@ -167,27 +165,18 @@ impl Engine {
 }
 
 fn scheduler(prepared: &PreparedLoad, seed: Seed, index: u32) -> Scheduler {
-    let (start_ns, loops) = (prepared.start_ns(), prepared.plan.cores);
-    let scenario = prepared
-        .plan
-        .scenario
-        .as_ref()
-        .filter(|_| prepared.program.is_some());
-    let people = scenario
-        .and_then(|scenario| People::new(&prepared.load, scenario, seed, start_ns, index, loops));
+    let (start_ns, loops) = (prepared.start_ns(), prepared.plan().cores);
+    let people = prepared
+        .scenario()
+        .and_then(|scenario| People::new(prepared.load(), scenario, seed, start_ns, index, loops));
     if let Some(people) = people {
         return Scheduler::People(Box::new(people));
     }
-    let streams = prepared
-        .plan
-        .transport
-        .http2
-        .map_or(1, |http2| http2.streams);
     Scheduler::new(
-        &prepared.load,
-        prepared.seed,
+        prepared.load(),
+        prepared.seed(),
         start_ns,
         (index, loops),
-        streams,
+        prepared.streams_max(),
     )
 }

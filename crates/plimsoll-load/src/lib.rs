@@ -20,6 +20,7 @@ mod due;
 mod engine;
 mod error;
 mod finder;
+mod good_statuses;
 mod handshake;
 mod http2;
 mod jar;

@@ -3,17 +3,31 @@
 /// The loops of one process: every `step`th from `first` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoopShare {
-    pub(crate) first: u32,
-    pub(crate) step: u32,
+    first: u32,
+    /// At least 1.
+    step: u32,
 }
 
 impl LoopShare {
     pub(crate) const WHOLE: Self = Self { first: 0, step: 1 };
 
+    /// The share of process `index` of this many.
+    pub(crate) fn of_process(index: u32, processes: u32) -> Self {
+        Self {
+            first: index,
+            // A step of zero would never end.
+            step: processes.max(1),
+        }
+    }
+
+    /// Its first loop, and the distance from each to the next.
+    pub(crate) fn first_and_step(self) -> (u32, u32) {
+        (self.first, self.step)
+    }
+
     /// Its loops, given the number of all loops.
     pub(crate) fn loops(self, all: u32) -> impl Iterator<Item = u32> {
-        // A share without a loop would carry nothing, and a step of zero would never end.
-        (self.first..all).step_by(self.step.max(1) as usize)
+        (self.first..all).step_by(self.step as usize)
     }
 }
 
@@ -24,10 +38,7 @@ mod tests {
     #[test]
     fn parts_are_all_loops_once() {
         for (processes, loops) in [(1, 2), (2, 2), (3, 3), (3, 6), (64, 1024)] {
-            let shares = (0..processes).map(|first| LoopShare {
-                first,
-                step: processes,
-            });
+            let shares = (0..processes).map(|index| LoopShare::of_process(index, processes));
             let mut all: Vec<u32> = shares.flat_map(|share| share.loops(loops)).collect();
             all.sort_unstable();
             assert_eq!(all, (0..loops).collect::<Vec<u32>>());

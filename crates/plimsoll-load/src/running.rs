@@ -59,13 +59,10 @@ pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad
     };
     worker_processes::widen(&mut job, processes);
     let notice = worker_processes::describe(&job.plan, &job.load, limit, processes);
-    let share = |first| LoopShare {
-        first,
-        step: processes,
-    };
+    let share = |index| LoopShare::of_process(index, processes);
     // They take longer to start than threads. This process reports errors of the job.
     let others = (1..processes)
-        .map(|first| WorkerProcess::start(workers, &WorkerTask::new(&job, share(first))));
+        .map(|index| WorkerProcess::start(workers, &WorkerTask::new(&job, share(index))));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let mut running = begin(job, None, share(0))?;
     running.others = others;
@@ -89,22 +86,14 @@ pub(crate) fn begin(
     let kept = stay
         .as_mut()
         .map(|stay| std::mem::take(&mut stay.carry_over));
-    let mut kept = kept.unwrap_or_default();
-    // Places are split over loops: they do not match another number of loops.
-    let cores = job.plan.cores as usize;
-    if kept.loops.len() != cores {
-        kept.loops.clear();
-        kept.loops.resize_with(cores, LoopCarryOver::default);
-    }
+    let mut kept = kept.unwrap_or_default().into_loops(job.plan.cores);
     let returns = stay.map(|stay| Returns {
         within_ns: nanoseconds(stay.within),
         seed: stay.seed,
     });
-    let mut prepared = PreparedLoad::new(job)?;
-    prepared.share = share;
-    let prepared = Arc::new(prepared);
+    let prepared = Arc::new(PreparedLoad::new(job, share)?);
     prepare_descriptors(&prepared)?;
-    let places = affinity::places(prepared.plan.cores);
+    let places = affinity::places(prepared.plan().cores);
     let mut running = RunningLoad {
         loops: Vec::new(),
         others: Vec::new(),
@@ -112,8 +101,7 @@ pub(crate) fn begin(
         notice: None,
     };
     for index in prepared.loops() {
-        let carry_over = kept.loops.get_mut(index as usize);
-        let carry_over = carry_over.map(std::mem::take).unwrap_or_default();
+        let carry_over = std::mem::take(&mut kept[index as usize]);
         let place = places.get(index as usize).copied();
         // An error drops what is already running, which stops it.
         let event_loop = spawn(&prepared, index, place, (returns, carry_over))?;
@@ -125,7 +113,7 @@ pub(crate) fn begin(
 /// # Errors
 /// When not all WebSockets can be opened: what a plain load lacks shows in its windows.
 fn prepare_descriptors(prepared: &PreparedLoad) -> Result<(), LoadError> {
-    let wanted = (prepared.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
+    let wanted = (prepared.connections_max() as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
     if let Some(held) = held_connections(prepared)
         && let wanted = held.saturating_add(OTHER_DESCRIPTORS)
@@ -142,9 +130,9 @@ fn prepare_descriptors(prepared: &PreparedLoad) -> Result<(), LoadError> {
 
 /// Connections that this process's loops hold at once, if known: those of WebSockets.
 fn held_connections(prepared: &PreparedLoad) -> Option<u64> {
-    let all = worker_processes::held(&prepared.plan, &prepared.load)?;
+    let all = worker_processes::held(prepared.plan(), prepared.load())?;
     let (loops, own) = (
-        u64::from(prepared.plan.cores),
+        u64::from(prepared.plan().cores),
         prepared.loops().count() as u64,
     );
     Some((all * own).div_ceil(loops))
@@ -197,9 +185,9 @@ fn spawn(
     let (seconds_sender, seconds) = sync_channel(SECONDS_MAX);
     let (spares, spare) = sync_channel(SECONDS_MAX);
     let recorder = Recorder::new(
-        prepared.start_second,
-        prepared.highest_us,
-        prepared.load.is_open(),
+        prepared.start_second(),
+        prepared.timing().highest_us(),
+        prepared.load().is_open(),
         seconds_sender,
         spare,
     );
@@ -270,11 +258,11 @@ impl RunningLoad {
                 merged.merge(&window);
             }
         }
-        let are_named = matches!(self.prepared.load, Load::Users { .. });
+        let are_named = matches!(self.prepared.load(), Load::Users { .. });
         for each in &mut self.others {
-            if let Some(mut window) = each.next.take_if(|window| window.second == second) {
+            if let Some(mut window) = each.take_window(second) {
                 if let Some(websocket) = window.websocket.as_deref_mut().filter(|_| are_named) {
-                    each.numbers.translate(websocket, &self.prepared.channels);
+                    each.translate_channels(websocket, self.prepared.channels());
                 }
                 merged.merge(&window);
             }
@@ -284,11 +272,11 @@ impl RunningLoad {
 
     /// A plan error in one process ends the load in all.
     fn share_plan_error(&mut self) {
-        if let Some(plan_error) = self.others.iter().find_map(|each| each.plan_error.clone()) {
+        if let Some(plan_error) = self.others.iter().find_map(WorkerProcess::plan_error) {
             // A loop of this process may have reported it first.
-            let _ = self.prepared.plan_error.set(plan_error);
+            let _ = self.prepared.end_by_plan_error(plan_error.to_owned());
         }
-        if self.prepared.plan_error.get().is_some() {
+        if self.prepared.plan_error().is_some() {
             for each in &mut self.others {
                 each.send_command(command::STOP);
             }
@@ -298,17 +286,15 @@ impl RunningLoad {
     /// The users of a finished load, for a session carry-over; empty unless it was started for that.
     pub fn take_carry_over(&mut self) -> SessionCarryOver {
         let loops = self.loops.iter_mut();
-        SessionCarryOver {
-            loops: loops
-                .map(|each| std::mem::take(&mut each.carry_over))
-                .collect(),
-        }
+        loops
+            .map(|each| std::mem::take(&mut each.carry_over))
+            .collect()
     }
 
     /// The plan error that ended the load early, such as exhausted data; `None` otherwise. Results up to
     /// that point are in the windows.
     pub fn plan_error(&self) -> Option<&str> {
-        self.prepared.plan_error.get().map(String::as_str)
+        self.prepared.plan_error()
     }
 
     /// Why worker processes carry shares of the load, and how one process would suffice; `None` without them.
@@ -318,7 +304,7 @@ impl RunningLoad {
 
     /// Resources used by the worker processes, once the load has ended.
     pub fn used(&self) -> Used {
-        let each = self.others.iter().map(|each| each.used);
+        let each = self.others.iter().map(WorkerProcess::used);
         each.fold(Used::default(), |sum, used| Used {
             cpu_us: sum.cpu_us + used.cpu_us,
             rss_bytes_max: sum.rss_bytes_max + used.rss_bytes_max,

@@ -24,10 +24,30 @@ pub struct Stay {
 /// Users between two loads.
 #[derive(Debug, Default)]
 pub struct SessionCarryOver {
-    pub(crate) loops: Vec<LoopCarryOver>,
+    /// One for each loop of the previous load.
+    loops: Vec<LoopCarryOver>,
+}
+
+impl FromIterator<LoopCarryOver> for SessionCarryOver {
+    fn from_iter<Loops: IntoIterator<Item = LoopCarryOver>>(loops: Loops) -> Self {
+        Self {
+            loops: loops.into_iter().collect(),
+        }
+    }
 }
 
 impl SessionCarryOver {
+    /// One for each of so many loops. Places are split over loops: they do not match another number of loops, which
+    /// starts without users.
+    pub(crate) fn into_loops(mut self, count: u32) -> Vec<LoopCarryOver> {
+        let count = count as usize;
+        if self.loops.len() != count {
+            self.loops.clear();
+            self.loops.resize_with(count, LoopCarryOver::default);
+        }
+        self.loops
+    }
+
     /// Places of users who may resume, ascending; each with whether a response was pending at the end.
     pub fn places(&self) -> Vec<(u64, bool)> {
         let loops = self.loops.iter();

@@ -19,7 +19,7 @@ pub(crate) struct TargetTransport {
     addresses: Vec<SocketAddr>,
     /// Source addresses by family: v4, v6.
     sources: [Vec<IpAddr>; 2],
-    pub(crate) tls: Option<Tls>,
+    tls: Option<Tls>,
 }
 
 /// Why a connection cannot be opened.
@@ -53,13 +53,8 @@ impl AddressCursor {
 }
 
 impl TargetTransport {
-    /// To the plan's target.
-    pub(crate) fn new(plan: &Plan) -> Result<Self, LoadError> {
-        Self::to(&plan.target, plan)
-    }
-
     /// To one of a plan's targets.
-    pub(crate) fn to(target: &Target, plan: &Plan) -> Result<Self, LoadError> {
+    pub(crate) fn new(target: &Target, plan: &Plan) -> Result<Self, LoadError> {
         let unix = target.unix_socket.as_ref().map(|path| {
             SocketAddrUnix::new(path).map_err(|source| LoadError::System {
                 action: "use the path of the unix socket",
@@ -96,6 +91,11 @@ impl TargetTransport {
             }
         }
         Ok(())
+    }
+
+    /// Its TLS, where the target has it.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
     }
 
     /// Opens a connection. It is established when the socket becomes writable.

@@ -110,10 +110,10 @@ impl VirtualUsers {
         index: u32,
         carry_over: LoopCarryOver,
     ) -> Option<Box<Self>> {
-        let (scenario, program) = (prepared.plan.scenario.as_ref()?, prepared.program.as_ref()?);
-        let cores = prepared.plan.cores;
-        let rows = prepared.inputs.rows.iter().map(Vec::len);
-        let (iterations_left, iterations_each) = match &prepared.load {
+        let (scenario, program) = (prepared.scenario()?, prepared.program()?);
+        let cores = prepared.plan().cores;
+        let rows = prepared.inputs().rows.iter().map(Vec::len);
+        let (iterations_left, iterations_each) = match prepared.load() {
             Load::Users { iterations, phases } => {
                 let share = |all| share_of(all, phases, u64::from(index), u64::from(cores));
                 (iterations.map(share), None)
@@ -123,24 +123,22 @@ impl VirtualUsers {
         Some(Box::new(Self {
             // Regular expressions keep their scratch space per clone: loops then never contend for it.
             program: program.clone(),
-            inputs: Arc::clone(&prepared.inputs),
+            inputs: Arc::clone(prepared.inputs()),
             users: Slab::new(),
             carry_over,
             requests_free: Vec::new(),
             feeds: Feeds::new(&scenario.feeds, rows, index, cores),
-            memos: program
-                .requests
-                .iter()
-                .map(|_| HeadMemo::default())
+            memos: std::iter::repeat_with(HeadMemo::default)
+                .take(program.requests_count())
                 .collect(),
             iterations_left,
             iterations_each,
             users_max: USERS_MAX / cores as usize,
             slots: scenario.slots.len(),
-            seed: prepared.seed.derive(USERS_LABEL),
+            seed: prepared.seed().derive(USERS_LABEL),
             unix_ns: 0,
             failures_left: FAILURES_MAX,
-            body_len_max: prepared.plan.transport.body_len_max,
+            body_len_max: prepared.plan().transport.body_len_max,
             spare: Vec::new(),
             scratch: Vec::new(),
             ending: false,
@@ -152,7 +150,7 @@ impl VirtualUsers {
         if self.users.len() >= self.users_max {
             return UserAdmission::Lost;
         }
-        let journey = &self.program.journeys[newcomer.journey as usize];
+        let journey = self.program.journey(newcomer.journey);
         let mut random = self.seed.derive(newcomer.number).generator();
         let mut rows: Box<[u32]> = vec![NO_ROW; self.inputs.rows.len()].into();
         for &feed in journey.feeds.iter().chain(&journey.feeds_each) {
@@ -171,7 +169,7 @@ impl VirtualUsers {
             iterations_before: 0,
             in_doubt: false,
             acted: false,
-            counters: vec![0; self.program.levels].into(),
+            counters: vec![0; self.program.levels()].into(),
             slots: vec![Vec::new(); self.slots].into(),
             rows,
             jar: Jar::default(),
@@ -182,7 +180,7 @@ impl VirtualUsers {
             base: (0, b"/".to_vec()),
             page: None,
             script_session: None,
-            paces: vec![(0, 0); self.program.paces].into(),
+            paces: vec![(0, 0); self.program.paces()].into(),
             socket: None,
         });
         UserAdmission::Goes(u32::try_from(id).expect("users are far below 2^32"))
@@ -259,7 +257,7 @@ impl VirtualUsers {
 
     /// The time-out of a request, where it differs from the plan's, ns.
     pub(crate) fn timeout_of(&self, request: u32) -> Option<u64> {
-        self.program.requests[request as usize].timeout_ns
+        self.program.request(request).timeout_ns
     }
 
     /// The last head of a request's responses.
@@ -334,7 +332,7 @@ impl VirtualUsers {
     /// A user begins an iteration; `wanted` is whether the load still wants it.
     pub(crate) fn begin(&mut self, id: u32, wanted: bool) -> UserAdmission {
         let user = &mut self.users[id as usize];
-        let journey = &self.program.journeys[user.journey as usize];
+        let journey = self.program.journey(user.journey);
         let each = journey.iterations.or(self.iterations_each);
         let is_done = each.is_some_and(|each| user.iteration - user.iterations_before >= each);
         if !wanted || is_done || self.iterations_left == Some(0) {
@@ -366,7 +364,7 @@ impl VirtualUsers {
     /// Whether a user has done all the iterations it may.
     pub(crate) fn is_finished(&self, id: u32) -> bool {
         let user = &self.users[id as usize];
-        let journey = &self.program.journeys[user.journey as usize];
+        let journey = self.program.journey(user.journey);
         let each = journey.iterations.or(self.iterations_each);
         self.is_exhausted()
             || each.is_some_and(|each| user.iteration - user.iterations_before >= each)
@@ -375,12 +373,11 @@ impl VirtualUsers {
     /// Adds a script's request to the program; `place` is the slot of that user's last one.
     fn put_request(&mut self, place: Option<u32>, request: CompiledRequest) -> u32 {
         if let Some(place) = place.or_else(|| self.requests_free.pop()) {
-            self.program.requests[place as usize] = request;
+            self.program.replace_request(place, request);
             return place;
         }
-        self.program.requests.push(request);
         self.memos.push(HeadMemo::default());
-        u32::try_from(self.program.requests.len() - 1).expect("users are far below 2^32")
+        self.program.add_request(request)
     }
 
     /// A user of a script has left: its request slot is free.

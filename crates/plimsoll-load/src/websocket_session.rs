@@ -30,7 +30,6 @@ use crate::finder::MarkFinder;
 use crate::handshake::{AFTER_KEY, KEY};
 use crate::prepared_load::PreparedLoad;
 use crate::recorder::WebSocketWindowBuilder;
-use crate::spread::first_due;
 
 /// Label of the random numbers of handshakes and masks among the seeds derived from a trial's.
 const MASKS_LABEL: u64 = 0x6d61_736b;
@@ -71,25 +70,25 @@ impl WebSocketSessions {
         if !prepared.has_sockets() {
             return None;
         }
-        let connections = match prepared.agenda {
+        let connections = match prepared.agenda() {
             Some(_) => prepared.connections_of(index),
             None => 0,
         };
-        let seed = prepared.seed.derive(MASKS_LABEL).derive(u64::from(index));
+        let seed = prepared.seed().derive(MASKS_LABEL).derive(u64::from(index));
         Some(Box::new(Self {
             rows: Vec::with_capacity(connections),
             channel_stats: BTreeMap::new(),
-            is_alone: prepared.plan.cores == 1,
+            is_alone: prepared.plan().cores == 1,
             finder: MarkFinder::default(),
             finders: Vec::new(),
             named: HashSet::new(),
             returning: HashMap::new(),
             schedule: MessageSchedule::default(),
-            limits: agenda::limits(&prepared.plan),
+            limits: agenda::limits(prepared.plan()),
             inflater: None,
             inflated: Vec::new(),
             opened: u64::from(index),
-            loops: u64::from(prepared.plan.cores),
+            loops: u64::from(prepared.plan().cores),
             is_over: false,
             cause: None,
             output: Output::new(seed.generator()),
@@ -142,21 +141,15 @@ impl WebSocketSessions {
     pub(crate) fn opened(&mut self, agenda: &Agenda, (id, generation): (u32, u32), now: u64) {
         let number = self.opened;
         self.opened += self.loops;
-        if agenda.every_ns > 0 {
-            let first = first_due(number, now, agenda.every_ns);
+        if let Some(first) = agenda.first_message(number, now) {
             self.schedule.push_message((first, id, generation));
         }
     }
 
-    /// Whether a message is sent at once, and only once.
-    pub(crate) fn greets(agenda: &Agenda) -> bool {
-        agenda.sends && agenda.every_ns == 0
-    }
-
     /// Prepares the message. Returns its length.
     pub(crate) fn queue_agenda_message(&mut self, agenda: &Agenda, id: u32) -> u64 {
-        self.queue_message(id, Opcode::Text, &agenda.text);
-        agenda.text.len() as u64
+        self.queue_message(id, Opcode::Text, agenda.text());
+        agenda.text().len() as u64
     }
 
     /// When the next message or timer is due.
@@ -173,7 +166,7 @@ impl WebSocketSessions {
 
     /// Schedules the next message on this connection.
     pub(crate) fn again(&mut self, agenda: &Agenda, (due, id, generation): (u64, u32, u32)) {
-        let next = due.saturating_add(agenda.every_ns);
+        let next = agenda.next_message(due);
         self.schedule.push_message((next, id, generation));
     }
 
@@ -194,8 +187,7 @@ impl WebSocketSessions {
             session.awaited = sent.due;
             session.sent = sent.at;
         }
-        if agenda.expires {
-            let expiry = sent.due.saturating_add(agenda.timeout_ns);
+        if let Some(expiry) = agenda.expiry_of(sent.due) {
             self.schedule.push_expiry(expiry, id, sent.due);
         }
     }

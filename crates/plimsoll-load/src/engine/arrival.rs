@@ -9,7 +9,7 @@ use crate::requests::Request;
 impl Engine {
     /// Handles arrivals due at `now`. Returns whether more may be due at once.
     pub(super) fn take_up(&mut self, now: u64) -> bool {
-        let release = now - now % self.prepared.tick_ns;
+        let release = self.prepared.timing().last_tick(now);
         let mut now = now;
         for _ in 0..ARRIVALS_MAX {
             let Some(due) = self.scheduler.pop(release) else {
@@ -31,7 +31,7 @@ impl Engine {
             return self.run_user(due, now);
         }
         self.recorder.offered(due.at, now);
-        if due.at.saturating_add(self.prepared.timeout_ns) <= now {
+        if self.prepared.timing().expiry_of(due.at) <= now {
             // A generator this far behind drops the request instead of sending it late.
             self.recorder.drop_at_once(due.at, now);
             self.handshake_failed(Outcome::Dropped);

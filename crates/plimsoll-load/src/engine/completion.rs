@@ -59,8 +59,7 @@ impl Engine {
     /// The outcome of a request by the status of its last response.
     #[inline]
     pub(super) fn outcome_of(&self, status: u16, goes_on_for_ever: bool) -> Outcome {
-        let good = self.prepared.good.get(usize::from(status));
-        if good.is_some_and(|good| *good) && !goes_on_for_ever {
+        if self.prepared.good().contains(status) && !goes_on_for_ever {
             Outcome::Ok
         } else {
             Outcome::WrongStatus

@@ -48,7 +48,7 @@ impl Engine {
             origin,
             request,
             user,
-            deadline: now.saturating_add(self.prepared.connect_timeout_ns),
+            deadline: self.prepared.timing().connect_deadline(now),
             with_timestamps: self.received.reads_timestamps(),
         };
         let transport = self.prepared.transport_to(origin);

@@ -33,7 +33,7 @@ impl Engine {
             });
             let generation = connection.generation();
             self.recorder.connection_opened();
-            match &self.prepared.transport_to(origin).tls {
+            match self.prepared.transport_to(origin).tls() {
                 None if by_http2 => self.begin_http2(id, &[], now),
                 None => self.make_ready(id, now),
                 Some(tls) => {

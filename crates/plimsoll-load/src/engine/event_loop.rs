@@ -42,7 +42,7 @@ impl Engine {
             }
             self.close_seconds(now);
             self.obey(now);
-            if self.prepared.linger_ns > 0 {
+            if self.prepared.timing().linger_ns() > 0 {
                 // Before the finished second is handed over: some of the arrivals belong to it.
                 self.handle_events(&mut events, 0);
             }
@@ -68,12 +68,12 @@ impl Engine {
             };
             if wait_ns > 0 && self.may_rest() {
                 clock::sleep(wait_ns.min(REST_NS));
-            } else if wait_ns > self.prepared.linger_ns {
+            } else if wait_ns > self.prepared.timing().linger_ns() {
                 self.handle_events(&mut events, wait_ns);
             } else if wait_ns > 0 {
                 // The next request is due so soon that responses can wait for it: a wake-up costs more than a request.
                 clock::sleep(wait_ns);
-            } else if self.prepared.linger_ns == 0 {
+            } else if self.prepared.timing().linger_ns() == 0 {
                 self.handle_events(&mut events, 0);
             }
         }
@@ -120,7 +120,7 @@ impl Engine {
     /// Stops arrivals on request.
     fn obey(&mut self, now: u64) {
         let mut command = self.signal.command();
-        if self.virtual_users.is_some() && self.prepared.plan_error.get().is_some() {
+        if self.virtual_users.is_some() && self.prepared.plan_error().is_some() {
             // Another loop has ended the run.
             command = command.max(command::STOP);
         }
@@ -130,12 +130,12 @@ impl Engine {
         self.command = command;
         let end = now.min(self.scheduler.end_ns());
         self.scheduler.cut(end);
-        let drain_ns = if command == command::ABORT {
-            0
+        let drain_end_ns = if command == command::ABORT {
+            end
         } else {
-            self.prepared.drain_ns
+            self.prepared.timing().drain_end(end)
         };
-        self.drain_end_ns = self.drain_end_ns.min(end.saturating_add(drain_ns));
+        self.drain_end_ns = self.drain_end_ns.min(drain_end_ns);
     }
 
     fn is_finished(&mut self, now: u64) -> bool {
@@ -151,11 +151,7 @@ impl Engine {
     /// The next moment at which work is due without an event.
     fn next_moment(&mut self, now: u64) -> u64 {
         let due = self.scheduler.next_due().min(self.next_message());
-        let tick_ns = self.prepared.tick_ns;
-        let release = match due {
-            NEVER => NEVER,
-            due => due.div_ceil(tick_ns) * tick_ns,
-        };
+        let release = self.prepared.timing().next_tick(due);
         let load_end_ns = self.scheduler.end_ns();
         let end = if now < load_end_ns {
             load_end_ns.min(self.scripts.next_wait())

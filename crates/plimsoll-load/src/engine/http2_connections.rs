@@ -19,12 +19,7 @@ impl Engine {
     /// A connection is established and the target speaks HTTP/2: its request is sent. `early` holds bytes of the
     /// target that were already received.
     pub(super) fn begin_http2(&mut self, id: u32, early: &[u8], now: u64) {
-        let streams = self
-            .prepared
-            .plan
-            .transport
-            .http2
-            .map_or(1, |http2| http2.streams);
+        let streams = self.prepared.streams_max();
         let Some(mut http2) = Http2Connection::new(streams, now) else {
             return self.fail(id, Outcome::Protocol, now);
         };

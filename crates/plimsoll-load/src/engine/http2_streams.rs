@@ -39,7 +39,7 @@ impl Engine {
             call.begin_answer();
         }
         let is_sent = connection.http2_mut().is_some_and(|http2| {
-            let body_len_max = self.prepared.expected.body_len_max;
+            let body_len_max = self.prepared.request().expected().body_len_max;
             http2.send(request_id, message, body, body_len_max)
         });
         if !is_sent {
@@ -189,7 +189,7 @@ fn message(
     }
     if let Some((head, with_body)) = request.redirected() {
         let body = if with_body {
-            prepared.body.clone()
+            prepared.request().body().clone()
         } else {
             Bytes::new()
         };
@@ -197,7 +197,7 @@ fn message(
     }
     let path = request.path();
     let head = http2.head_of_path(path, || {
-        http2::request(prepared.templates[path as usize].head(false), is_tls)
+        http2::request(prepared.request().head(path, false), is_tls)
     })?;
-    Some((head, prepared.body.clone()))
+    Some((head, prepared.request().body().clone()))
 }

@@ -191,9 +191,11 @@ impl Intake<'_> {
             return FeedOutcome::Failed(Outcome::Protocol);
         }
         let progress = match &mut self.virtual_users {
-            None => connection
-                .reader_mut()
-                .feed(bytes, self.prepared.expected, self.memo),
+            None => {
+                connection
+                    .reader_mut()
+                    .feed(bytes, self.prepared.request().expected(), self.memo)
+            }
             Some(virtual_users) => {
                 let request = self.requests.get_mut(connection.request());
                 let Some(call) = request.and_then(|request| request.call_mut()) else {

@@ -78,7 +78,7 @@ impl Engine {
             // The load is over, whatever the process requests.
             return;
         }
-        match message::read(line, &self.prepared.prefix) {
+        match message::read(line, self.prepared.prefix()) {
             Ok(ScriptReply { user, action: what }) => {
                 if let Some(user) = self.who_waits(index, user, now) {
                     self.obey_process(user, what, now);
@@ -198,7 +198,7 @@ impl Engine {
     }
 
     fn journey_name(&self, journey: u32) -> String {
-        let scenario = self.prepared.plan.scenario.as_ref();
+        let scenario = self.prepared.scenario();
         let journey = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
         journey.map_or_else(String::new, |journey| journey.name.clone())
     }

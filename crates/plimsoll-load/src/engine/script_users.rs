@@ -94,7 +94,7 @@ impl Engine {
 
     /// The id under which a label is counted.
     fn name_step(&mut self, journey: u32, once: bool, label: &str) -> u32 {
-        let names = &self.prepared.names;
+        let names = self.prepared.names();
         let (id, new) = self.scripts.step_id(names, (journey, once), label);
         if let Some(info) = new {
             self.recorder.current().name_step(id, info);
@@ -181,7 +181,7 @@ impl Engine {
             virtual_users.journey_of(user),
             virtual_users.number_of(user),
         );
-        let scenario = self.prepared.plan.scenario.as_ref();
+        let scenario = self.prepared.scenario();
         let plan = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
         if plan.is_none_or(|journey| journey.process.is_none()) {
             return true;

@@ -45,5 +45,5 @@ impl Engine {
 
 /// Whether the connection has sent its last request.
 pub(super) fn is_last(prepared: &PreparedLoad, connection: &TargetConnection) -> bool {
-    connection.has_served(prepared.plan.transport.requests_per_connection)
+    connection.has_served(prepared.plan().transport.requests_per_connection)
 }

@@ -31,7 +31,7 @@ impl Engine {
             now,
             due,
             location: answer.location.as_deref(),
-            good: &self.prepared.good,
+            good: self.prepared.good(),
         };
         let verdict = virtual_users.evaluate(user, call, &context);
         Some(EvaluatedAnswer {

@@ -155,12 +155,7 @@ impl Engine {
     /// A user took too many steps without a request or a pause.
     fn lose_the_way(&mut self, user: u32, now: u64) {
         let journey = self.virtual_users().journey_of(user);
-        let name = self
-            .prepared
-            .plan
-            .scenario
-            .as_ref()
-            .map(|scenario| &scenario.journeys);
+        let name = self.prepared.scenario().map(|scenario| &scenario.journeys);
         let name = name.map_or("", |journeys| &journeys[journey as usize].name);
         let reason = format!(
             "a user of {name} took {OPS_MAX} steps without a request or a pause; the iteration was stopped"
@@ -212,14 +207,14 @@ impl Engine {
 
     /// The plan's data is used up where the plan requires rows: the run ends.
     fn end_by_plan_error(&mut self, feed: u32, now: u64) {
-        let scenario = self.prepared.plan.scenario.as_ref();
+        let scenario = self.prepared.scenario();
         let feed = scenario.and_then(|scenario| scenario.feeds.get(feed as usize));
         let (name, rows) = feed.map_or(("", 0), |feed| (&feed.name, feed.rows));
         let message = format!(
             "all {rows} rows of the data {name} are used; provide more rows, fewer users, or an `at_end` other than error"
         );
         // Another loop may have reported it first.
-        if self.prepared.plan_error.set(message.clone()).is_ok() {
+        if self.prepared.end_by_plan_error(message.clone()) {
             self.recorder.current().add_load_error(&message);
         }
         self.scheduler.cut(now);
@@ -244,7 +239,7 @@ impl Engine {
         call.set_expiry(expiry);
         let cannot_go = call.is_empty();
         let id = self.await_response(user, call, due, now);
-        let expiry = expiry.unwrap_or(due.saturating_add(self.prepared.timeout_ns));
+        let expiry = expiry.unwrap_or(self.prepared.timing().expiry_of(due));
         if cannot_go || expiry <= now {
             return self.end_request(id, Outcome::Dropped, now);
         }

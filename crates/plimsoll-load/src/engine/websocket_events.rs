@@ -5,7 +5,7 @@ use plimsoll_wire::websocket::closing::code;
 use plimsoll_wire::websocket::handshake::HandshakeError;
 
 use super::Engine;
-use crate::websocket_session::{Fed, SessionEnd, WebSocketSessions};
+use crate::websocket_session::{Fed, SessionEnd};
 
 /// The status that switches to another protocol.
 pub(super) const SWITCHED: u16 = 101;
@@ -66,14 +66,14 @@ impl Engine {
         }
         self.end_request(request, Outcome::Ok, now);
         let prepared = &self.prepared;
-        let (Some(websockets), Some(agenda)) = (&mut self.websockets, &prepared.agenda) else {
+        let (Some(websockets), Some(agenda)) = (&mut self.websockets, prepared.agenda()) else {
             return;
         };
         if now >= self.scheduler.end_ns() {
             return self.end_websocket(id, code::GOING_AWAY, Outcome::Dropped, now);
         }
         websockets.opened(agenda, (id, generation), now);
-        if WebSocketSessions::greets(agenda) && websockets.may_send(id).is_some() {
+        if agenda.greets() && websockets.may_send(id).is_some() {
             let len = websockets.queue_agenda_message(agenda, id);
             self.count_sent(len);
         }

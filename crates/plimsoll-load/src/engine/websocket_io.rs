@@ -22,10 +22,10 @@ impl Engine {
             return self.begin_user_handshake(id, request_id, now);
         }
         if let Some(websockets) = &mut self.websockets {
-            let template = self.prepared.templates[path as usize].head(false);
+            let template = self.prepared.request().head(path, false);
             if self
                 .prepared
-                .load
+                .load()
                 .websockets()
                 .is_some_and(|load| load.is_stream)
             {
@@ -134,7 +134,7 @@ impl Engine {
             current.count_bytes_in(count as u64);
         }
         let mut context = ReceiveContext {
-            agenda: self.prepared.agenda.as_ref(),
+            agenda: self.prepared.agenda(),
             virtual_users: self.virtual_users.as_deref_mut(),
             at,
             second: current.websocket(),

@@ -21,7 +21,7 @@ impl Engine {
 
     /// Sends messages that are due at `now`. Whether more may be due at once.
     pub(super) fn send_due_messages(&mut self, now: u64) -> bool {
-        let release = now - now % self.prepared.tick_ns;
+        let release = self.prepared.timing().last_tick(now);
         let mut now = now;
         for _ in 0..ARRIVALS_MAX {
             if self.next_message() > release {
@@ -44,7 +44,8 @@ impl Engine {
 
     /// One message is due.
     fn send_message(&mut self, id: u32, generation: u32, due: u64, now: u64) {
-        let (Some(websockets), Some(agenda)) = (&mut self.websockets, &self.prepared.agenda) else {
+        let (Some(websockets), Some(agenda)) = (&mut self.websockets, self.prepared.agenda())
+        else {
             return;
         };
         let Some(is_read) = websockets.may_send(id) else {
@@ -61,7 +62,8 @@ impl Engine {
             self.recorder.current().websocket().unanswered();
             return self.recorder.drop_at_once(due, now);
         }
-        let (Some(websockets), Some(agenda)) = (&mut self.websockets, &self.prepared.agenda) else {
+        let (Some(websockets), Some(agenda)) = (&mut self.websockets, self.prepared.agenda())
+        else {
             return;
         };
         websockets.clear_output();

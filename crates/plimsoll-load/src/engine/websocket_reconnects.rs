@@ -119,7 +119,7 @@ impl Engine {
 
     /// A WebSocket of a load from flags was lost, and is reopened where the flags require it.
     pub(super) fn schedule_reconnect(&mut self, lost: Lost, now: u64) {
-        let load = self.prepared.load.websockets();
+        let load = self.prepared.load().websockets();
         let reconnect = load.and_then(|load| load.reconnect);
         if let Some(reconnect) = reconnect.filter(|reconnect| lost.tries < reconnect.times)
             && let Some(websockets) = &mut self.websockets

@@ -94,7 +94,7 @@ impl Engine {
             &bytes
         };
         let path = String::from_utf8_lossy(call.path()).into_owned();
-        let channel = self.prepared.channels.number(&path);
+        let channel = self.prepared.channels().number(&path);
         websockets.name_channel(channel, Some(path), self.recorder.current().websocket());
         let mut owned = Box::new(Owned::new(user, index, channel));
         let mut first = Vec::new();
@@ -345,7 +345,7 @@ impl Engine {
         let name = self.virtual_users().channel(user, subscription, now);
         let channel = name
             .as_ref()
-            .map(|name| self.prepared.channels.number(name));
+            .map(|name| self.prepared.channels().number(name));
         let socket = self.virtual_users().user_socket(user);
         let Some(id) = socket.map(UserSocket::connection) else {
             return;

@@ -20,15 +20,15 @@ impl Request {
     /// Follows a redirect. Not to another origin, and not beyond the limit: then the redirect itself is the response,
     /// which fails when the limit was exceeded.
     pub(crate) fn follow(&mut self, prepared: &PreparedLoad, status: u16, location: &[u8]) -> bool {
-        if !is_redirect(status) || self.redirects >= prepared.plan.request.redirects_max {
+        if !is_redirect(status) || self.redirects >= prepared.plan().request.redirects_max {
             return false;
         }
         let (from, method, with_body) = match &self.detour {
-            Some(detour) => (&detour.target, &detour.method, detour.with_body),
+            Some(detour) => (&detour.target[..], &detour.method, detour.with_body),
             None => (
-                &prepared.templates[self.path() as usize].target,
-                &prepared.plan.request.method,
-                !prepared.plan.request.body.is_empty(),
+                prepared.request().target(self.path()),
+                &prepared.plan().request.method,
+                !prepared.plan().request.body.is_empty(),
             ),
         };
         let Some(target) = resolve(prepared, from, location) else {
@@ -58,7 +58,7 @@ impl Request {
 
     /// Whether a response is a redirect beyond the plan's limit.
     pub(crate) fn has_used_up_redirects(&self, prepared: &PreparedLoad, status: u16) -> bool {
-        let max = prepared.plan.request.redirects_max;
+        let max = prepared.plan().request.redirects_max;
         is_redirect(status) && max > 0 && self.redirects >= max
     }
 }
@@ -68,7 +68,7 @@ const fn is_redirect(status: u16) -> bool {
 }
 
 fn encode(prepared: &PreparedLoad, method: &str, target: &str, with_body: bool) -> Box<[u8]> {
-    let plan = &prepared.plan.request;
+    let plan = &prepared.plan().request;
     if with_body {
         return request::encode(method, target, &plan.headers, plan.body.len(), false);
     }
@@ -93,7 +93,7 @@ fn encode(prepared: &PreparedLoad, method: &str, target: &str, with_body: bool) 
 
 /// Path and query of `location` relative to `from`, when it is on the target's origin.
 fn resolve(prepared: &PreparedLoad, from: &str, location: &[u8]) -> Option<String> {
-    let target = &prepared.plan.target;
+    let target = &prepared.plan().target;
     let scheme = if target.tls { "https" } else { "http" };
     let host = if target.host.contains(':') && !target.host.starts_with('[') {
         format!("[{}]", target.host)
@@ -104,7 +104,7 @@ fn resolve(prepared: &PreparedLoad, from: &str, location: &[u8]) -> Option<Strin
     let url = base.join(std::str::from_utf8(location).ok()?).ok()?;
     // A site that identifies itself by the Host header uses that name in its redirects.
     let named = prepared
-        .plan
+        .plan()
         .request
         .headers
         .iter()

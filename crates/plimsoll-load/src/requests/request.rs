@@ -178,7 +178,7 @@ impl Request {
         match (&self.call, &self.detour) {
             (Some(call), _) => call.is_idempotent(),
             (None, Some(detour)) => is_idempotent(&detour.method),
-            (None, None) => prepared.idempotent,
+            (None, None) => prepared.request().is_idempotent(),
         }
     }
 
@@ -192,12 +192,9 @@ impl Request {
         if let Some(call) = &self.call {
             return (call.bytes(), &[]);
         }
-        let body = &prepared.plan.request.body[..];
+        let body = &prepared.request().body()[..];
         match &self.detour {
-            None => {
-                let template = &prepared.templates[self.path as usize];
-                (template.head(is_last), body)
-            }
+            None => (prepared.request().head(self.path, is_last), body),
             Some(detour) => (&detour.head, if detour.with_body { body } else { &[] }),
         }
     }

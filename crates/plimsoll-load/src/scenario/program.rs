@@ -14,9 +14,7 @@ use crate::error::LoadError;
 
 mod sockets;
 
-pub(crate) use sockets::{CompiledSocket, Subscription, UnsolicitedMessages};
-
-use sockets::MessageExchange;
+pub(crate) use sockets::{CompiledSocket, MessageExchange, Subscription, UnsolicitedMessages};
 
 /// Most processes of one journey per event loop.
 const PROCESSES_MAX: u32 = 64;
@@ -102,21 +100,22 @@ pub(crate) struct CompiledJourney {
     pub(crate) cache: bool,
 }
 
-/// All journeys of a scenario.
+/// All journeys of a scenario. Its operations name requests, pages, sockets and each other by index: only compiling
+/// makes them, and an index never becomes invalid.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    pub(crate) ops: Vec<Op>,
-    pub(crate) journeys: Vec<CompiledJourney>,
-    pub(crate) requests: Vec<CompiledRequest>,
-    pub(crate) pages: Vec<CompiledPage>,
-    pub(crate) origins: Origins,
-    pub(crate) sockets: Vec<CompiledSocket>,
-    pub(crate) exchanges: Vec<MessageExchange>,
-    pub(crate) subscriptions: Vec<Subscription>,
+    ops: Vec<Op>,
+    journeys: Vec<CompiledJourney>,
+    requests: Vec<CompiledRequest>,
+    pages: Vec<CompiledPage>,
+    origins: Origins,
+    sockets: Vec<CompiledSocket>,
+    exchanges: Vec<MessageExchange>,
+    subscriptions: Vec<Subscription>,
     /// Greatest nesting depth of repetitions.
-    pub(crate) levels: usize,
+    levels: usize,
     /// Number of intervals in all journeys.
-    pub(crate) paces: usize,
+    paces: usize,
 }
 
 impl Program {
@@ -154,6 +153,71 @@ impl Program {
             builder.journey(journey, inputs)?;
         }
         Ok(builder.program)
+    }
+
+    #[inline]
+    pub(crate) fn op(&self, index: u32) -> &Op {
+        &self.ops[index as usize]
+    }
+
+    #[inline]
+    pub(crate) fn journey(&self, index: u32) -> &CompiledJourney {
+        &self.journeys[index as usize]
+    }
+
+    #[inline]
+    pub(crate) fn request(&self, index: u32) -> &CompiledRequest {
+        &self.requests[index as usize]
+    }
+
+    pub(crate) fn requests_count(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Adds a request that a script composed; returns its index.
+    pub(crate) fn add_request(&mut self, request: CompiledRequest) -> u32 {
+        self.requests.push(request);
+        index(self.requests.len() - 1)
+    }
+
+    /// Puts a request that a script composed in the place of an earlier one.
+    pub(crate) fn replace_request(&mut self, index: u32, request: CompiledRequest) {
+        self.requests[index as usize] = request;
+    }
+
+    pub(crate) fn page(&self, index: u32) -> &CompiledPage {
+        &self.pages[index as usize]
+    }
+
+    pub(crate) fn origins(&self) -> &Origins {
+        &self.origins
+    }
+
+    pub(crate) fn socket(&self, index: u32) -> &CompiledSocket {
+        &self.sockets[index as usize]
+    }
+
+    /// Whether any journey opens WebSockets.
+    pub(crate) fn has_sockets(&self) -> bool {
+        !self.sockets.is_empty()
+    }
+
+    pub(crate) fn exchange(&self, index: u32) -> &MessageExchange {
+        &self.exchanges[index as usize]
+    }
+
+    pub(crate) fn subscription(&self, index: u32) -> &Subscription {
+        &self.subscriptions[index as usize]
+    }
+
+    /// Greatest nesting depth of repetitions.
+    pub(crate) fn levels(&self) -> usize {
+        self.levels
+    }
+
+    /// Number of intervals in all journeys.
+    pub(crate) fn paces(&self) -> usize {
+        self.paces
     }
 }
 

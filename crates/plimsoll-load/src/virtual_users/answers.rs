@@ -6,6 +6,7 @@ use plimsoll_wire::head;
 use super::VirtualUsers;
 use super::user::OriginTarget;
 use super::user_request::{RequestRole, UserRequest};
+use crate::good_statuses::GoodStatuses;
 use crate::jar::CookieSite;
 use crate::scenario::answer::ParsedAnswer;
 use crate::scenario::found;
@@ -24,7 +25,7 @@ pub(crate) struct AnswerContext<'a> {
     pub(crate) due: u64,
     pub(crate) location: Option<&'a [u8]>,
     /// Statuses that count as good.
-    pub(crate) good: &'a [bool; 1000],
+    pub(crate) good: &'a GoodStatuses,
 }
 
 impl VirtualUsers {
@@ -60,16 +61,12 @@ impl VirtualUsers {
         {
             return AnswerVerdict::Follows;
         }
-        let expectations = &self.program.requests[call.request as usize].expectations;
+        let expectations = &self.program.request(call.request).expectations;
         if self.has_used_up_redirects(call) {
             call.reason = format!("more than {} redirects", call.redirects);
             return AnswerVerdict::Ended(Outcome::WrongStatus);
         }
-        let is_good = context
-            .good
-            .get(usize::from(call.status))
-            .is_some_and(|good| *good);
-        if !is_good && !expectations.checks_status() {
+        if !context.good.contains(call.status) && !expectations.checks_status() {
             return AnswerVerdict::Ended(Outcome::WrongStatus);
         }
         if let Err(reason) = expectations.evaluate_time(context.now.saturating_sub(context.due)) {
@@ -93,7 +90,7 @@ impl VirtualUsers {
         if !call.keeps_cookies || call.head.is_empty() {
             return;
         }
-        let origin = self.program.origins.get(call.origin);
+        let origin = self.program.origins().get(call.origin);
         let site = CookieSite {
             host: &origin.host,
             target: &call.target,
@@ -113,7 +110,7 @@ impl VirtualUsers {
         call: &UserRequest,
         context: &AnswerContext<'_>,
     ) -> Result<(), String> {
-        let expectations = &self.program.requests[call.request as usize].expectations;
+        let expectations = &self.program.request(call.request).expectations;
         if expectations.is_empty() {
             return Ok(());
         }
@@ -139,7 +136,7 @@ impl VirtualUsers {
         call: &UserRequest,
         now: u64,
     ) -> Result<(), String> {
-        let captures = &self.program.requests[call.request as usize].captures;
+        let captures = &self.program.request(call.request).captures;
         if captures.is_empty() {
             return Ok(());
         }
@@ -164,7 +161,7 @@ impl VirtualUsers {
         let Some(run) = &self.users[id as usize].page else {
             return Vec::new();
         };
-        let page = &self.program.pages[run.page as usize];
+        let page = self.program.page(run.page);
         let mut needed: Vec<_> = page.listed.iter().map(|&request| (request, None)).collect();
         if let Some(request) = page.found {
             let found = self.found_in(call);
@@ -178,7 +175,7 @@ impl VirtualUsers {
         let body = answer(call, self.body_len_max);
         let mut targets = Vec::new();
         for url in found::resources(body.html()) {
-            let origins = &self.program.origins;
+            let origins = self.program.origins();
             let resolved = origins.resolve(call.origin, &call.target, url.as_bytes());
             if let Some(target) = resolved.filter(|(origin, _)| *origin == call.origin)
                 && !targets.contains(&target)

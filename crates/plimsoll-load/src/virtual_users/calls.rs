@@ -42,14 +42,14 @@ impl VirtualUsers {
             ..
         } = self;
         let user = &mut users[id as usize];
-        let request = &program.requests[index as usize];
+        let request = program.request(index);
         if let Some((origin, target)) = named {
             (call.origin, call.target) = (origin, target);
         } else {
             let base = (user.base.0, std::mem::take(&mut user.base.1));
             let mut values = user.values(inputs, unix_ns).0;
             let from = (base.0, &base.1[..]);
-            let aimed = request.target(&program.origins, from, &mut values, &mut call.target);
+            let aimed = request.target(program.origins(), from, &mut values, &mut call.target);
             user.base = base;
             match aimed {
                 Ok(origin) => call.origin = origin,
@@ -83,7 +83,7 @@ impl VirtualUsers {
         let aim = Aim {
             method: &request.method,
             target: &call.target,
-            origin: program.origins.get(call.origin),
+            origin: program.origins().get(call.origin),
             body_len: Some(scratch.len()),
             lines: &lines,
         };
@@ -95,7 +95,7 @@ impl VirtualUsers {
 
     /// The parts of a request that a call needs, and what it stores of the response.
     pub(super) fn dress(&self, call: &mut UserRequest, index: u32, role: RequestRole) {
-        let request = &self.program.requests[index as usize];
+        let request = self.program.request(index);
         call.id = request.id;
         call.request = index;
         call.role = role;
@@ -137,11 +137,13 @@ impl VirtualUsers {
             scratch,
             ..
         } = self;
-        let request = &program.requests[call.request as usize];
+        let request = program.request(call.request);
         if call.redirects >= request.follow {
             return false;
         }
-        let Some((origin, target)) = program.origins.resolve(call.origin, &call.target, location)
+        let Some((origin, target)) = program
+            .origins()
+            .resolve(call.origin, &call.target, location)
         else {
             return false;
         };
@@ -166,7 +168,7 @@ impl VirtualUsers {
         let aim = Aim {
             method: if call.is_get { "GET" } else { &request.method },
             target: &call.target,
-            origin: program.origins.get(origin),
+            origin: program.origins().get(origin),
             body_len: (!call.is_get).then_some(scratch.len()),
             lines: b"",
         };
@@ -178,7 +180,7 @@ impl VirtualUsers {
 
     /// Whether a response is a redirect beyond the step's limit.
     pub(crate) fn has_used_up_redirects(&self, call: &UserRequest) -> bool {
-        let follow = self.program.requests[call.request as usize].follow;
+        let follow = self.program.request(call.request).follow;
         matches!(call.status, 301 | 302 | 303 | 307 | 308) && follow > 0 && call.redirects >= follow
     }
 }

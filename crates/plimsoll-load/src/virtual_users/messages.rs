@@ -47,11 +47,9 @@ impl VirtualUsers {
             ..
         } = self;
         let expectations = match meant {
-            Meant::Ready(socket) => program.sockets[socket as usize].ready.as_ref(),
-            Meant::Answer(request) => Some(&program.requests[request as usize].expectations),
-            Meant::Channel(subscription) => {
-                Some(&program.subscriptions[subscription as usize].conditions)
-            }
+            Meant::Ready(socket) => program.socket(socket).ready.as_ref(),
+            Meant::Answer(request) => Some(&program.request(request).expectations),
+            Meant::Channel(subscription) => Some(&program.subscription(subscription).conditions),
         };
         let Some(user) = users.get_mut(id as usize) else {
             return false;
@@ -70,9 +68,7 @@ impl VirtualUsers {
         let Meant::Answer(request) = meant else {
             return false;
         };
-        self.program.requests[request as usize]
-            .expectations
-            .is_empty()
+        self.program.request(request).expectations.is_empty()
     }
 
     /// Builds a message, and returns the kind of its frame; `None` when there is none.
@@ -85,9 +81,9 @@ impl VirtualUsers {
     ) -> Option<Opcode> {
         let template = match source {
             MessageSource::Exchange(exchange) => {
-                self.program.exchanges[exchange as usize].message.as_ref()?
+                self.program.exchange(exchange).message.as_ref()?
             }
-            MessageSource::First(socket) => self.program.sockets[socket as usize].first.as_ref()?,
+            MessageSource::First(socket) => self.program.socket(socket).first.as_ref()?,
         };
         let user = &mut self.users[id as usize];
         let mut values = user.values(&self.inputs, self.unix_ns + now).0;
@@ -102,9 +98,7 @@ impl VirtualUsers {
 
     /// The channel of a subscription; `None` for that of the URL.
     pub(crate) fn channel(&mut self, id: u32, subscription: u32, now: u64) -> Option<String> {
-        let text = self.program.subscriptions[subscription as usize]
-            .channel
-            .as_ref()?;
+        let text = self.program.subscription(subscription).channel.as_ref()?;
         let user = &mut self.users[id as usize];
         let name = text.filled(&mut user.values(&self.inputs, self.unix_ns + now).0);
         Some(String::from_utf8_lossy(&name).into_owned())
@@ -131,7 +125,7 @@ impl VirtualUsers {
             call.reason = reason;
             return Outcome::Expectation;
         }
-        let expectations = &self.program.requests[call.request as usize].expectations;
+        let expectations = &self.program.request(call.request).expectations;
         match expectations.evaluate_time(now.saturating_sub(due)) {
             Ok(()) => Outcome::Ok,
             Err(reason) => {
@@ -146,7 +140,7 @@ impl VirtualUsers {
         if !call.keeps_cookies {
             return;
         }
-        let origin = self.program.origins.get(call.origin);
+        let origin = self.program.origins().get(call.origin);
         let site = CookieSite {
             host: &origin.host,
             target: &call.target,

@@ -22,8 +22,8 @@ pub(crate) struct LoadedPage {
 impl VirtualUsers {
     /// A user begins to load a page; returns the request for the page itself.
     pub(crate) fn begin_page(&mut self, id: u32, page: u32, due: u64) -> u32 {
-        let request = self.program.pages[page as usize].request;
-        let once = self.program.requests[request as usize].once;
+        let request = self.program.page(page).request;
+        let once = self.program.request(request).once;
         self.users[id as usize].page = Some(Box::new(PageLoad {
             page,
             due,
@@ -82,7 +82,7 @@ impl VirtualUsers {
         let at_once = if over_http2 {
             STREAMS_MAX
         } else {
-            self.program.pages[page.page as usize].connections
+            self.program.page(page.page).connections
         };
         if page.under_way >= at_once {
             return None;
@@ -97,7 +97,7 @@ impl VirtualUsers {
         let is_done = |page: &mut Box<PageLoad>| page.under_way == 0 && page.left.is_empty();
         let page = self.users[id as usize].page.take_if(is_done)?;
         Some(LoadedPage {
-            id: self.program.pages[page.page as usize].id,
+            id: self.program.page(page.page).id,
             due: page.due,
             outcome: page.outcome,
             once: page.once,

@@ -108,13 +108,13 @@ impl VirtualUsers {
         prepared: &PreparedLoad,
     ) -> Result<u32, String> {
         let journey = self.users[id as usize].journey;
-        let scenario = prepared.plan.scenario.as_ref();
+        let scenario = prepared.scenario();
         let plan = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
         let plan = plan.ok_or("unknown journey")?;
         let mut step = asked.step;
         step.id = step_id;
-        let origins = &self.program.origins;
-        let mut made = CompiledRequest::new(&step, plan, &prepared.plan, origins, asked.once)?;
+        let origins = self.program.origins();
+        let mut made = CompiledRequest::new(&step, plan, prepared.plan(), origins, asked.once)?;
         if !made.wants_body {
             made.body_retained_max = Some(asked.body_len_max);
         }
@@ -133,7 +133,7 @@ impl VirtualUsers {
     pub(crate) fn start_line(&self, id: u32, prepared: &PreparedLoad) -> Vec<u8> {
         let user = &self.users[id as usize];
         let seed = self.seed.derive(user.number).derive(user.iteration).0;
-        let scenario = prepared.plan.scenario.as_ref();
+        let scenario = prepared.scenario();
         let journey = scenario.and_then(|scenario| scenario.journeys.get(user.journey as usize));
         let feeds = journey.and_then(|journey| journey.process.as_ref());
         let mut row = Map::new();
@@ -157,7 +157,7 @@ impl VirtualUsers {
             iteration: user.iteration,
             // As many bits as a number keeps in every language.
             seed: u32::try_from(seed >> 32).unwrap_or_default(),
-            target: &prepared.plan.target.url,
+            target: &prepared.plan().target.url,
             row,
         })
     }
@@ -170,7 +170,7 @@ impl VirtualUsers {
         outcome: Outcome,
         response_ns: u64,
     ) -> Vec<u8> {
-        let len_max = self.program.requests[call.request as usize].script_body_len_max;
+        let len_max = self.program.request(call.request).script_body_len_max;
         let answer = ParsedAnswer::new(
             call.status,
             &call.head,

@@ -21,16 +21,16 @@ pub(crate) struct OpenedSocket {
 
 impl VirtualUsers {
     pub(crate) fn socket(&self, index: u32) -> &CompiledSocket {
-        &self.program.sockets[index as usize]
+        self.program.socket(index)
     }
 
     pub(crate) fn subscription(&self, index: u32) -> &Subscription {
-        &self.program.subscriptions[index as usize]
+        self.program.subscription(index)
     }
 
     /// The request for the message that a step awaits, if any, and whether the step sends one.
     pub(crate) fn exchange(&self, index: u32) -> (Option<u32>, bool) {
-        let exchange = &self.program.exchanges[index as usize];
+        let exchange = self.program.exchange(index);
         (exchange.awaited, exchange.message.is_some())
     }
 
@@ -100,7 +100,7 @@ impl VirtualUsers {
     pub(crate) fn next_reconnect(&mut self, id: u32) -> Option<(Reconnect, u32, u64)> {
         let user = self.users.get_mut(id as usize)?;
         let socket = user.socket.as_mut().filter(|socket| socket.is_lost())?;
-        let reconnect = self.program.sockets[socket.index as usize].reconnect;
+        let reconnect = self.program.socket(socket.index).reconnect;
         let reconnect = reconnect.filter(|reconnect| socket.tries < reconnect.times)?;
         let tries = socket.tries;
         socket.tries += 1;
@@ -123,7 +123,7 @@ impl VirtualUsers {
     pub(crate) fn misses_socket(&self, id: u32) -> bool {
         let socket = self.user_socket(id);
         let is_there = socket.is_some_and(|socket| socket.connection != NONE);
-        !self.program.sockets.is_empty() && !is_there
+        self.program.has_sockets() && !is_there
     }
 
     /// A user has subscribed to a channel; it is repeated after a reconnect.

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::job::Job;
+use crate::loop_share::LoopShare;
 use crate::prepared_load::PreparedLoad;
 use crate::scenario::think_time;
 use crate::scheduler::Newcomer;
@@ -165,13 +166,14 @@ fn plan(once: Vec<Step>, steps: Vec<Step>) -> Plan {
 }
 
 fn virtual_users(once: Vec<Step>, steps: Vec<Step>) -> Box<VirtualUsers> {
-    let prepared = PreparedLoad::new(Job {
+    let job = Job {
         load: Load::Users {
             phases: Vec::new(),
             iterations: None,
         },
         ..crate::scenario::tests::job(plan(once, steps), Arc::new(Inputs::default()))
-    });
+    };
+    let prepared = PreparedLoad::new(job, LoopShare::WHOLE);
     VirtualUsers::new(
         &prepared.unwrap(),
         0,
@@ -202,7 +204,7 @@ proptest! {
             match users.walk(0, 0, &mut 1_000_000) {
                 NextAction::Request(index) => {
                     users.users[0].count_in_groups(1, plimsoll_model::outcome::Outcome::Ok);
-                    taken.push(UserAction::Requested(users.program.requests[index as usize].id));
+                    taken.push(UserAction::Requested(users.program.request(index).id));
                 }
                 NextAction::Think(pause) => taken.push(UserAction::Thought(pause)),
                 NextAction::Begin => prop_assert_eq!(users.begin(0, true), UserAdmission::Goes(0)),

@@ -129,7 +129,7 @@ impl VirtualUsers {
                 return NextAction::Lost;
             };
             *budget = left;
-            let op = &program.ops[user.at as usize];
+            let op = program.op(user.at);
             user.at += 1;
             match op {
                 Op::Request(request) => return NextAction::Request(*request),
@@ -192,7 +192,7 @@ impl VirtualUsers {
     /// Ends a user's iteration early. Returns the open groups.
     pub(crate) fn break_off(&mut self, id: u32) -> Vec<OpenGroup> {
         let user = &mut self.users[id as usize];
-        user.at = self.program.journeys[user.journey as usize].begin;
+        user.at = self.program.journey(user.journey).begin;
         user.page = None;
         std::mem::take(&mut user.groups)
     }

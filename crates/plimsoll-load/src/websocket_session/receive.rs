@@ -201,11 +201,11 @@ impl WebSocketSessions {
             return self.on_user_messages(session, bytes, context);
         };
         context.second.received(bytes.len() as u64);
-        if !agenda.is_marked && (session.awaited != NEVER || session.owed > 0) {
+        if !agenda.is_marked() && (session.awaited != NEVER || session.owed > 0) {
             return answer(session, context.fed);
         }
-        let found = self.finder.find(&agenda.marks, Layout::Plain, bytes);
-        if agenda.is_marked && !found.is_marked() {
+        let found = self.finder.find(agenda.marks(), Layout::Plain, bytes);
+        if agenda.is_marked() && !found.is_marked() {
             return answer(session, context.fed);
         }
         self.broadcast(session.path, &mut session.listener, found, context);
@@ -265,7 +265,7 @@ fn offered<'a>(socket: Option<u32>, context: &'a ReceiveContext<'_>) -> (&'a str
             let socket = virtual_users.socket(socket);
             (&socket.protocols, socket.offer)
         }
-        (_, _, Some(agenda)) => (&agenda.protocols, agenda.offer),
+        (_, _, Some(agenda)) => agenda.offered(),
         _ => ("", None),
     }
 }

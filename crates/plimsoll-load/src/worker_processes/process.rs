@@ -5,11 +5,13 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use plimsoll_model::redact;
+use plimsoll_model::websocket::WebSocketWindow;
 use plimsoll_model::window::Window;
 
 use super::numbers::Numbers;
 use super::task::{ABORT, STOP, WorkerMessage, WorkerTask};
 use super::{Used, WorkerProcesses};
+use crate::channels::Channels;
 use crate::error::LoadError;
 use crate::process::ended;
 use crate::stop_signal::command;
@@ -25,16 +27,16 @@ pub(crate) struct WorkerProcess {
     lines: BufReader<ChildStdout>,
     line: Vec<u8>,
     /// The next window, taken and not yet merged.
-    pub(crate) next: Option<Window>,
+    next: Option<Window>,
     /// The second after the last one reported.
     second: u32,
     sent_command: u8,
     has_ended: bool,
     /// Its numbers of channels named by users.
-    pub(crate) numbers: Numbers,
-    pub(crate) used: Used,
+    numbers: Numbers,
+    used: Used,
     /// Why its share ended early, where that is a plan error.
-    pub(crate) plan_error: Option<String>,
+    plan_error: Option<String>,
 }
 
 impl WorkerProcess {
@@ -62,7 +64,7 @@ impl WorkerProcess {
             lines: BufReader::new(lines),
             line: Vec::new(),
             next: None,
-            second: task.start_second,
+            second: task.start_second(),
             sent_command: command::RUN,
             has_ended: false,
             numbers: Numbers::default(),
@@ -93,6 +95,30 @@ impl WorkerProcess {
             }
         }
         self.next.as_ref()
+    }
+
+    /// Takes the window last peeked at, if it is that of this second.
+    pub(crate) fn take_window(&mut self, second: u32) -> Option<Window> {
+        self.next.take_if(|window| window.second == second)
+    }
+
+    /// Turns its numbers of channels named by users into those of this process.
+    pub(crate) fn translate_channels(
+        &mut self,
+        websocket: &mut WebSocketWindow,
+        channels: &Channels,
+    ) {
+        self.numbers.translate(websocket, channels);
+    }
+
+    /// Resources it used, once it has ended.
+    pub(crate) fn used(&self) -> Used {
+        self.used
+    }
+
+    /// Why its share ended early, where that is a plan error.
+    pub(crate) fn plan_error(&self) -> Option<&str> {
+        self.plan_error.as_deref()
     }
 
     fn read_window(&mut self) -> Option<Window> {

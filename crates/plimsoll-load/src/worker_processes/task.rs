@@ -25,7 +25,7 @@ pub(crate) struct WorkerTask {
     plan: Plan,
     load: Load,
     seed: Seed,
-    pub(super) start_second: u32,
+    start_second: u32,
     /// Second 0 of run time on the kernel's monotonic clock, ns: the only clock common to processes.
     epoch_ns: u64,
     first: u32,
@@ -36,24 +36,26 @@ pub(crate) struct WorkerTask {
 
 impl WorkerTask {
     pub(crate) fn new(job: &Job, share: LoopShare) -> Self {
+        let (first, step) = share.first_and_step();
         Self {
             plan: Plan::clone(&job.plan),
             load: job.load.clone(),
             seed: job.seed,
             start_second: job.start_second,
             epoch_ns: clock::kernel_ns(job.epoch),
-            first: share.first,
-            step: share.step,
+            first,
+            step,
             rows: job.inputs.rows.clone(),
             files: job.inputs.files.clone(),
         }
     }
 
+    pub(super) fn start_second(&self) -> u32 {
+        self.start_second
+    }
+
     pub(crate) fn into_job(self) -> (Job, LoopShare) {
-        let share = LoopShare {
-            first: self.first,
-            step: self.step,
-        };
+        let share = LoopShare::of_process(self.first, self.step);
         let job = Job {
             plan: Arc::new(self.plan),
             load: self.load,

@@ -1,0 +1,97 @@
+//! The request of a plain load, encoded once for all its sends.
+
+use bytes::Bytes;
+use plimsoll_model::plan::{Load, Plan};
+use plimsoll_wire::request;
+use plimsoll_wire::response::Expected;
+
+use crate::handshake;
+use crate::http2;
+
+/// The request, one head for each path.
+#[derive(Debug)]
+pub(crate) struct PlainRequest {
+    templates: Vec<Template>,
+    body: Bytes,
+    expected: Expected,
+    idempotent: bool,
+}
+
+/// Bytes of one path's request.
+#[derive(Debug)]
+struct Template {
+    /// Path and query.
+    target: String,
+    head: Box<[u8]>,
+    /// The head of the last request of a connection.
+    last: Option<Box<[u8]>>,
+}
+
+impl PlainRequest {
+    pub(super) fn new(plan: &Plan, load: &Load) -> Self {
+        let request = &plan.request;
+        Self {
+            templates: templates(plan, load),
+            body: Bytes::copy_from_slice(&request.body),
+            expected: Expected {
+                no_body: request.method == "HEAD",
+                keep_location: request.redirects_max > 0,
+                body_len_max: plan.transport.body_len_max,
+            },
+            idempotent: request::is_idempotent(&request.method),
+        }
+    }
+
+    /// The head of the request for a path; `last` on its connection.
+    #[inline]
+    pub(crate) fn head(&self, path: u32, last: bool) -> &[u8] {
+        let template = &self.templates[path as usize];
+        match &template.last {
+            Some(head) if last => head,
+            _ => &template.head,
+        }
+    }
+
+    /// Path and query of a path.
+    pub(crate) fn target(&self, path: u32) -> &str {
+        &self.templates[path as usize].target
+    }
+
+    #[inline]
+    pub(crate) fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// What its responses look like.
+    #[inline]
+    pub(crate) fn expected(&self) -> Expected {
+        self.expected
+    }
+
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
+    /// Whether it can be sent by HTTP/2; all paths share one head except for their first line.
+    pub(super) fn is_valid_in_http2(&self, is_tls: bool) -> bool {
+        let first = self.templates.first();
+        first.is_none_or(|first| http2::request(&first.head, is_tls).is_some())
+    }
+}
+
+fn templates(plan: &Plan, load: &Load) -> Vec<Template> {
+    let request = &plan.request;
+    let body_len = request.body.len();
+    let headers = match load {
+        Load::WebSockets(load) => &handshake::headers(plan, load),
+        _ => &request.headers,
+    };
+    let encode =
+        |target: &str, last| request::encode(&request.method, target, headers, body_len, last);
+    let templates = request.paths.iter().map(|target| Template {
+        target: target.clone(),
+        head: encode(target, false),
+        last: (plan.transport.requests_per_connection > 0).then(|| encode(target, true)),
+    });
+    templates.collect()
+}
