@@ -1,12 +1,19 @@
 //! The head of a response: found, validated, and parsed as far as framing and counting need it.
 
+mod fields;
+mod memo;
+
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use httparse::{ParserConfig, Response};
 
+pub use self::memo::HeadMemo;
 pub use httparse::Header;
 
+pub(crate) use self::fields::decimal;
+
+use self::fields::ResponseFields;
 use crate::error::Http1Error;
 pub use crate::limits::{HEAD_LEN_MAX, HEADERS_MAX};
 
@@ -142,93 +149,6 @@ pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         })
 }
 
-/// The headers parsed so far.
-#[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts of one head, never passed on together"
-)]
-struct ResponseFields {
-    sized: Option<u64>,
-    chunked: bool,
-    /// A transfer coding without effect.
-    uncoded: bool,
-    close: bool,
-    keep_alive: bool,
-    coding: ContentCoding,
-    sets_cookie: bool,
-    location: Option<(u32, u32)>,
-}
-
-impl ResponseFields {
-    fn take(&mut self, header: &Header<'_>, bytes: &[u8]) -> Result<(), Http1Error> {
-        let (name, value) = (header.name, header.value);
-        // The length rejects nearly every header without comparing letters.
-        match name.len() {
-            14 if name.eq_ignore_ascii_case("content-length") => self.take_length(value)?,
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                let value = value.trim_ascii();
-                if self.chunked || self.uncoded {
-                    return Err(Http1Error::TransferEncoding);
-                }
-                self.chunked = value.eq_ignore_ascii_case(b"chunked");
-                self.uncoded = !self.chunked && means_nothing(value);
-                if !(self.chunked || self.uncoded) {
-                    return Err(Http1Error::TransferEncoding);
-                }
-            }
-            10 if name.eq_ignore_ascii_case("connection") => {
-                for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
-                    self.close |= token.eq_ignore_ascii_case(b"close");
-                    self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
-                }
-            }
-            10 if name.eq_ignore_ascii_case("set-cookie") => self.sets_cookie = true,
-            16 if name.eq_ignore_ascii_case("content-encoding") => {
-                self.coding = ContentCoding::named(value.trim_ascii());
-            }
-            8 if self.location.is_none() && name.eq_ignore_ascii_case("location") => {
-                self.location = span(bytes, value);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn take_length(&mut self, value: &[u8]) -> Result<(), Http1Error> {
-        // Some intermediaries fold a repeated header into a list of equal values (RFC 9112, 6.3).
-        for item in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
-            let length = decimal(item).ok_or(Http1Error::ContentLength)?;
-            if self.sized.is_some_and(|known| known != length) {
-                return Err(Http1Error::ContentLengthsDiffer);
-            }
-            self.sized = Some(length);
-        }
-        Ok(())
-    }
-
-    fn head(self, status: u16, is_1_1: bool) -> Result<Head, Http1Error> {
-        let length = match (self.sized, self.chunked) {
-            (Some(_), _) if self.chunked || self.uncoded => return Err(Http1Error::TwoFramings),
-            (None, _) if (self.chunked || self.uncoded) && !is_1_1 => {
-                return Err(Http1Error::TransferEncoding);
-            }
-            (None, true) => BodyLength::Chunked,
-            (Some(length), _) => BodyLength::Sized(length),
-            (None, false) => BodyLength::Unspecified,
-        };
-        Ok(Head {
-            status,
-            // A server that names an invalid coding may frame the next response as badly.
-            keep_alive: !self.close && !self.uncoded && (is_1_1 || self.keep_alive),
-            length,
-            coding: self.coding,
-            sets_cookie: self.sets_cookie,
-            location: self.location,
-        })
-    }
-}
-
 impl ContentCoding {
     /// The coding that the value of `Content-Encoding` names.
     pub fn named(value: &[u8]) -> Self {
@@ -238,81 +158,6 @@ impl ContentCoding {
             Self::Brotli
         } else {
             Self::Other
-        }
-    }
-}
-
-/// Whether a transfer coding is unregistered: `identity`, as in RFC 2616, or an unknown word. Such a response ends with
-/// the connection (RFC 9112, 6.3), and there is nothing to decode. A misspelt `chunked` is not accepted as one, and a
-/// registered coding would reach a client that did not request it.
-fn means_nothing(value: &[u8]) -> bool {
-    const REGISTERED: [&[u8]; 6] = [
-        b"compress",
-        b"deflate",
-        b"gzip",
-        b"trailers",
-        b"x-compress",
-        b"x-gzip",
-    ];
-    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
-    let chunked = b"chunked";
-    !value.is_empty()
-        && value.iter().all(is_token)
-        && !REGISTERED
-            .iter()
-            .any(|coding| coding.eq_ignore_ascii_case(value))
-        && !value
-            .windows(chunked.len())
-            .any(|window| window.eq_ignore_ascii_case(chunked))
-}
-
-pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &digit| {
-        let digit = char::from(digit).to_digit(10)?;
-        number.checked_mul(10)?.checked_add(u64::from(digit))
-    })
-}
-
-/// The range of `value` within `bytes`.
-fn span(bytes: &[u8], value: &[u8]) -> Option<(u32, u32)> {
-    let start = (value.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
-    let end = start + value.len();
-    (end <= bytes.len())
-        .then(|| Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?)))
-        .flatten()
-}
-
-/// The last head, cached: a server's responses to the same request have byte for byte the same head until
-/// its clock ticks, and comparing it costs a twentieth of parsing it.
-#[derive(Debug, Default)]
-pub struct HeadMemo {
-    bytes: Vec<u8>,
-    head: Option<Head>,
-}
-
-impl HeadMemo {
-    /// Longest cached head, bytes.
-    const LEN_MAX: usize = 4096;
-
-    /// The head at the start of `input`, with its length, when it is the cached one.
-    #[inline]
-    pub fn recall(&self, input: &[u8]) -> Option<(usize, Head)> {
-        // A cached head ends with the first empty line of its bytes, so equal bytes end there too.
-        let head = self.head?;
-        input
-            .starts_with(&self.bytes)
-            .then_some((self.bytes.len(), head))
-    }
-
-    /// Caches the result of [`parse`] for `bytes`.
-    pub fn store(&mut self, bytes: &[u8], head: Head) {
-        if bytes.len() <= Self::LEN_MAX {
-            self.bytes.clear();
-            self.bytes.extend_from_slice(bytes);
-            self.head = Some(head);
         }
     }
 }

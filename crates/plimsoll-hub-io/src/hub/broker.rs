@@ -1,17 +1,18 @@
 //! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the timer.
 
+mod loop_shards;
+mod timer;
+
 use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use plimsoll_config::edge;
 use plimsoll_hub::channels::{
-    ChannelLimits, ChannelRef, ChannelStats, Channels, Gathered, HubRefusal, Made, Position,
-    Published,
+    ChannelLimits, ChannelStats, Channels, Gathered, HubRefusal, Made, Position, Published,
 };
-use plimsoll_hub::command_handler::{Offer, OfferOutcome, Shards};
+use plimsoll_hub::command_handler::Offer;
 use plimsoll_net::clock::{self, EdgeClock};
 use plimsoll_net::lock::lock;
 use tokio::sync::{Notify, oneshot};
@@ -19,19 +20,19 @@ use tokio::sync::{Notify, oneshot};
 use super::inbox::Inbox;
 use super::offset_sequence::OffsetSequence;
 use super::redis::CATCHING_UP;
-use super::shared::{PublishingClient, SharedHub};
+use super::shared::SharedHub;
 use super::sources::SourceState;
 use super::templates::{TemplateAdmission, Templates};
 use super::{rules, size};
 use crate::access::connection_quota::ConnectionQuota;
 use crate::access::hooks;
 
+pub(crate) use self::loop_shards::FromLoop;
+
 /// Shards: more than there are threads that publish concurrently.
 const SHARDS: u32 = 16;
 /// Time of the start, ms, so that entries older than this edge have a time too.
 const START_MS: u64 = 30 * 24 * 3600 * 1000;
-/// Longest time between two checks for due work, ms.
-const POLL_MS: u64 = 1000;
 
 /// All channels.
 #[derive(Debug)]
@@ -350,36 +351,6 @@ impl Broker {
         }
     }
 
-    /// Schedules an item; notifies the timer if it would wake too late.
-    fn expect(&self, due_ms: u64) {
-        if due_ms < self.due.fetch_min(due_ms, Ordering::Relaxed) {
-            self.sooner.notify_one();
-        }
-    }
-
-    /// Handles due items; returns the time until the next.
-    pub(crate) fn do_what_is_due(&self) -> Duration {
-        // Items published meanwhile are scheduled from here on.
-        self.due.store(u64::MAX, Ordering::Relaxed);
-        let now_ms = self.now_ms();
-        let due = self
-            .shards
-            .iter()
-            .filter_map(|shard| self.tick(shard, now_ms));
-        let due = due.min().unwrap_or(u64::MAX);
-        self.due.fetch_min(due, Ordering::Relaxed);
-        let wait_ms = due.saturating_sub(self.now_ms()).clamp(1, POLL_MS);
-        Duration::from_millis(wait_ms)
-    }
-
-    /// Waits this long, or until an item is due sooner.
-    pub(crate) async fn wait(&self, time: Duration) {
-        tokio::select! {
-            () = tokio::time::sleep(time) => {}
-            () = self.sooner.notified() => {}
-        }
-    }
-
     /// Takes the pending aggregates.
     pub(crate) fn take_gathered(&self) -> Vec<Gathered> {
         std::mem::take(&mut *lock(&self.gathered))
@@ -402,46 +373,6 @@ impl Broker {
         self.wake(woken);
         self.expect(due.unwrap_or(u64::MAX));
     }
-
-    /// Handles due items of a shard; returns when the next is due, ms.
-    fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
-        let mut woken = 0;
-        if let Some(offsets) = &self.offsets {
-            // Held messages are positioned when sent: readers of other channels are already past their time of
-            // publishing.
-            while !self.is_behind() && is_due(shard, now_ms) {
-                woken |= offsets.next(|place| self.tick_at(&mut lock(shard), now_ms, Some(place)));
-            }
-        }
-        let mut channels = lock(shard);
-        while self.offsets.is_none() && !self.is_behind() {
-            let Some(published) = channels.tick(now_ms) else {
-                break;
-            };
-            woken |= self.route_published(published);
-        }
-        let due = channels.next_due();
-        drop(channels);
-        self.wake(woken);
-        due
-    }
-
-    /// Handles one due item; returns the loops to wake.
-    fn tick_at(&self, channels: &mut Channels, now_ms: u64, place: Option<u64>) -> u64 {
-        let published = channels.tick_at(now_ms, place);
-        published.map_or(0, |published| self.route_published(published))
-    }
-
-    /// Distributes outgoing messages and keeps pending aggregates; returns the loops to wake.
-    fn route_published(&self, published: Published) -> u64 {
-        match published {
-            Published::Gathered(gathered) => {
-                lock(&self.gathered).push(*gathered);
-                0
-            }
-            published => self.push_to_inboxes(&published),
-        }
-    }
 }
 
 /// Outcome of a publication.
@@ -449,51 +380,6 @@ impl Broker {
 pub(crate) enum Begun {
     Done(Published),
     Pending(oneshot::Receiver<Result<Position, HubRefusal>>),
-}
-
-/// All channels, for the clients of a loop.
-pub(crate) struct FromLoop<'a> {
-    pub(crate) broker: &'a Broker,
-    pub(crate) event_loop: usize,
-}
-
-impl Shards for FromLoop<'_> {
-    fn publish(&mut self, offer: &Offer<'_>) -> Result<OfferOutcome, HubRefusal> {
-        let name = offer.channel;
-        let Some(shared) = &self.broker.shared else {
-            return self.broker.publish_offer(offer).map(|_| OfferOutcome::Done);
-        };
-        offer.examine(&mut lock(self.broker.shard(name)))?;
-        let publisher = PublishingClient {
-            event_loop: self.event_loop,
-            visit: offer.visit,
-            id: offer.id,
-        };
-        shared.post_for(&publisher, name, offer.data)?;
-        Ok(OfferOutcome::Deferred)
-    }
-
-    fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
-        let mut shard = lock(self.broker.shard(name));
-        if let Some(at) = self.broker.read_up_to() {
-            // Progress of other shards counts too: everything up to there is in the channels.
-            shard.advance(at);
-        }
-        act(&mut shard)
-    }
-
-    fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
-        let broker = self.broker;
-        let index = Channels::shard_of(channel, broker.first_epoch, SHARDS);
-        act(&mut lock(
-            &broker.shards[usize::try_from(index).unwrap_or_default()],
-        ))
-    }
-}
-
-fn is_due(shard: &Mutex<Channels>, now_ms: u64) -> bool {
-    let due = lock(shard).next_due();
-    due.is_some_and(|due| due <= now_ms)
 }
 
 /// The shard's contribution.

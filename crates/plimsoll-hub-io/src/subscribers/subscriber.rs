@@ -4,6 +4,8 @@
 mod answers;
 mod controls;
 mod deflated;
+mod farewell;
+mod keep_alive;
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
@@ -13,15 +15,15 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use plimsoll_hub::channels::Position;
-use plimsoll_hub::{ClientFormat, ClientId, sse};
+use plimsoll_hub::{ClientFormat, ClientId};
 use plimsoll_net::client_socket::ClientSocket;
 use plimsoll_net::clock;
-use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::loop_state::LoopState;
 use plimsoll_wire::websocket::closing::{self, code};
 use plimsoll_wire::websocket::frame::{Frame, write};
 use plimsoll_wire::websocket::{Closing, Event, Opcode, Role, WebSocketReader};
 
+use self::farewell::FAREWELL_TICKS;
 use super::disconnect_reports::DisconnectedClient;
 use super::local_hub::{LocalHub, SubscriberTable};
 use crate::access::connection_quota::ConnectionLimits;
@@ -32,10 +34,6 @@ use crate::hub::ActiveHub;
 
 /// Maximum number of reads before the task yields.
 const READS_MAX: usize = 8;
-/// Time for the closing handshake, ticks.
-const FAREWELL_TICKS: u64 = 200;
-/// A ping without a payload.
-const PING: &[u8] = b"\x89\x00";
 
 /// A client whose request is answered but that is not registered yet.
 #[derive(Debug)]
@@ -118,26 +116,9 @@ impl SubscriberConnection {
         connection
     }
 
-    /// Until the next ping, or the expiry of its token, ticks.
-    fn pause(&self) -> u64 {
-        let ping = self.local_hub.ping_ticks.get();
-        let left_s = self.grant.as_ref().map(|grant| {
-            let left_s = grant.left_s(clock::unix_s()).unwrap_or_default();
-            left_s.min(1e9)
-        });
-        left_s.map_or(ping, |left_s| ping.min(ticks_of(left_s)))
-    }
-
     /// Its user.
     fn user(&self) -> Option<Rc<str>> {
         self.grant.as_ref()?.user()
-    }
-
-    /// Whether its token has expired.
-    fn is_spent(&self) -> bool {
-        let grant = self.grant.as_ref();
-        grant.is_some_and(|grant| grant.left_s(clock::unix_s()).is_none())
-            && (self.local_hub.gate.borrow().is_some() || self.local_hub.hooks.borrow().is_some())
     }
 
     /// Memory held for incomplete messages.
@@ -179,16 +160,6 @@ impl SubscriberConnection {
         Poll::Pending
     }
 
-    /// Whether the closing data is written.
-    fn is_over(&self) -> bool {
-        match self.format {
-            ClientFormat::Sse | ClientFormat::Mercure => !self.closing.may_send(),
-            ClientFormat::WebSocket | ClientFormat::Deflated => {
-                self.is_broken || self.closing.is_complete()
-            }
-        }
-    }
-
     /// Writes the response, and performs the subscriptions of the request.
     fn arrive(
         &mut self,
@@ -216,64 +187,6 @@ impl SubscriberConnection {
             .command_handler(&mut self.local_hub.shards())
             .attend(&speaker, &access, arrival.channels, arrival.since);
         self.receive(&mut early, subscribers, event_loop);
-    }
-
-    /// Why a well-behaved client must be disconnected.
-    fn why_end(
-        &self,
-        subscribers: &mut SubscriberTable,
-        event_loop: &LoopState,
-    ) -> Option<(u16, &'static str)> {
-        if !self.closing.may_send() {
-            None
-        } else if event_loop.is_draining() {
-            Some((code::GOING_AWAY, "the server is shutting down"))
-        } else if self.is_spent() {
-            let why = match *self.local_hub.gate.borrow() {
-                Some(_) => "the token has expired",
-                None => "the authorization by the application has expired",
-            };
-            Some((code::POLICY, why))
-        } else if !self.local_hub.is_open.get() {
-            Some((code::GOING_AWAY, "the hub is closed"))
-        } else if subscribers
-            .sockets
-            .get(self.id)
-            .is_some_and(|socket| socket.is_condemned)
-        {
-            Some((code::TRY_LATER, "messages were not read in time"))
-        } else if self.reader.memory() > 0 && event_loop.memory.is_full() {
-            Some((code::TRY_LATER, "no memory for a fragmented message"))
-        } else {
-            None
-        }
-    }
-
-    /// Ends its subscriptions in the hub.
-    fn retire(&self, subscribers: &mut SubscriberTable) {
-        let user = self.user();
-        let speaker = self
-            .local_hub
-            .speaker(self.id, self.format, user.as_deref());
-        subscribers
-            .command_handler(&mut self.local_hub.shards())
-            .retire(&speaker);
-    }
-
-    /// Sends the close frame; only messages already started are completed before it.
-    fn end(
-        &mut self,
-        subscribers: &mut SubscriberTable,
-        event_loop: &LoopState,
-        code: u16,
-        why: &str,
-    ) {
-        self.retire(subscribers);
-        if self.closing.send() && !self.format.is_events() {
-            let payload = closing::payload(Some(code), why);
-            self.send_frame(subscribers, Opcode::Close, &payload);
-        }
-        event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
     }
 
     /// Sends a message to this client alone.
@@ -338,18 +251,6 @@ impl SubscriberConnection {
         }
     }
 
-    /// A protocol violation: it is reported, and nothing more is read.
-    fn cast_out(
-        &mut self,
-        subscribers: &mut SubscriberTable,
-        event_loop: &LoopState,
-        code: u16,
-        why: &str,
-    ) {
-        self.is_broken = true;
-        self.end(subscribers, event_loop, code, why);
-    }
-
     fn take(
         &mut self,
         event: Event<'_>,
@@ -406,50 +307,6 @@ impl SubscriberConnection {
         }
     }
 
-    /// The deadline has passed: sends a ping. Returns whether the client is gone.
-    pub fn expired(&mut self, event_loop: &LoopState) -> bool {
-        if !self.closing.may_send() {
-            // The closing handshake has timed out.
-            return true;
-        }
-        let local_hub = Rc::clone(&self.local_hub);
-        let mut subscribers = local_hub.subscribers.borrow_mut();
-        let subscribers = &mut *subscribers;
-        if self.is_spent() {
-            if let Some(socket) = subscribers.sockets.get(self.id) {
-                socket.wake();
-            }
-            event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
-            return false;
-        }
-        let is_waiting = subscribers.audience.is_waiting(self.id);
-        let Some(socket) = subscribers.sockets.get(self.id) else {
-            return true;
-        };
-        let has_moved = std::mem::take(&mut socket.has_moved);
-        let is_stuck = is_waiting && !has_moved;
-        let is_silent = !self.format.is_events() && self.is_pinged && !is_waiting;
-        if is_stuck && self.was_stuck || is_silent {
-            return true;
-        }
-        self.was_stuck = is_stuck;
-        let question = match self.format {
-            ClientFormat::Sse | ClientFormat::Mercure => sse::HEARTBEAT.as_bytes(),
-            ClientFormat::WebSocket | ClientFormat::Deflated => PING,
-        };
-        if !is_waiting {
-            let question = Bytes::from_static(question);
-            subscribers
-                .audience
-                .send(self.id, question, &mut subscribers.sockets);
-            self.is_pinged = true;
-        }
-        self.strikes = 0;
-        subscribers.settle(&local_hub.figures);
-        event_loop.set_deadline(self.deadline, self.pause());
-        false
-    }
-
     /// Detaches its connection from the hub, and returns its socket.
     pub fn leave(self) -> Option<ClientSocket> {
         let socket = self
@@ -488,16 +345,6 @@ fn access<'a>(
         settled: &[],
         bounds: Some(bounds),
     }
-}
-
-/// A time in ticks, at least one.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between 0 and decades"
-)]
-fn ticks_of(seconds: f64) -> u64 {
-    (seconds * 1000.0 / TICK_MS as f64).ceil() as u64 + 1
 }
 
 impl Drop for SubscriberConnection {
