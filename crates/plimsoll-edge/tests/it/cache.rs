@@ -58,11 +58,11 @@ fn before(server: SocketAddr) -> Afloat {
     start(&cached(server))
 }
 
-/// The same, whose cached responses a test lets age.
-fn ageing(server: SocketAddr) -> (Afloat, AgeAhead) {
+/// An edge whose cached responses a test lets age.
+fn ageing(config: &EdgeConfig) -> (Afloat, AgeAhead) {
     let hooks = Hooks::none();
     let age = hooks.age_ahead.clone();
-    let edge = plimsoll_edge::start(&cached(server), hooks).unwrap();
+    let edge = plimsoll_edge::start(config, hooks).unwrap();
     (Afloat::of(edge), age)
 }
 

@@ -210,9 +210,7 @@ fn requests_on_their_way_end_when_their_server_is_removed() {
     let observed = ObservedEdge::start(&edge);
     let address = observed.edge.address;
     let pending = std::thread::spawn(move || crate::support::get(address, "/"));
-    while slow.requests().is_empty() {
-        std::thread::yield_now();
-    }
+    slow.wait_for_requests("the slow request", |heads| !heads.is_empty());
     order(
         &observed,
         &json!({ "pool": "app", "add": format!("http://{name}") }),

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge::{
@@ -268,7 +268,22 @@ pub(crate) fn read_until(stream: &mut impl Read, end: &str) -> String {
 /// A server with a scripted handler per connection.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
-    requests: Arc<Mutex<Vec<String>>>,
+    requests: Arc<RequestLog>,
+}
+
+/// The heads of a server's requests.
+#[derive(Default)]
+struct RequestLog {
+    heads: Mutex<Vec<String>>,
+    /// Notified of each further head.
+    grown: Condvar,
+}
+
+impl RequestLog {
+    fn add(&self, head: String) {
+        self.heads.lock().unwrap().push(head);
+        self.grown.notify_all();
+    }
 }
 
 /// One connection of such a server.
@@ -276,7 +291,7 @@ pub(crate) struct ScriptedConnection {
     pub(crate) stream: TcpStream,
     /// Number of earlier connections.
     pub(crate) number: usize,
-    log: Arc<Mutex<Vec<String>>>,
+    log: Arc<RequestLog>,
 }
 
 impl ScriptedConnection {
@@ -291,7 +306,7 @@ impl ScriptedConnection {
             }
         }
         let head = String::from_utf8(head).unwrap();
-        self.log.lock().unwrap().push(head.clone());
+        self.log.add(head.clone());
         Some(head)
     }
 
@@ -324,7 +339,7 @@ impl Scripted {
     ) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
-        let requests = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::<RequestLog>::default();
         let serve = Arc::new(serve);
         let log = Arc::clone(&requests);
         std::thread::spawn(move || {
@@ -366,7 +381,18 @@ impl Scripted {
 
     /// The heads of all requests so far.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        self.requests.heads.lock().unwrap().clone()
+    }
+
+    /// Waits until the heads of its requests are what is awaited; they are looked at when one more has come.
+    #[track_caller]
+    pub(crate) fn wait_for_requests(&self, awaited: &str, has_come: impl Fn(&[String]) -> bool) {
+        let heads = self.requests.heads.lock().unwrap();
+        let waited = self
+            .requests
+            .grown
+            .wait_timeout_while(heads, PATIENCE, |heads| !has_come(heads));
+        assert!(!waited.unwrap().1.timed_out(), "{awaited}: not in time");
     }
 }
 

@@ -10,6 +10,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use plimsoll_config::edge::{
     AccessLog, Ceiling, Endpoint, LogFormat, Parents, PoolConfig, RateAlert, Traces,
 };
+use plimsoll_testkit::folder_watch::FolderWatch;
 
 use crate::concurrent_clients::{ConcurrentClients, Ends};
 use crate::support::{
@@ -310,23 +311,19 @@ fn a_log_that_was_moved_away_begins_anew() {
         path: Some(path.clone()),
         format: LogFormat::Combined,
     });
+    let watch = FolderWatch::new(folder.path());
     let edge = start(&edge);
     get(edge.address, "/before");
-    let patience = Patience::start();
     let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
-    while !read(&path).contains("GET /before ") {
-        patience.check("the first line");
-    }
+    watch.wait_until("the first line", || read(&path).contains("GET /before "));
     std::fs::rename(&path, &moved).unwrap();
     edge.reopen_log();
-    while !path.exists() {
-        patience.check("a new file");
-    }
+    watch.wait_until("a new file", || path.exists());
     get(edge.address, "/after");
     send_request(edge.address, "nonsense\r\n\r\n");
-    while !read(&path).contains("reason=bad-request") {
-        patience.check("the later lines");
-    }
+    watch.wait_until("the later lines", || {
+        read(&path).contains("reason=bad-request")
+    });
     assert!(read(&path).contains("GET /after ") && !read(&path).contains("/before"));
     assert!(!read(&moved).contains("/after"));
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_config::edge::{CacheDisk, EdgeConfig};
+use plimsoll_testkit::folder_watch::FolderWatch;
 use tempfile::TempDir;
 
 use super::{cached, check, origin, page, request, status, value};
@@ -68,6 +69,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Watches the files of the only copy, which lie beside each other.
+fn watch_only_copy(folder: &Path) -> FolderWatch {
+    FolderWatch::new(files(folder)[0].parent().unwrap())
 }
 
 /// Three megabytes in which no two positions look alike.
@@ -347,11 +353,9 @@ fn a_journal_that_cannot_be_read_empties_the_folder() {
     wait_for(&edge, OBJECTS, 1.0);
     end(edge);
     std::fs::write(folder.join("purges"), b"what?").unwrap();
+    let watch = watch_only_copy(&folder);
     let edge = start(&config(origin.address, &folder));
-    let patience = Patience::start();
-    while !files(&folder).is_empty() {
-        patience.check("an empty folder");
-    }
+    watch.wait_until("an empty folder", || files(&folder).is_empty());
     assert_eq!(status_and_body(&get(edge.address, "/a")).1, "/a 1");
 }
 

@@ -108,10 +108,7 @@ fn a_purge_of_everything_is_spread_over_the_origin() {
     // A few at once, at half the usual rate: no more than three hundred a second.
     let most = 38.0 + (lasted + 1.0) * 150.0;
     assert!(renewed as f64 <= most, "{renewed} of {most}");
-    let patience = Patience::start();
-    while origin.requests().len() < 332 {
-        patience.check("the first renewals");
-    }
+    origin.wait_for_requests("the first renewals", |heads| heads.len() >= 332);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{ageing, before, check, origin, page, request, status};
+use super::{ageing, before, cached, check, origin, page, request, status};
 use crate::support::{Patience, Scripted, connect, get, read_all, read_until, status_and_body};
 
 #[test]
@@ -166,7 +166,7 @@ fn a_copy_is_renewed_once_in_the_last_tenth_of_its_lifetime() {
         }
         page("Cache-Control: max-age=1000", &body)
     });
-    let (edge, age) = ageing(origin.address);
+    let (edge, age) = ageing(&cached(origin.address));
     get(edge.address, "/");
     age.advance(Duration::from_secs(800));
     check(&get(edge.address, "/"), (200, "0"), "plimsoll; hit");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     DROPPED, HIT, OBJECTS, check, config, end, files, folder, get, large, metric, order, origin,
-    page, request, start, status, value, wait_for,
+    page, request, start, status, value, wait_for, watch_only_copy,
 };
 use crate::support::{Afloat, Patience, Scripted};
 
@@ -58,11 +58,9 @@ fn a_large_copy_is_as_fresh_after_a_restart_as_its_last_head_made_it() {
     assert_eq!(origin.requests().len(), 2);
     // Its head is removed with it.
     let hard = r#"{"url": "http://a.example/", "hard": true}"#;
+    let watch = watch_only_copy(&folder);
     order(edge.admin(), "/purge", hard);
-    let patience = Patience::start();
-    while !files(&folder).is_empty() {
-        patience.check("an empty folder");
-    }
+    watch.wait_until("an empty folder", || files(&folder).is_empty());
 }
 
 #[test]
@@ -98,10 +96,8 @@ fn a_head_without_a_copy_is_removed() {
         }
     }
     assert_eq!(files(&folder).len(), 1);
+    let watch = watch_only_copy(&folder);
     let edge = start(&config(origin.address, &folder));
-    let patience = Patience::start();
-    while !files(&folder).is_empty() {
-        patience.check("an empty folder");
-    }
+    watch.wait_until("an empty folder", || files(&folder).is_empty());
     assert_eq!(value(&get(edge.address, "/"), "x-told"), "2");
 }

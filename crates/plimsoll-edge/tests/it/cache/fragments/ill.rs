@@ -8,8 +8,8 @@ use std::time::Duration;
 use plimsoll_config::edge::Fragments;
 
 use super::super::{page, value};
-use super::{body, fragments, html, none, request_count, site, with_esi};
-use crate::support::{Patience, Scripted, connect, get, metric, read_until, start};
+use super::{body, fragments, html, none, request_count, site, wait_for_request, with_esi};
+use crate::support::{Scripted, connect, get, metric, read_until, start};
 
 #[test]
 fn what_fails_leaves_a_gap_or_has_another_address() {
@@ -129,10 +129,7 @@ fn what_comes_before_a_slow_fragment_does_not_wait() {
         .unwrap();
     let begun = read_until(&mut client, "before");
     // The other is fetched concurrently.
-    let patience = Patience::start();
-    while request_count(&origin, "/quick") == 0 {
-        patience.check("the quick one");
-    }
+    wait_for_request(&origin, "/quick");
     release.send(()).unwrap();
     let answer = begun + &crate::support::read_all(&mut client);
     assert_eq!(body(&answer), "beforeslowafterquick", "{answer}");
@@ -183,10 +180,7 @@ fn whoever_leaves_takes_nothing_from_others() {
         (client, begun)
     };
     let (first, _) = open_request();
-    let patience = Patience::start();
-    while request_count(&origin, "/slow") == 0 {
-        patience.check("the slow one");
-    }
+    wait_for_request(&origin, "/slow");
     let (mut second, begun) = open_request();
     drop(first);
     crate::support::wait_for(&edge, "plimsoll_edge_clients_gone_total", 1.0);
