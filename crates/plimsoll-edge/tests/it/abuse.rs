@@ -197,23 +197,31 @@ fn a_broken_body_ends_the_connection_on_both_sides() {
 fn slow_clients_are_cut_off() {
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = start(&impatient(server.address));
-    assert_eq!(send_request(edge.address, ""), "");
-    let response = send_request(edge.address, "GET / HTTP/1.1\r\nHos");
-    assert_eq!(status_and_body(&response).0, 408);
-    let response = send_request(
-        edge.address,
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
-    );
-    assert_eq!(status_and_body(&response).0, 408);
-    // A byte now and then does not extend a deadline: a head has one deadline, and a body must make progress.
-    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n";
-    for start in ["", post] {
-        let mut stream = connect(edge.address);
-        stream.write_all(start.as_bytes()).unwrap();
-        let (response, sent) = trickle(&mut stream);
-        assert_eq!(status_and_body(&response).0, 408, "{start:?}");
-        assert!(sent < 100, "{sent}");
-    }
+    let address = edge.address;
+    // Each waits for a deadline of its own: all at once.
+    std::thread::scope(|scope| {
+        scope.spawn(move || assert_eq!(send_request(address, ""), ""));
+        for begun in [
+            "GET / HTTP/1.1\r\nHos",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+        ] {
+            scope.spawn(move || {
+                let response = send_request(address, begun);
+                assert_eq!(status_and_body(&response).0, 408, "{begun:?}");
+            });
+        }
+        // A byte now and then does not extend a deadline: a head has one deadline, and a body must make progress.
+        let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n";
+        for start in ["", post] {
+            scope.spawn(move || {
+                let mut stream = connect(address);
+                stream.write_all(start.as_bytes()).unwrap();
+                let (response, sent) = trickle(&mut stream);
+                assert_eq!(status_and_body(&response).0, 408, "{start:?}");
+                assert!(sent < 100, "{sent}");
+            });
+        }
+    });
 }
 
 /// Sends a byte now and then until the response arrives; the response, and the number of bytes sent.

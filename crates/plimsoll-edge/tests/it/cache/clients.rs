@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::{before, cached, origin, page, request, value};
-use crate::support::{Scripted, connect, get, read_until, status_and_body};
+use super::{ageing, before, cached, origin, page, request, value};
+use crate::support::{Patience, connect, get, read_until, status_and_body};
 use crate::tls::{curl, secure};
 
 #[test]
@@ -124,57 +123,42 @@ fn a_client_that_reads_slowly_holds_up_nobody() {
     assert_eq!(origin.requests().len(), 1);
 }
 
-/// Clients request a page with a lifetime of one second for three seconds; its origin takes a fifth of a second.
-/// Returns the number of fetches and the duration.
-fn stampede(clients: usize) -> (usize, Duration) {
-    let origin = Scripted::start(|mut connection| {
-        // Nothing is sent here: this is the origin's service time.
-        let (_nobody, nothing) = sync_channel::<()>(1);
-        while connection.head().is_some() {
-            let _ = nothing.recv_timeout(Duration::from_millis(200));
-            connection.send(page(
-                "Cache-Control: max-age=1, stale-while-revalidate=60",
-                "hello",
-            ));
-        }
-    });
-    let edge = before(origin.address);
-    let answers = Arc::new(AtomicUsize::new(0));
-    let is_over = Arc::new(AtomicBool::new(false));
-    let began = Instant::now();
-    let threads: Vec<_> = (0..clients)
-        .map(|_| {
-            let (answers, is_over, address) =
-                (Arc::clone(&answers), Arc::clone(&is_over), edge.address);
-            std::thread::spawn(move || {
-                let mut stream = connect(address);
-                while !is_over.load(Ordering::Relaxed) {
-                    stream
-                        .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
-                        .unwrap();
-                    read_until(&mut stream, "hello");
-                    answers.fetch_add(1, Ordering::Relaxed);
-                    if began.elapsed() > Duration::from_secs(3) {
-                        is_over.store(true, Ordering::Relaxed);
-                    }
-                }
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap();
-    }
-    assert!(answers.load(Ordering::Relaxed) >= clients);
-    (origin.requests().len(), began.elapsed())
-}
-
 #[test]
 fn a_page_that_everybody_wants_is_fetched_once_in_its_lifetime() {
-    let (fetches, lasted) = stampede(50);
-    // Not before the last tenth of the one-second lifetime, however slow this machine is.
-    let most = 1 + lasted.as_millis() / 900;
-    assert!(
-        fetches >= 2 && fetches as u128 <= most,
-        "{fetches} fetches in {lasted:?}"
-    );
+    let (release, wait) = sync_channel::<()>(1);
+    let wait = Mutex::new(wait);
+    let origin = origin(move |_, number| {
+        let _ = wait.lock().unwrap().recv();
+        let lines = "Cache-Control: max-age=1000, stale-while-revalidate=10000";
+        page(lines, &format!("page {number}"))
+    });
+    let (edge, age) = ageing(&cached(origin.address));
+    release.send(()).unwrap();
+    get(edge.address, "/");
+    for lifetime in 0..3 {
+        age.advance(Duration::from_secs(1000));
+        // The renewal hangs until all of them have been served.
+        let stale = format!("page {lifetime}");
+        std::thread::scope(|scope| {
+            for _ in 0..50 {
+                scope.spawn(|| {
+                    let mut stream = connect(edge.address);
+                    for _ in 0..20 {
+                        stream
+                            .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+                            .unwrap();
+                        read_until(&mut stream, &stale);
+                    }
+                });
+            }
+        });
+        origin.wait_for_requests("the renewal", |heads| heads.len() >= lifetime + 2);
+        assert_eq!(origin.requests().len(), lifetime + 2);
+        release.send(()).unwrap();
+        let patience = Patience::start();
+        while status_and_body(&get(edge.address, "/")).1 == stale {
+            patience.check("the new page");
+        }
+    }
+    assert_eq!(origin.requests().len(), 4);
 }

@@ -1,70 +1,31 @@
 //! Messages from a real Redis that is stopped and restarted.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
 
 use plimsoll_config::edge::{HubConfig, HubRedis};
 use plimsoll_testkit::port;
+use plimsoll_testkit::program::Redis;
 use serde_json::json;
-use tempfile::TempDir;
 
 use super::{HubClient, live, only_hub};
-use crate::support::{ObservedEdge, Patience, connect, read_until};
+use crate::support::{ObservedEdge, connect, read_until};
 
-struct RedisProcess {
-    process: Child,
-    address: SocketAddr,
-    _folder: TempDir,
+/// A Redis that asks for a password.
+fn start_redis(address: SocketAddr) -> Redis {
+    Redis::start_at(address, "requirepass a-secret")
 }
 
-impl Drop for RedisProcess {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl RedisProcess {
-    fn start(address: SocketAddr) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let process = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
-            .args([
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--requirepass",
-                "a-secret",
-            ])
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is installed: apt-get install redis-server");
-        let redis = Self {
-            process,
-            address,
-            _folder: folder,
-        };
-        let patience = Patience::start();
-        while TcpStream::connect(address).is_err() {
-            patience.check("Redis listens");
-        }
-        redis
-    }
-
-    /// Publishes; the number of receivers.
-    fn publish(&self, channel: &str, data: &str) -> String {
-        let mut stream = connect(self.address);
-        let (channel_len, len) = (channel.len(), data.len());
-        let commands = format!(
-            "AUTH a-secret\r\n*3\r\n$7\r\nPUBLISH\r\n${channel_len}\r\n{channel}\r\n${len}\r\n{data}\r\n"
-        );
-        stream.write_all(commands.as_bytes()).unwrap();
-        assert_eq!(read_until(&mut stream, "\r\n"), "+OK\r\n");
-        read_until(&mut stream, "\r\n")
-    }
+/// Publishes; the number of receivers.
+fn publish(redis: &Redis, channel: &str, data: &str) -> String {
+    let mut stream = connect(redis.address);
+    let (channel_len, len) = (channel.len(), data.len());
+    let commands = format!(
+        "AUTH a-secret\r\n*3\r\n$7\r\nPUBLISH\r\n${channel_len}\r\n{channel}\r\n${len}\r\n{data}\r\n"
+    );
+    stream.write_all(commands.as_bytes()).unwrap();
+    assert_eq!(read_until(&mut stream, "\r\n"), "+OK\r\n");
+    read_until(&mut stream, "\r\n")
 }
 
 fn listening(address: SocketAddr, password: &str) -> HubConfig {
@@ -83,7 +44,7 @@ fn listening(address: SocketAddr, password: &str) -> HubConfig {
 
 #[test]
 fn what_is_published_at_redis_goes_to_the_hub() {
-    let redis = RedisProcess::start(port::unused());
+    let redis = start_redis(port::unused());
     let address = redis.address;
     let config = only_hub(listening(address, "a-secret"));
     let observed = ObservedEdge::start(&config);
@@ -97,28 +58,28 @@ fn what_is_published_at_redis_goes_to_the_hub() {
         ("news", "no JSON \"at all\"", json!("no JSON \"at all\"")),
         ("game-1", "2", json!(2)),
     ] {
-        assert_eq!(redis.publish(channel, data), ":1\r\n");
+        assert_eq!(publish(&redis, channel, data), ":1\r\n");
         let message = client.receive();
         assert_eq!(
             (&message["channel"], &message["data"]),
             (&json!(channel), &expected)
         );
     }
-    assert_eq!(redis.publish("other", "3"), ":0\r\n");
+    assert_eq!(publish(&redis, "other", "3"), ":0\r\n");
     // A rejected message is reported once.
-    redis.publish("game-1", &"x".repeat(70_000));
+    publish(&redis, "game-1", &"x".repeat(70_000));
     let notice =
         observed.wait_for_message("a message from Redis to the channel `game-1` was not published");
     assert!(notice.contains("longer than 65536 bytes"), "{notice}");
     // A reload without changes interrupts nothing; one with another address does.
     observed.reload(&config).unwrap();
-    assert_eq!(redis.publish("game-1", "4"), ":1\r\n");
+    assert_eq!(publish(&redis, "game-1", "4"), ":1\r\n");
     assert_eq!(client.receive()["data"], 4);
     drop(redis);
     observed.wait_for_message("is unavailable");
-    let redis = RedisProcess::start(address);
+    let redis = start_redis(address);
     observed.wait_for_message("messages from Redis at");
-    redis.publish("game-1", "5");
+    publish(&redis, "game-1", "5");
     assert_eq!(client.receive()["data"], 5);
     observed
         .reload(&only_hub(listening(address, "another")))
