@@ -1,8 +1,7 @@
 //! A scenario as a program: steps flattened into operations with jumps, in which each user has a program counter.
 
 use plimsoll_model::journey::{
-    Inputs, Journey, RepeatRange, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId,
-    ThinkTime,
+    Inputs, Journey, RepeatRange, RequestStep, Resources, Scenario, Step, StepId, ThinkTime,
 };
 use plimsoll_model::plan::Plan;
 
@@ -12,12 +11,10 @@ use super::request::CompiledRequest;
 use super::text::CompiledText;
 use crate::error::LoadError;
 
+mod check;
 mod sockets;
 
 pub(crate) use sockets::{CompiledSocket, MessageExchange, Subscription, UnsolicitedMessages};
-
-/// Most processes of one journey per event loop.
-const PROCESSES_MAX: u32 = 64;
 
 /// One operation.
 #[derive(Clone, Debug)]
@@ -126,7 +123,7 @@ impl Program {
         scenario: &Scenario,
         inputs: &Inputs,
     ) -> Result<Self, LoadError> {
-        check(scenario)?;
+        check::check(scenario)?;
         let origins = Origins::new(plan, &scenario.targets).ok_or_else(|| LoadError::Plan {
             place: "host of a target",
             found: plan.target.host.clone(),
@@ -219,43 +216,6 @@ impl Program {
     pub(crate) fn paces(&self) -> usize {
         self.paces
     }
-}
-
-fn check(scenario: &Scenario) -> Result<(), LoadError> {
-    let plan_error = |place, found: String, range| {
-        Err(LoadError::Plan {
-            place,
-            found,
-            range,
-        })
-    };
-    if scenario.journeys.is_empty() {
-        return plan_error("number of journeys", "0".to_owned(), "at least 1");
-    }
-    for process in scenario
-        .journeys
-        .iter()
-        .filter_map(|journey| journey.process.as_ref())
-    {
-        if process.command.is_empty() {
-            return plan_error("command of a process", "empty".to_owned(), "a program");
-        }
-        if !(1..=PROCESSES_MAX).contains(&process.count) {
-            let found = process.count.to_string();
-            return plan_error("processes per event loop", found, "1 to 64");
-        }
-        if process.timeout.is_zero() {
-            return plan_error("timeout of a process", "0".to_owned(), "above 0");
-        }
-    }
-    if scenario.steps.len() > STEPS_MAX {
-        return plan_error(
-            "number of steps",
-            scenario.steps.len().to_string(),
-            "1 to 1000",
-        );
-    }
-    Ok(())
 }
 
 struct Builder<'a> {

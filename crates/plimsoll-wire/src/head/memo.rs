@@ -24,7 +24,7 @@ impl HeadMemo {
             .then_some((self.bytes.len(), head))
     }
 
-    /// Caches the result of [`parse`] for `bytes`.
+    /// Caches the result of [`parse`](super::parse) for `bytes`.
     pub fn store(&mut self, bytes: &[u8], head: Head) {
         if bytes.len() <= Self::LEN_MAX {
             self.bytes.clear();
