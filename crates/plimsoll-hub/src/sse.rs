@@ -1,10 +1,5 @@
 //! The hub's messages as Server-Sent Events (WHATWG HTML, 9.2).
 
-/// The beginning of the response head. Proxies are requested not to buffer. The body ends with the connection: chunk
-/// lengths would differ from the bytes that all subscribers share.
-pub const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
-                        X-Accel-Buffering: no\r\nConnection: close\r\n";
-
 /// A comment, which keeps proxies from closing an idle connection.
 pub const HEARTBEAT: &str = ":\n\n";
 

@@ -11,6 +11,7 @@ pub mod admission;
 pub mod balance;
 mod client;
 mod connection;
+mod decimal;
 pub mod error;
 pub mod event_loop;
 mod exchange;

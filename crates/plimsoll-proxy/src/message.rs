@@ -2,5 +2,6 @@
 
 pub(crate) mod compress;
 pub(crate) mod forward;
+pub(crate) mod header_lines;
 pub(crate) mod outgoing;
 pub(crate) mod receive_buffer;

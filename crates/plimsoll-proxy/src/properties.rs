@@ -18,7 +18,9 @@ use crate::accept::proxy_header;
 use crate::admission::route::shared::RouteShared;
 use crate::admission::route::{CompiledRoute, Routes};
 use crate::message::compress::Coded;
-use crate::message::forward::{self, Answering, ConnectionHeader, Framing, UpstreamRequest};
+use crate::message::forward::{self, UpstreamRequest};
+use crate::respond::forwarded::{self, Answering, Framing};
+use crate::respond::head::ConnectionHeader;
 
 /// Longest head that is tried.
 const HEAD_LEN_MAX: usize = 32 * 1024;
@@ -167,7 +169,7 @@ fn check_answer(
         cache_status: None,
     };
     let mut out = Vec::new();
-    forward::answer(&mut out, bytes, head, headers, &answering);
+    forwarded::write(&mut out, bytes, head, headers, &answering);
     if out.len() > head::HEAD_LEN_MAX {
         return;
     }

@@ -20,8 +20,8 @@ use plimsoll_wire::request_head::{header_buffer, parse};
 use super::admission::client_of;
 use super::cached::{Admitted, Seeking};
 use super::disk_lookup::DiskLookup;
-use super::local_reply::{ResponseContext, after};
-use super::serving::{Slowness, end_served_head, status_of};
+use super::local_reply::{ResponseContext, after, connection_header};
+use super::serving::{Slowness, status_of};
 use super::{After, DownstreamConnection, RequestStage};
 use crate::balance::server::UpstreamServer;
 use crate::client::ClientStream;
@@ -31,6 +31,7 @@ use crate::lookup::keyed_request::KeyedRequest;
 use crate::lookup::pace::Pace;
 use crate::lookup::{CachedResponse, ResponseMetadata};
 use crate::message::outgoing::Outgoing;
+use crate::respond::stored::{self, StoredHead};
 use crate::settings::Settings;
 use crate::telemetry::access_log_entry::RequestOutcome;
 
@@ -324,16 +325,16 @@ impl DownstreamConnection {
         } else {
             after(&own)
         };
-        let framing = if in_chunks {
-            "Transfer-Encoding: chunked\r\n"
-        } else {
-            ""
+        let made = StoredHead {
+            shape,
+            body_len: metadata.len(),
+            in_chunks,
+            now: self.event_loop.moment(),
+            status: reader.status,
+            pass: reader.pass.as_deref(),
+            connection: connection_header(&own, after),
         };
-        let head = reader.out.buffer();
-        let now = self.event_loop.moment();
-        metadata.stored.write_head(head, shape, metadata.len(), now);
-        reader.status.write(head);
-        end_served_head(head, &own, after, reader.pass.as_deref(), framing);
+        stored::write(reader.out.buffer(), &metadata.stored, &made);
         reader.reading = Some(ReadProgress {
             status: status_of(shape, &metadata.stored),
             at,

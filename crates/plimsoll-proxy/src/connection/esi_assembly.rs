@@ -109,15 +109,6 @@ impl EsiAssembly {
     }
 }
 
-/// The `Connection` header for the client.
-pub(super) fn connection_line(keeps: bool, is_1_1: bool) -> &'static str {
-    match (keeps, is_1_1) {
-        (false, _) => "Connection: close\r\n",
-        (true, true) => "",
-        (true, false) => "Connection: keep-alive\r\n",
-    }
-}
-
 /// Starts a subrequest. If it is served from the cache, it completes immediately.
 pub(super) fn launch(mut alone: DownstreamConnection) {
     if matches!(

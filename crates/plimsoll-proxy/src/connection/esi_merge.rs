@@ -12,13 +12,13 @@ use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::head::{BodyLength, Header};
 
 use super::DownstreamConnection;
-use super::esi_assembly::connection_line;
 use super::esi_include::{Fragment, FragmentInput, FragmentRequester};
 use super::local_reply::ResponseContext;
 use crate::fragments::Mosaic;
-use crate::fragments::head::{self, FragmentLifetime, MergedHead};
+use crate::fragments::head::{self, FragmentLifetime, Framing, MergedHead};
 use crate::fragments::incoming::Incoming;
 use crate::message::compress::{self, Coder};
+use crate::respond::head::ConnectionHeader;
 use crate::settings::Settings;
 use crate::worker::Worker;
 
@@ -54,13 +54,6 @@ pub(super) struct EsiMerge {
     varies: bool,
     framing: Option<Framing>,
     is_over: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
-    Sized,
-    Chunked,
-    UntilClose,
 }
 
 /// Result of one step.
@@ -266,13 +259,7 @@ impl EsiMerge {
             }
         }
         let framing = self.choose_framing();
-        let mut lines = match framing {
-            Framing::Sized => format!("Content-Length: {}\r\n", self.len().unwrap_or_default()),
-            Framing::Chunked => "Transfer-Encoding: chunked\r\n".to_owned(),
-            Framing::UntilClose => String::new(),
-        };
         self.keeps_client &= framing != Framing::UntilClose;
-        lines.push_str(connection_line(self.keeps_client, self.is_1_1));
         self.framing = Some(framing);
         let summary = head::describe(&counts, awaited);
         let lifetimes: Option<Vec<FragmentLifetime>> = self
@@ -290,7 +277,8 @@ impl EsiMerge {
                 fragments: &summary,
                 coding: self.packing.as_ref().map(|packing| packing.coding),
                 varies: self.varies,
-                framing: &lines,
+                framing,
+                connection: ConnectionHeader::new(self.keeps_client, self.is_1_1),
             };
             head::write(out, &self.bytes, headers, &merged);
         });
@@ -298,13 +286,12 @@ impl EsiMerge {
     }
 
     fn choose_framing(&self) -> Framing {
-        if self.packing.is_none() && self.len().is_some() {
-            Framing::Sized
-        } else if self.is_1_1 {
-            Framing::Chunked
-        } else {
+        let len = self.len().filter(|_| self.packing.is_none());
+        match len {
+            Some(len) => Framing::Sized(len),
+            None if self.is_1_1 => Framing::Chunked,
             // HTTP/1.0 has no chunked coding.
-            Framing::UntilClose
+            None => Framing::UntilClose,
         }
     }
 

@@ -14,11 +14,12 @@ use plimsoll_hub_io::subscribers::subscriber::{Arrival, SubscriberConnection};
 use plimsoll_net::clock;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
-use plimsoll_wire::websocket::handshake::{answer, read_request};
+use plimsoll_wire::websocket::handshake::read_request;
 
 use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
+use crate::respond::hub;
 use crate::telemetry::access_log_entry::RequestOutcome;
 
 /// Why a client is rejected.
@@ -209,10 +210,7 @@ impl DownstreamConnection {
 
     /// The response head for a reader of events; `extra` are complete header lines.
     pub(super) fn events_head(&self, extra: &str) -> Vec<u8> {
-        let date = self.event_loop.date.borrow();
-        [sse::HEAD, extra, "Date: ", date.as_str(), "\r\n\r\n"]
-            .concat()
-            .into_bytes()
+        hub::events(extra, &self.event_loop.date.borrow())
     }
 
     pub(super) fn report_upgrade(&mut self, own: &ResponseContext, status: u16, line: &[u8]) {
@@ -388,7 +386,7 @@ fn socket(head: &RequestHead<'_, '_>, hub: &Arc<ActiveHub>) -> Result<Arrival, U
         } else {
             ClientFormat::WebSocket
         },
-        head: answer(&handshake, None, deflate),
+        head: hub::websocket(&handshake, deflate),
         channels: Vec::new(),
         since: None,
         grant: None,

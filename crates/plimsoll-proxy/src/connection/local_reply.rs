@@ -12,8 +12,8 @@ use super::{After, DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
 use crate::exchange::{Exchange, ExchangeEnd, Facts};
 use crate::fragments::pipe::Report;
-use crate::respond::synthetic_response::WaitingPage;
-use crate::respond::synthetic_response::{self, ResponseOptions};
+use crate::respond::head::ConnectionHeader;
+use crate::respond::synthetic_response::{self, ResponseOptions, WaitingPage};
 use crate::settings::Settings;
 use crate::telemetry::access_log_entry::{self, RequestOutcome};
 use crate::telemetry::moments::Moments;
@@ -357,14 +357,15 @@ pub(super) fn after(own: &ResponseContext) -> After {
     }
 }
 
+/// The `Connection` header of a response, by what follows it.
+pub(super) fn connection_header(own: &ResponseContext, after: After) -> ConnectionHeader {
+    ConnectionHeader::new(after == After::NextRequest, own.facts.is_1_1)
+}
+
 fn manner<'a>(own: &ResponseContext, after: After, date: &'a str) -> ResponseOptions<'a> {
     ResponseOptions {
         head_only: own.facts.is_head,
-        connection: match (after, own.facts.is_1_1) {
-            (After::Close, _) => "Connection: close\r\n",
-            (After::NextRequest, true) => "",
-            (After::NextRequest, false) => "Connection: keep-alive\r\n",
-        },
+        connection: connection_header(own, after),
         date,
     }
 }

@@ -23,9 +23,7 @@ use super::admission::length;
 use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
 use super::local_reply::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
-
-/// The interim response for a client that waits before it sends the body.
-const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+use crate::respond::head::CONTINUE;
 
 /// An update being received.
 #[derive(Debug)]
@@ -93,7 +91,7 @@ impl DownstreamConnection {
                     own: *own,
                     line,
                     extra,
-                    go_on: if is_plain { GO_ON } else { &[] },
+                    go_on: if is_plain { CONTINUE } else { &[] },
                     body: BodyReader::new(length(head), ORDER_LEN_MAX as u64),
                     bytes: Vec::new(),
                     post: None,

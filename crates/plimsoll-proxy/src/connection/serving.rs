@@ -8,7 +8,7 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 use plimsoll_net::clock::{self, Nanoseconds};
 use plimsoll_net::deadline::TICK_MS;
 
-use super::local_reply::{ResponseContext, after};
+use super::local_reply::{ResponseContext, after, connection_header};
 use super::{After, DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
 use crate::event_loop::EventLoop;
@@ -17,6 +17,7 @@ use crate::fragments::Mosaic;
 use crate::lookup::disk::{BodyRef, DiskBodyReader, NextPiece, within};
 use crate::message::outgoing::GATHERED_MAX;
 use crate::message::outgoing::Outgoing;
+use crate::respond::stored::{self, StoredHead};
 use crate::telemetry::access_log_entry::RequestOutcome;
 
 /// Time limit for the disk to deliver a piece, ticks.
@@ -102,11 +103,16 @@ impl DownstreamConnection {
         let mut head = self.event_loop.spare_bytes();
         head.extend_from_slice(served.early);
         let len = served.body.len();
-        let now = self.event_loop.moment();
-        let body_len = Some(len);
-        served.stored.write_head(&mut head, shape, body_len, now);
-        served.status.write(&mut head);
-        end_served_head(&mut head, own, after, served.pass, "");
+        let made = StoredHead {
+            shape,
+            body_len: Some(len),
+            in_chunks: false,
+            now: self.event_loop.moment(),
+            status: served.status,
+            pass: served.pass,
+            connection: connection_header(own, after),
+        };
+        stored::write(&mut head, served.stored, &made);
         let (from, to) = match shape {
             _ if own.facts.is_head => (0, 0),
             Shape::Whole => (0, len),
@@ -219,24 +225,5 @@ pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
         Shape::NotModified => 304,
         Shape::Partial { .. } => 206,
         Shape::Unsatisfiable => 416,
-    }
-}
-
-/// Writes the headers that depend on client and connection, and ends the head.
-pub(super) fn end_served_head(
-    head: &mut Vec<u8>,
-    own: &ResponseContext,
-    after: After,
-    pass: Option<&str>,
-    framing: &str,
-) {
-    let connection = match (after, own.facts.is_1_1) {
-        (After::Close, _) => "Connection: close\r\n",
-        (After::NextRequest, true) => "",
-        (After::NextRequest, false) => "Connection: keep-alive\r\n",
-    };
-    let cookie = pass.map_or(["", "", ""], |pass| ["Set-Cookie: ", pass, "\r\n"]);
-    for piece in cookie.into_iter().chain([framing, connection, "\r\n"]) {
-        head.extend_from_slice(piece.as_bytes());
     }
 }

@@ -12,7 +12,8 @@ use super::storage::Course;
 use super::{Exchange, ExchangeEnd, Facts, Side, UpstreamFailure};
 use crate::client::ClientStream;
 use crate::message::compress::Coded;
-use crate::message::forward::{self, Answering, ConnectionHeader, Framing};
+use crate::respond::forwarded::{self, Answering, Framing};
+use crate::respond::head::ConnectionHeader;
 
 /// Most consecutive interim responses.
 const INTERIM_MAX: u8 = 32;
@@ -105,14 +106,9 @@ impl DeliveryPlan {
             length => (Framing::AsIs, length, false),
         };
         let keeps_client = facts.keep_alive && delimited;
-        let connection = match (keeps_client, facts.is_1_1) {
-            (true, true) => ConnectionHeader::Omitted,
-            (true, false) => ConnectionHeader::KeepAlive,
-            (false, _) => ConnectionHeader::Close,
-        };
         Self {
             framing,
-            connection,
+            connection: ConnectionHeader::new(keeps_client, facts.is_1_1),
             keeps_client,
             length,
         }
@@ -308,7 +304,7 @@ impl Exchange {
             cache_status: self.cache.status().filter(|_| head.status >= 200),
             dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
         };
-        forward::answer(self.to_client.buffer(), bytes, head, headers, &answering);
+        forwarded::write(self.to_client.buffer(), bytes, head, headers, &answering);
     }
 
     /// A client from the waiting room was answered by a server: it is admitted, and bypasses the waiting room from now

@@ -25,7 +25,8 @@ use crate::lookup::pace::Pace;
 use crate::lookup::store_rejection::{RejectedResponse, StoreRejection};
 use crate::lookup::{CachedResponse, ResponseMetadata};
 use crate::message::compress::Coded;
-use crate::message::forward::{self, Answering, ConnectionHeader, Framing};
+use crate::respond::forwarded::{self, Answering, Framing};
+use crate::respond::head::ConnectionHeader;
 
 /// Destination of a response.
 #[derive(Debug, Default)]
@@ -329,7 +330,7 @@ impl Exchange {
             dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
         };
         let mut shown = Vec::with_capacity(received.bytes.len() + 128);
-        forward::answer(
+        forwarded::write(
             &mut shown,
             received.bytes,
             received.head,

@@ -7,6 +7,7 @@ use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::head::Header;
 
 use crate::message::compress;
+use crate::respond::head::{ConnectionHeader, HeadWriter};
 
 /// How long a response may be cached downstream, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +87,17 @@ pub(crate) struct MergedHead<'a> {
     pub(crate) coding: Option<CompressCoding>,
     /// The response may be compressed, depending on the client.
     pub(crate) varies: bool,
-    /// Complete lines: length or framing, and `Connection`.
-    pub(crate) framing: &'a str,
+    pub(crate) framing: Framing,
+    pub(crate) connection: ConnectionHeader,
+}
+
+/// How the end of an assembled page is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Sized(u64),
+    Chunked,
+    /// By the end of the connection; or there is no body.
+    UntilClose,
 }
 
 /// Headers about the server's bytes, or about one connection.
@@ -127,57 +137,62 @@ pub(crate) fn write(
     headers: &[Header<'_>],
     merged: &MergedHead<'_>,
 ) {
-    let line_end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
-    out.extend_from_slice(&bytes[..line_end]);
-    let is_of = |names: &[&str], name: &str| {
-        names
-            .iter()
-            .any(|candidate| name.eq_ignore_ascii_case(candidate))
-    };
-    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| out.extend_from_slice(piece));
-    let stays = |header: &Header<'_>| {
-        let is_outlived = merged.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name);
-        !is_outlived && !is_of(&OF_ITS_BYTES, header.name)
-    };
-    // The edge's own is the last.
-    let ours = headers
-        .iter()
-        .rposition(|header| header.name.eq_ignore_ascii_case("cache-status"));
-    let ours = ours.filter(|_| !merged.fragments.is_empty());
-    let all = headers.iter().enumerate();
-    for (at, header) in all.filter(|(_, header)| stays(header)) {
-        put(&[header.name.as_bytes(), b": ", header.value.trim_ascii()]);
-        if ours == Some(at) {
-            put(&[b"; fragments=\"", merged.fragments.as_bytes(), b"\""]);
-        }
-        put(&[b"\r\n"]);
-    }
-    if ours.is_none() && !merged.fragments.is_empty() {
-        let fragments = merged.fragments.as_bytes();
-        put(&[
-            b"Cache-Status: plimsoll; fwd=bypass; fragments=\"",
-            fragments,
-            b"\"\r\n",
-        ]);
-    }
+    let mut written = HeadWriter::forwarded(out, bytes);
+    copy_fields(&mut written, headers, merged);
     if let Some(lifetime) = merged.lifetime {
-        put(&[b"Date: ", merged.date.as_bytes(), b"\r\n"]);
-        put(&[b"Cache-Control: ", lifetime.line().as_bytes(), b"\r\n"]);
+        written
+            .date(merged.date)
+            .field("Cache-Control", &lifetime.line());
     }
     if let Some(coding) = merged.coding {
-        put(&[
-            b"Content-Encoding: ",
-            compress::name(coding).as_bytes(),
-            b"\r\n",
-        ]);
+        written.field("Content-Encoding", compress::name(coding));
     }
     let is_declared = lines(headers, "vary").any(|line| {
         compress::holds_token(line, b"accept-encoding") || compress::holds_token(line, b"*")
     });
     if merged.varies && !is_declared {
-        put(&[b"Vary: Accept-Encoding\r\n"]);
+        written.field("Vary", "Accept-Encoding");
     }
-    put(&[merged.framing.as_bytes(), b"\r\n"]);
+    match merged.framing {
+        Framing::Sized(len) => written.length(len),
+        Framing::Chunked => written.chunked(),
+        Framing::UntilClose => &mut written,
+    };
+    written.connection(merged.connection);
+    written.end();
+}
+
+/// Writes the page's own headers that are still true, and the outcomes of the fragments.
+fn copy_fields(written: &mut HeadWriter<'_>, headers: &[Header<'_>], merged: &MergedHead<'_>) {
+    let is_of = |names: &[&str], name: &str| {
+        names
+            .iter()
+            .any(|candidate| name.eq_ignore_ascii_case(candidate))
+    };
+    let stays = |header: &Header<'_>| {
+        let is_outlived = merged.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name);
+        !is_outlived && !is_of(&OF_ITS_BYTES, header.name)
+    };
+    let fragments = merged.fragments.as_bytes();
+    // The edge's own is the last.
+    let ours = headers
+        .iter()
+        .rposition(|header| header.name.eq_ignore_ascii_case("cache-status"));
+    let ours = ours.filter(|_| !fragments.is_empty());
+    let all = headers.iter().enumerate();
+    for (at, header) in all.filter(|(_, header)| stays(header)) {
+        let value = header.value.trim_ascii();
+        if ours == Some(at) {
+            let outcomes = [value, b"; fragments=\"", fragments, b"\""];
+            written.pieces(header.name, &outcomes);
+        } else {
+            written.pieces(header.name, &[value]);
+        }
+    }
+    if ours.is_none() && !fragments.is_empty() {
+        let outcomes = [&b"plimsoll; fwd=bypass; fragments=\""[..], fragments, b"\""];
+        written.pieces("Cache-Status", &outcomes);
+    }
 }
 
 /// Outcomes of the fragments as text: `2 hit, 1 fetched`.
@@ -265,7 +280,8 @@ mod tests {
             fragments: &describe(&counts, 1),
             coding: Some(CompressCoding::Gzip),
             varies: true,
-            framing: "Transfer-Encoding: chunked\r\n",
+            framing: Framing::Chunked,
+            connection: ConnectionHeader::Omitted,
         };
         check(
             head,
@@ -286,6 +302,19 @@ mod tests {
             &plain,
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nVary: Accept-Encoding\r\n\
              Transfer-Encoding: chunked\r\n\r\n",
+        );
+        let whole = MergedHead {
+            fragments: "1 hit",
+            varies: false,
+            framing: Framing::Sized(12),
+            connection: ConnectionHeader::Close,
+            ..plain
+        };
+        check(
+            "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nA:b\r\n\r\n",
+            &whole,
+            "HTTP/1.1 200 OK\r\nA: b\r\nCache-Status: plimsoll; fwd=bypass; fragments=\"1 hit\"\r\n\
+             Content-Length: 12\r\nConnection: close\r\n\r\n",
         );
     }
 }

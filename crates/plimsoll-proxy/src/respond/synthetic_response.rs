@@ -4,7 +4,12 @@ use plimsoll_config::edge::{Compress, CompressCoding};
 use plimsoll_hub_io::browser_client::File;
 use plimsoll_net::reason::Reason;
 
+use super::head::{ConnectionHeader, HeadWriter, PreparedHead, phrase};
+use crate::decimal;
 use crate::message::compress;
+
+/// The header that marks a response as one of the edge, and says why.
+const MARK: &str = "X-Plimsoll";
 
 /// A response for a waiting browser.
 #[derive(Clone, Debug)]
@@ -27,22 +32,21 @@ pub(crate) struct FallbackPage {
 /// A page ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Form {
-    /// Status line and headers except the date.
-    head: Vec<u8>,
+    /// Everything before the date.
+    head: PreparedHead,
     content: Vec<u8>,
 }
 
 impl Form {
     fn new(media_type: &str, content: Vec<u8>, extra: &str) -> Self {
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-             X-Plimsoll: fallback\r\n{extra}",
-            content.len()
-        );
-        Self {
-            head: head.into_bytes(),
-            content,
-        }
+        let head = PreparedHead::new(200, |head| {
+            head.field("Content-Type", media_type)
+                .length(content.len() as u64)
+                .field("Cache-Control", "no-store")
+                .field(MARK, "fallback")
+                .lines(extra);
+        });
+        Self { head, content }
     }
 }
 
@@ -101,9 +105,17 @@ impl FallbackPage {
 pub(crate) struct ResponseOptions<'a> {
     /// Only its head (HEAD).
     pub(crate) head_only: bool,
-    /// The `Connection` header line, or nothing.
-    pub(crate) connection: &'a str,
+    pub(crate) connection: ConnectionHeader,
     pub(crate) date: &'a str,
+}
+
+impl ResponseOptions<'_> {
+    /// Ends a head; returns where its body goes, unless only the head was requested.
+    fn end(self, mut head: HeadWriter<'_>) -> Option<&mut Vec<u8>> {
+        head.date(self.date).connection(self.connection);
+        let out = head.end();
+        (!self.head_only).then_some(out)
+    }
 }
 
 /// Writes the fallback in a coding, if it exists in that coding.
@@ -114,9 +126,7 @@ pub(crate) fn fallback(
     manner: ResponseOptions<'_>,
 ) {
     let Form { head, content } = page.form(coding);
-    out.extend_from_slice(head);
-    end_head(out, manner);
-    if !manner.head_only {
+    if let Some(out) = manner.end(HeadWriter::prepared(out, head)) {
         out.extend_from_slice(content);
     }
 }
@@ -133,26 +143,16 @@ pub(crate) fn words(
     let name = reason.name();
     // "503 Service Unavailable: queue-full\n"
     let len = 3 + 1 + phrase.len() + 2 + name.len() + 1;
-    let status = status.to_string();
-    let len = len.to_string();
-    for chunk in [
-        "HTTP/1.1 ",
-        &status,
-        " ",
-        phrase,
-        "\r\nContent-Type: text/plain\r\nContent-Length: ",
-        &len,
-        "\r\nCache-Control: no-store\r\nX-Plimsoll: ",
-        name,
-        "\r\n",
-        extra,
-    ] {
-        out.extend_from_slice(chunk.as_bytes());
-    }
-    end_head(out, manner);
-    if !manner.head_only {
-        for chunk in [&status, " ", phrase, ": ", name, "\n"] {
-            out.extend_from_slice(chunk.as_bytes());
+    let mut head = HeadWriter::new(out, status);
+    head.field("Content-Type", "text/plain")
+        .length(len as u64)
+        .field("Cache-Control", "no-store")
+        .field(MARK, name)
+        .lines(extra);
+    if let Some(out) = manner.end(head) {
+        decimal::append(out, status.into());
+        for piece in [" ", phrase, ": ", name, "\n"] {
+            out.extend_from_slice(piece.as_bytes());
         }
     }
 }
@@ -165,16 +165,8 @@ pub(crate) fn explained(
     (why, extra): (&str, &str),
     manner: ResponseOptions<'_>,
 ) {
-    let head = format!(
-        "HTTP/1.1 {status} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
-         Cache-Control: no-store\r\nX-Plimsoll: {}\r\n{extra}",
-        phrase(status),
-        why.len() + 1,
-        reason.name()
-    );
-    out.extend_from_slice(head.as_bytes());
-    end_head(out, manner);
-    if !manner.head_only {
+    let head = plain(out, status, reason, why.len() + 1, extra);
+    if let Some(out) = manner.end(head) {
         out.extend_from_slice(why.as_bytes());
         out.push(b'\n');
     }
@@ -182,17 +174,27 @@ pub(crate) fn explained(
 
 /// Writes a text response of the hub.
 pub(crate) fn text(out: &mut Vec<u8>, text: &str, extra: &str, manner: ResponseOptions<'_>) {
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
-         Cache-Control: no-store\r\nX-Plimsoll: {}\r\n{extra}",
-        text.len(),
-        Reason::Hub.name()
-    );
-    out.extend_from_slice(head.as_bytes());
-    end_head(out, manner);
-    if !manner.head_only {
+    let head = plain(out, 200, Reason::Hub, text.len(), extra);
+    if let Some(out) = manner.end(head) {
         out.extend_from_slice(text.as_bytes());
     }
+}
+
+/// The head of plain text of this length.
+fn plain<'a>(
+    out: &'a mut Vec<u8>,
+    status: u16,
+    reason: Reason,
+    len: usize,
+    extra: &str,
+) -> HeadWriter<'a> {
+    let mut head = HeadWriter::new(out, status);
+    head.field("Content-Type", "text/plain; charset=utf-8")
+        .length(len as u64)
+        .field("Cache-Control", "no-store")
+        .field(MARK, reason.name())
+        .lines(extra);
+    head
 }
 
 /// Writes a public file, cacheable for an hour; only its head if the client already has it.
@@ -202,91 +204,36 @@ pub(crate) fn file(out: &mut Vec<u8>, file: &File, is_known: bool, manner: Respo
         content,
         tag,
     } = file;
-    let head = if is_known {
-        "HTTP/1.1 304 Not Modified\r\n".to_owned()
-    } else {
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n",
-            content.len()
-        )
-    };
-    out.extend_from_slice(head.as_bytes());
-    for chunk in [
-        "ETag: ",
-        tag,
-        "\r\nCache-Control: public, max-age=3600\r\nAccess-Control-Allow-Origin: *\r\n\
-         X-Content-Type-Options: nosniff\r\n",
-    ] {
-        out.extend_from_slice(chunk.as_bytes());
+    let mut head = HeadWriter::new(out, if is_known { 304 } else { 200 });
+    if !is_known {
+        head.field("Content-Type", media_type)
+            .length(content.len() as u64);
     }
-    end_head(out, manner);
-    if !manner.head_only && !is_known {
+    head.field("ETag", tag)
+        .field("Cache-Control", "public, max-age=3600")
+        .field("Access-Control-Allow-Origin", "*")
+        .field("X-Content-Type-Options", "nosniff");
+    if let Some(out) = manner.end(head).filter(|_| !is_known) {
         out.extend_from_slice(content.as_bytes());
     }
 }
 
 /// Writes the waiting page. It is not the requested resource, so its status is that of a rejection.
 pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, manner: ResponseOptions<'_>) {
-    let retry = page.retry_s.to_string();
-    let len = page.content.len().to_string();
-    for chunk in [
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: ",
-        &len,
-        "\r\nCache-Control: no-store\r\nX-Plimsoll: waiting\r\nRetry-After: ",
-        &retry,
-        "\r\n",
-    ] {
-        out.extend_from_slice(chunk.as_bytes());
-    }
+    let mut head = HeadWriter::new(out, 503);
+    head.field("Content-Type", "text/html; charset=utf-8")
+        .length(page.content.len() as u64)
+        .field("Cache-Control", "no-store")
+        .field(MARK, "waiting")
+        .number("Retry-After", page.retry_s.into());
     if !page.retries_itself {
-        for chunk in ["Refresh: ", &retry, "\r\n"] {
-            out.extend_from_slice(chunk.as_bytes());
-        }
+        head.number("Refresh", page.retry_s.into());
     }
     if let Some(cookie) = &page.cookie {
-        for chunk in ["Set-Cookie: ", cookie, "\r\n"] {
-            out.extend_from_slice(chunk.as_bytes());
-        }
+        head.cookie(cookie);
     }
-    end_head(out, manner);
-    if !manner.head_only {
+    if let Some(out) = manner.end(head) {
         out.extend_from_slice(page.content.as_bytes());
-    }
-}
-
-fn end_head(out: &mut Vec<u8>, manner: ResponseOptions<'_>) {
-    for chunk in ["Date: ", manner.date, "\r\n", manner.connection, "\r\n"] {
-        out.extend_from_slice(chunk.as_bytes());
-    }
-}
-
-fn phrase(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        301 => "Moved Permanently",
-        302 => "Found",
-        303 => "See Other",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        413 => "Content Too Large",
-        414 => "URI Too Long",
-        417 => "Expectation Failed",
-        421 => "Misdirected Request",
-        426 => "Upgrade Required",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        505 => "HTTP Version Not Supported",
-        _ => "Error",
     }
 }
 
@@ -301,7 +248,7 @@ mod tests {
         for head_only in [false, true] {
             let manner = ResponseOptions {
                 head_only,
-                connection: "Connection: close\r\n",
+                connection: ConnectionHeader::Close,
                 date: "Sun, 06 Nov 1994 08:49:37 GMT",
             };
             let mut answers = Vec::new();

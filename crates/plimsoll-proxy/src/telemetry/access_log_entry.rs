@@ -7,6 +7,7 @@ use plimsoll_model::redact;
 use plimsoll_net::clock::Nanoseconds;
 use plimsoll_wire::request_head::RequestHead;
 
+use crate::decimal;
 use crate::telemetry::moments::Moments;
 
 /// Longest prefix of a header value that is logged, bytes.
@@ -117,9 +118,9 @@ pub(crate) fn end(
             put(out, "\",\"time\":\"");
             write_rfc3339(out, began_at);
             put(out, "\",\"status\":");
-            number(out, u64::from(outcome.status));
+            decimal::append(out, u64::from(outcome.status));
             put(out, ",\"bytes\":");
-            number(out, outcome.bytes);
+            decimal::append(out, outcome.bytes);
             put(out, ",\"total_ms\":");
             milliseconds(out, lasted);
             phases(out, outcome, [",\"", "\":"]);
@@ -137,9 +138,9 @@ pub(crate) fn end(
             out.extend_from_slice(segments.next().unwrap_or_default());
             write_common_time(out, began_at);
             out.extend_from_slice(segments.next().unwrap_or_default());
-            number(out, u64::from(outcome.status));
+            decimal::append(out, u64::from(outcome.status));
             put(out, " ");
-            number(out, outcome.bytes);
+            decimal::append(out, outcome.bytes);
             out.extend_from_slice(segments.next().unwrap_or_default());
             // Appended after the conventional fields, where log parsers stop reading.
             put(out, "\" reason=");
@@ -176,25 +177,10 @@ fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn number(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut left = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(left % 10).unwrap_or(0);
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 /// Milliseconds with three decimals.
 fn milliseconds(out: &mut Vec<u8>, time: Nanoseconds) {
     let us = time / 1000;
-    number(out, us / 1000);
+    decimal::append(out, us / 1000);
     out.push(b'.');
     let places = us % 1000;
     for divisor in [100, 10, 1] {

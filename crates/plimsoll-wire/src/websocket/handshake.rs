@@ -231,29 +231,6 @@ pub fn check_origin(request: &RequestHead<'_, '_>) -> Result<(), UpgradeError> {
     }
 }
 
-/// The response that opens a WebSocket.
-pub fn answer(
-    upgrade: &UpgradeRequest,
-    protocol: Option<&str>,
-    deflate: Option<Agreement>,
-) -> Vec<u8> {
-    let mut answer = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Accept: {}\r\n",
-        upgrade.accept
-    );
-    for (name, value) in [
-        ("Protocol", protocol.map(str::to_owned)),
-        ("Extensions", deflate.map(Agreement::header)),
-    ] {
-        if let Some(value) = value {
-            answer.extend(["Sec-WebSocket-", name, ": ", &value, "\r\n"]);
-        }
-    }
-    answer.push_str("\r\n");
-    answer.into_bytes()
-}
-
 fn all<'h, 'b: 'h>(
     headers: &'h [Header<'b>],
     name: &'h str,

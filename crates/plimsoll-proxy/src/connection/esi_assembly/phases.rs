@@ -11,9 +11,10 @@ use plimsoll_wire::head::BodyLength;
 
 use super::super::esi_include::FragmentRequester;
 use super::super::esi_merge::{EsiMerge, Produced};
-use super::{AssemblyPhase, AssemblyStep, DownstreamConnection, EsiAssembly, connection_line};
-use crate::fragments::head::{self, FragmentLifetime, MergedHead};
+use super::{AssemblyPhase, AssemblyStep, DownstreamConnection, EsiAssembly};
+use crate::fragments::head::{self, FragmentLifetime, Framing, MergedHead};
 use crate::fragments::incoming::Coming;
+use crate::respond::head::ConnectionHeader;
 
 /// Poll interval while the subrequest has its own timeouts.
 const IDLE_WAIT: Duration = Duration::from_hours(1);
@@ -116,7 +117,7 @@ impl EsiAssembly {
     /// Answers HEAD for a possible ESI page: without headers that describe only the page itself.
     fn show_head(&mut self, date: &str) {
         self.keeps_client = self.own.facts.keep_alive && self.has_request();
-        let framing = connection_line(self.keeps_client, self.own.facts.is_1_1);
+        let connection = ConnectionHeader::new(self.keeps_client, self.own.facts.is_1_1);
         let varies = self.own.facts.coding.is_some();
         let (out, bytes) = (self.out.buffer(), self.page.head_bytes());
         self.page.with_head(|_, headers| {
@@ -126,7 +127,8 @@ impl EsiAssembly {
                 fragments: "",
                 coding: None,
                 varies,
-                framing,
+                framing: Framing::UntilClose,
+                connection,
             };
             head::write(out, bytes, headers, &merged);
         });

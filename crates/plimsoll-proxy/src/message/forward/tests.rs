@@ -1,4 +1,3 @@
-use plimsoll_wire::head;
 use plimsoll_wire::request_head::{self, header_buffer};
 
 use super::*;
@@ -148,66 +147,5 @@ fn a_route_sets_and_drops() {
         "GET /old?q HTTP/1.1\r\nHost: x\r\nx-a: 0\r\nCookie: y\r\nB: c\r\n\r\n",
         &upstream_request,
         &format!("GET /new?q HTTP/1.1\r\nHost: x\r\nB: c\r\n{OWN}X-A: 1\r\n\r\n"),
-    );
-}
-
-#[track_caller]
-fn check_answer(input: &str, framing: Framing, connection: ConnectionHeader, expected: &str) {
-    let answering = Answering {
-        framing,
-        connection,
-        date: "now",
-        edits: &[],
-        cookies: [None; 2],
-        coded: Coded::Plain,
-        dropped: None,
-        cache_status: None,
-    };
-    let out = head::parse_with(input.as_bytes(), |head, headers| {
-        let mut out = Vec::new();
-        answer(&mut out, input.as_bytes(), head, headers, &answering);
-        out
-    })
-    .expect("a valid head");
-    assert_eq!(String::from_utf8(out).unwrap(), expected);
-}
-
-#[test]
-fn an_answer_goes_on_as_it_came() {
-    check_answer(
-        "HTTP/1.1 404 Not There\r\nServer: s\r\nDate: then\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
-        Framing::AsIs,
-        ConnectionHeader::Omitted,
-        "HTTP/1.1 404 Not There\r\nServer: s\r\nDate: then\r\nContent-Length: 3\r\n\r\n",
-    );
-    check_answer(
-        "HTTP/1.0 200 OK\r\nX-Plimsoll: fallback\r\n\r\n",
-        Framing::Chunked,
-        ConnectionHeader::Omitted,
-        "HTTP/1.1 200 OK\r\nDate: now\r\nTransfer-Encoding: chunked\r\n\r\n",
-    );
-    check_answer(
-        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
-        Framing::AsIs,
-        ConnectionHeader::Close,
-        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
-    );
-    check_answer(
-        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3, 3\r\n\r\n",
-        Framing::AsIs,
-        ConnectionHeader::KeepAlive,
-        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n",
-    );
-    check_answer(
-        "HTTP/1.1 204 No Content\r\nDate: d\r\nContent-Length: 0\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n",
-        Framing::Nothing,
-        ConnectionHeader::Omitted,
-        "HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n",
-    );
-    check_answer(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-        Framing::Nothing,
-        ConnectionHeader::Upgrade,
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
     );
 }

@@ -142,13 +142,19 @@ fn both_sides_understand_each_other() {
     let request = crate::request::encode("GET", "/live", &headers, 0, false);
     let mut room = header_buffer();
     let upgrade = read_request(&parse(&request, &mut room).unwrap()).unwrap();
-    let answer = answer(&upgrade, Some("plimsoll"), upgrade.deflate);
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: plimsoll\r\n\
+         Sec-WebSocket-Extensions: {}\r\n\r\n",
+        upgrade.accept,
+        upgrade.deflate.unwrap().header()
+    );
     let asked = ClientHandshake {
         key: &key(nonce),
         protocols: "plimsoll",
         offer,
     };
-    let opened = read_answer(&answer, 0, &asked).unwrap().unwrap();
+    let opened = read_answer(answer.as_bytes(), 0, &asked).unwrap().unwrap();
     assert_eq!(opened.head_len, answer.len());
     assert_eq!(opened.protocol.as_deref(), Some("plimsoll"));
     assert!(
