@@ -375,11 +375,40 @@ const ALL: &[Definition] = table! {
 mod tests {
     use std::collections::BTreeSet;
 
+    use plimsoll_model::component::ComponentKind;
+
     use super::*;
 
     #[test]
     fn every_metric_is_defined_once() {
         let names: BTreeSet<_> = all().iter().map(|definition| definition.metric).collect();
         assert_eq!(names.len(), all().len());
+    }
+
+    /// Metrics of components that several technologies write.
+    const SHARED: [&str; 6] = [
+        "plimsoll.part.",
+        "plimsoll.database.",
+        "plimsoll.statement.",
+        "plimsoll.pool.",
+        "plimsoll.log.",
+        "plimsoll.probe.",
+    ];
+
+    #[test]
+    fn every_metric_of_a_component_belongs_to_a_technology() {
+        let mut kinds = BTreeSet::new();
+        for definition in all() {
+            let metric = definition.metric;
+            let kind = ComponentKind::of_metric(metric);
+            let is_shared = SHARED.iter().any(|begin| metric.starts_with(begin));
+            let is_own = definition.labels.contains(&"at") && !is_shared;
+            assert_eq!(kind.is_some(), is_own, "{metric}");
+            kinds.extend(kind);
+        }
+        for kind in ComponentKind::ALL {
+            let shares = kind.is_log() && *kind != ComponentKind::NginxAccessLog;
+            assert_eq!(kinds.contains(kind), !shares, "{}", kind.name());
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! The three stretches, and questions to one of them.
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::finding::Evidence;
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::journey::StepInfo;
-use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::window::{GeneratorUse, Window};
+use plimsoll_model::{labels, metric};
 
 use crate::diagnosis::{Context, SecondRange, Stretches};
 
@@ -149,6 +150,12 @@ impl<'a> View<'a> {
     /// Series of a metric.
     pub(crate) fn series_of(&self, metric: &'a str) -> impl Iterator<Item = &'a str> {
         self.readings.names_of(metric)
+    }
+
+    /// Whether a component of this technology was scraped.
+    pub(crate) fn has_component(&self, kind: ComponentKind) -> bool {
+        let mut metrics = self.readings.names().map(labels::metric);
+        metrics.any(|metric| ComponentKind::of_metric(metric) == Some(kind))
     }
 
     /// A setting of the component at `at`: its value, and the file where it is written, if that is known.

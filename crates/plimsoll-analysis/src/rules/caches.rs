@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::{labels, metric};
 
@@ -28,20 +29,12 @@ const BURSTS_MIN: usize = 2;
 const BURSTS_MAX: f64 = 0.3;
 /// How much longer answers take in those seconds.
 const SLOWER: f64 = 1.5;
-/// A cache: its hits, its misses, and its name in texts.
-const CACHES: [(&str, &str, &str); 4] = [
-    (metric::REDIS_HITS, metric::REDIS_MISSES, "Redis"),
-    (
-        metric::MEMCACHED_HITS,
-        metric::MEMCACHED_MISSES,
-        "memcached",
-    ),
-    (metric::VARNISH_HITS, metric::VARNISH_MISSES, "Varnish"),
-    (
-        metric::EDGE_CACHE_HITS,
-        metric::EDGE_CACHE_MISSES,
-        "the edge's cache",
-    ),
+/// A cache: its hits, and its misses.
+const CACHES: [(&str, &str); 4] = [
+    (metric::REDIS_HITS, metric::REDIS_MISSES),
+    (metric::MEMCACHED_HITS, metric::MEMCACHED_MISSES),
+    (metric::VARNISH_HITS, metric::VARNISH_MISSES),
+    (metric::EDGE_CACHE_HITS, metric::EDGE_CACHE_MISSES),
 ];
 
 pub(crate) const RULES: &[Rule] = &[
@@ -75,18 +68,20 @@ pub(crate) const RULES: &[Rule] = &[
     ),
 ];
 
-/// The cache whose misses these are, by its series.
-fn cache_of(misses: &str) -> Option<(&'static str, &'static str, &'static str)> {
+/// The metric of the hits of the cache whose misses these are.
+fn hits_of(misses: &str) -> Option<&'static str> {
     let name = labels::metric(misses);
-    CACHES.into_iter().find(|cache| cache.1 == name)
+    let cache = CACHES.into_iter().find(|cache| cache.1 == name)?;
+    Some(cache.0)
 }
 
 fn name_of(misses: &str) -> String {
-    let name = cache_of(misses).map_or("a cache", |cache| cache.2);
+    let kind = ComponentKind::of_metric(labels::metric(misses));
+    let name = kind.map_or("the edge's cache", ComponentKind::name);
     match place(misses) {
         // Varnish is identified by a command, which is not its name.
         "?" => name.to_owned(),
-        _ if labels::metric(misses) == metric::VARNISH_MISSES => name.to_owned(),
+        _ if kind == Some(ComponentKind::Varnish) => name.to_owned(),
         at => format!("{name} ({at})"),
     }
 }
@@ -159,7 +154,7 @@ fn stampede_words(case: &RuleMatch<'_>) -> Words {
 
 /// Hit ratio.
 fn ratio(view: &View<'_>, misses: &str) -> Option<f64> {
-    let (hits, _, _) = cache_of(misses)?;
+    let hits = hits_of(misses)?;
     let hits = view.mean(&format!("{hits}{}", subject_of(misses)))?;
     let misses = view.mean(misses)?;
     (hits + misses >= LOOKUPS_MIN).then(|| hits / (hits + misses))

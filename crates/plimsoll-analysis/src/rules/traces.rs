@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -262,14 +263,8 @@ fn callee(routes: &[RouteUse], label_set: &str) -> Option<Callee> {
 /// Whether a store has its own collector, whose rules are more specific.
 fn is_watched(view: &View<'_>, component: &str) -> bool {
     let system = component.split(' ').next().unwrap_or_default();
-    let metric = match system {
-        "postgresql" => metric::POSTGRES_SESSIONS,
-        "mysql" | "mariadb" => metric::MYSQL_SESSIONS,
-        "redis" | "valkey" => metric::REDIS_CLIENTS,
-        "memcached" | "memcache" => metric::MEMCACHED_CONNECTIONS,
-        _ => return false,
-    };
-    view.series_of(metric).next().is_some()
+    let kind = ComponentKind::of_span_system(system);
+    kind.is_some_and(|kind| view.has_component(kind))
 }
 
 /// J9: most of the time of a service's requests goes into calls of one other, while CPUs have time.

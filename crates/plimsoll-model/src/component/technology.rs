@@ -85,6 +85,27 @@ pub enum TriedOn {
     Recordings(&'static str),
 }
 
+/// The names that spans have for a store (`db.system.name`, before `db.system`) whose own rules say more than the time of
+/// calls to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SpanNames {
+    /// It is no store, or has no such rules.
+    None,
+    /// Of a database.
+    Database(&'static [&'static str]),
+    /// Of a cache.
+    Cache(&'static [&'static str]),
+}
+
+impl SpanNames {
+    const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Database(names) | Self::Cache(names) => names,
+        }
+    }
+}
+
 /// A row of the table.
 #[derive(Debug)]
 struct Technology {
@@ -102,6 +123,10 @@ struct Technology {
     reference: &'static str,
     /// The processes by which it is discovered.
     processes: &'static [ProcessName],
+    /// What the names of its metrics begin with; none where they are of several technologies, as those of logs are.
+    series: &'static [&'static str],
+    /// Its names in spans.
+    spans: SpanNames,
     /// Settings that can be changed while it runs.
     tunables: &'static [&'static str],
     /// What its collector is tried on.
@@ -173,6 +198,29 @@ impl ComponentKind {
         kinds.find(|kind| kind.words().contains(&word))
     }
 
+    /// The technology whose metric this is; `None` for metrics of the machine, and for those that several share.
+    pub fn of_metric(metric: &str) -> Option<Self> {
+        let begin_len = |kind: &Self| {
+            let begins = kind.technology().series.iter();
+            let own = begins.filter(|begin| metric.starts_with(**begin));
+            own.map(|begin| begin.len()).max()
+        };
+        let kinds = Self::ALL.iter().copied();
+        let own = kinds.filter_map(|kind| Some((begin_len(&kind)?, kind)));
+        own.max().map(|(_, kind)| kind)
+    }
+
+    /// The store that spans call so, if its own rules say more than the time of calls to it.
+    pub fn of_span_system(system: &str) -> Option<Self> {
+        let mut kinds = Self::ALL.iter().copied();
+        kinds.find(|kind| kind.technology().spans.names().contains(&system))
+    }
+
+    /// Whether spans of it are of a cache.
+    pub const fn is_cache(self) -> bool {
+        matches!(self.technology().spans, SpanNames::Cache(_))
+    }
+
     /// Whether it is a log: it reports nothing but the lines written to it.
     pub const fn is_log(self) -> bool {
         matches!(self.address_forms(), [AddressForm::File])
@@ -221,6 +269,45 @@ mod tests {
         ] {
             assert_eq!(ComponentKind::of_process(name), kind, "{name}");
         }
+    }
+
+    #[test]
+    fn metrics_belong_to_the_technology_with_the_longest_beginning() {
+        use ComponentKind::{Apache, Nginx, NginxAccessLog, Prometheus};
+        for (metric, kind) in [
+            ("nginx.requests", Some(Nginx)),
+            ("plimsoll.nginx.connections_dropped", Some(Nginx)),
+            ("plimsoll.nginx.time", Some(NginxAccessLog)),
+            ("plimsoll.apache.silent", Some(Apache)),
+            ("dotnet.thread_pool.thread.count", Some(Prometheus)),
+            ("plimsoll.log.failures", None),
+            ("plimsoll.part.setting", None),
+            ("system.cpu.utilization", None),
+            ("", None),
+        ] {
+            assert_eq!(ComponentKind::of_metric(metric), kind, "{metric}");
+        }
+    }
+
+    #[test]
+    fn stores_are_known_by_their_names_in_spans() {
+        use ComponentKind::{Memcached, Mysql, Postgres, Redis};
+        for (system, kind, is_cache) in [
+            ("postgresql", Postgres, false),
+            ("mysql", Mysql, false),
+            ("mariadb", Mysql, false),
+            ("redis", Redis, true),
+            ("valkey", Redis, true),
+            ("memcache", Memcached, true),
+        ] {
+            assert_eq!(
+                ComponentKind::of_span_system(system),
+                Some(kind),
+                "{system}"
+            );
+            assert_eq!(kind.is_cache(), is_cache, "{system}");
+        }
+        assert_eq!(ComponentKind::of_span_system("mongodb"), None);
     }
 
     #[test]

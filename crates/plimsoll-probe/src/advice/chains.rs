@@ -1,10 +1,11 @@
 //! Settings that constrain each other: of two adjacent components, or of a component and this host.
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
 use super::Advice;
-use super::components::{ComponentReadings, places, whole, written};
+use super::components::{ComponentReadings, places_of, whole, written};
 use crate::files::Files;
 use crate::parse::process;
 
@@ -17,19 +18,19 @@ const BESIDE: f64 = 64.0;
 pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let mut advice = Vec::new();
     advice.extend(sessions(readings));
-    for at in places(readings, metric::NGINX_CONNECTIONS) {
+    for at in places_of(readings, ComponentKind::Nginx) {
         advice.extend(descriptors_of_nginx(
             &ComponentReadings { at, readings },
             files,
         ));
     }
-    for at in places(readings, metric::HAPROXY_CONNECTIONS_LIMIT) {
+    for at in places_of(readings, ComponentKind::Haproxy) {
         advice.extend(connections_of_haproxy(&ComponentReadings { at, readings }));
     }
-    for at in places(readings, metric::PHP_FPM_SILENT) {
+    for at in places_of(readings, ComponentKind::PhpFpm) {
         advice.extend(backlog_of_php(&ComponentReadings { at, readings }, files));
     }
-    if let Some(at) = places(readings, metric::REDIS_CLIENTS).first() {
+    if let Some(at) = places_of(readings, ComponentKind::Redis).first() {
         advice.extend(snapshots_of_redis(at, files));
     }
     advice
@@ -38,17 +39,17 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
 /// Workers that may each hold a database session, and their name.
 fn holders(readings: &Readings) -> Vec<(f64, String)> {
     let mut holders = Vec::new();
-    let mut add = |metric: &str, setting: &str, name: &str| {
-        for at in places(readings, metric) {
+    let mut add = |kind, setting: &str, name: &str| {
+        for at in places_of(readings, kind) {
             let component = ComponentReadings { at, readings };
             if let Some((count, _)) = component.setting(setting, "") {
                 holders.push((count, format!("{count:.0} of {name}")));
             }
         }
     };
-    add(metric::PUMA_BACKLOG, "threads", "Puma's threads");
+    add(ComponentKind::Puma, "threads", "Puma's threads");
     add(
-        metric::PHP_FPM_SILENT,
+        ComponentKind::PhpFpm,
         "pm.max_children",
         "PHP-FPM's processes",
     );
@@ -66,7 +67,7 @@ fn holders(readings: &Readings) -> Vec<(f64, String)> {
 /// Sessions that pgbouncer may open to its database: one pool for each observed pair of database and role.
 fn pools(readings: &Readings) -> Option<(f64, String)> {
     let mut sum = 0.0;
-    for at in places(readings, metric::PGBOUNCER_CLIENTS) {
+    for at in places_of(readings, ComponentKind::Pgbouncer) {
         let component = ComponentReadings { at, readings };
         let mut pools: Vec<&str> = readings
             .values
@@ -91,24 +92,25 @@ fn pools(readings: &Readings) -> Option<(f64, String)> {
 /// is unknown which worker uses which.
 fn sessions(readings: &Readings) -> Option<Advice> {
     let databases = [
-        (metric::POSTGRES_REFUSED, "PostgreSQL", RESERVED),
-        (metric::MYSQL_COLLECTOR_REFUSED, "MariaDB", 1.0),
+        (ComponentKind::Postgres, RESERVED),
+        (ComponentKind::Mysql, 1.0),
     ];
-    let mut all = databases.iter().flat_map(|&(metric, name, reserved)| {
-        let places = places(readings, metric).into_iter();
-        places.map(move |at| (at, name, reserved))
+    let mut all = databases.iter().flat_map(|&(kind, reserved)| {
+        let places = places_of(readings, kind).into_iter();
+        places.map(move |at| (at, kind, reserved))
     });
-    let (at, name, reserved) = all.next()?;
+    let (at, kind, reserved) = all.next()?;
     if all.next().is_some() {
         return None;
     }
     let component = ComponentReadings { at, readings };
     let (limit, file) = component.setting("max_connections", "")?;
-    let pooled = pools(readings).filter(|_| name == "PostgreSQL");
+    let pooled = pools(readings).filter(|_| kind == ComponentKind::Postgres);
     let holders = pooled.map_or_else(|| holders(readings), |pools| vec![pools]);
     let wanted: f64 = holders.iter().map(|holder| holder.0).sum();
     let who: Vec<&str> = holders.iter().map(|holder| holder.1.as_str()).collect();
     let room = limit - reserved;
+    let name = kind.name();
     (wanted > 0.0).then(|| {
         Advice::new(
             format!("sessions that workers may hold in {name} ({at})"),

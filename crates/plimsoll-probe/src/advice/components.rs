@@ -1,5 +1,8 @@
 //! Settings of components that will bind at a number of users.
 
+use std::collections::BTreeSet;
+
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
@@ -35,62 +38,56 @@ impl ComponentReadings<'_> {
     }
 }
 
-/// A series that identifies a component, the setting that limits its concurrency, and its technology.
-const BUSY_PLACES: [(&str, &str, &str); 6] = [
-    (metric::REDIS_CLIENTS, "maxclients", "Redis"),
-    (
-        metric::MEMCACHED_CONNECTIONS,
-        "max_connections",
-        "memcached",
-    ),
-    (metric::POSTGRES_REFUSED, "max_connections", "PostgreSQL"),
-    (
-        metric::MYSQL_COLLECTOR_REFUSED,
-        "max_connections",
-        "MariaDB",
-    ),
-    (metric::PUMA_BACKLOG, "threads", "Puma"),
-    (metric::APACHE_SILENT, "MaxRequestWorkers", "Apache"),
+/// A technology, and the setting that limits its concurrency.
+const BUSY_PLACES: [(ComponentKind, &str); 6] = [
+    (ComponentKind::Redis, "maxclients"),
+    (ComponentKind::Memcached, "max_connections"),
+    (ComponentKind::Postgres, "max_connections"),
+    (ComponentKind::Mysql, "max_connections"),
+    (ComponentKind::Puma, "threads"),
+    (ComponentKind::Apache, "MaxRequestWorkers"),
 ];
 
 /// Settings of the observed components that bind at this number of users.
 pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<Advice> {
     let mut advice = Vec::new();
-    let places = |metric: &str| places(readings, metric);
+    let places = |kind| places_of(readings, kind);
     let component = |at| ComponentReadings { at, readings };
-    for at in places(metric::NGINX_CONNECTIONS) {
+    for at in places(ComponentKind::Nginx) {
         advice.extend(nginx(&component(at), users));
     }
-    for at in places(metric::HAPROXY_CONNECTIONS_LIMIT) {
+    for at in places(ComponentKind::Haproxy) {
         advice.extend(haproxy(&component(at), users));
     }
-    for (metric, setting, of) in BUSY_PLACES {
-        for at in places(metric) {
-            advice.extend(busy_places(&component(at), setting, of, users));
+    for (kind, setting) in BUSY_PLACES {
+        for at in places(kind) {
+            advice.extend(busy_places(&component(at), setting, kind, users));
         }
     }
-    for (metric, of, setting) in [
+    for (kind, metric, of, setting) in [
         (
+            ComponentKind::Gunicorn,
             metric::GUNICORN_PLACES,
             "workers times threads of gunicorn",
             "workers",
         ),
         (
+            ComponentKind::Uwsgi,
             metric::UWSGI_PLACES,
             "processes times threads of uWSGI",
             "processes",
         ),
     ] {
-        for at in places(metric) {
+        for at in places(kind) {
             let count = readings.values.get(&metric::series(metric, &[("at", at)]));
             let component = component(at);
             let file = component.setting(setting, "").map_or("", |(_, file)| file);
             advice.extend(count.map(|&count| busy(&component, of, (count, file), users)));
         }
     }
-    for at in places(metric::PHP_FPM_SILENT) {
-        let of = ("pm.max_children", "PHP-FPM");
-        advice.extend(busy_places(&component(at), of.0, of.1, users));
+    for at in places(ComponentKind::PhpFpm) {
+        let kind = ComponentKind::PhpFpm;
+        advice.extend(busy_places(&component(at), "pm.max_children", kind, users));
         advice.extend(memory_of_php(&component(at), files));
     }
     advice
@@ -103,6 +100,14 @@ pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     let mut all: Vec<&str> = all.filter_map(|series| label(series, "at")).collect();
     all.dedup();
     all
+}
+
+/// Addresses of the components of a technology, by their metrics.
+pub(super) fn places_of(readings: &Readings, kind: ComponentKind) -> Vec<&str> {
+    let all = readings.values.keys();
+    let own = all.filter(|series| ComponentKind::of_metric(labels::metric(series)) == Some(kind));
+    let places: BTreeSet<&str> = own.filter_map(|series| label(series, "at")).collect();
+    places.into_iter().collect()
 }
 
 /// Requests that this number of users has in flight.
@@ -208,13 +213,13 @@ fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
 fn busy_places(
     component: &ComponentReadings<'_>,
     setting: &str,
-    name: &str,
+    kind: ComponentKind,
     users: u64,
 ) -> Option<Advice> {
     let found = component.setting(setting, "")?;
     Some(busy(
         component,
-        &format!("{setting} of {name}"),
+        &format!("{setting} of {}", kind.name()),
         found,
         users,
     ))

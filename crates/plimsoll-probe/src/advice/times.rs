@@ -6,11 +6,11 @@ mod found;
 
 use std::collections::BTreeSet;
 
-use plimsoll_model::metric;
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::Readings;
 
 use super::Advice;
-use super::components::{ComponentReadings, places, written};
+use super::components::{ComponentReadings, places_of, written};
 use crate::collectors::timeouts::{Ends, Hop, Limit, ServerTimeouts, is_at};
 use crate::files::Files;
 
@@ -242,28 +242,15 @@ fn head(server: &ServerTimeouts) -> Option<Advice> {
 
 /// When a database ends a statement: its word, s (0: never), and file.
 fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f64, String)> {
+    use ComponentKind::{Mysql, Postgres};
     let words = [
-        (
-            metric::POSTGRES_REFUSED,
-            "PostgreSQL",
-            "statement_timeout",
-            1e-3,
-        ),
-        (
-            metric::MYSQL_COLLECTOR_REFUSED,
-            "MariaDB",
-            "max_statement_time",
-            1.0,
-        ),
-        (
-            metric::MYSQL_COLLECTOR_REFUSED,
-            "MySQL",
-            "max_execution_time",
-            1e-3,
-        ),
+        (Postgres, Postgres.name(), "statement_timeout", 1e-3),
+        (Mysql, Mysql.name(), "max_statement_time", 1.0),
+        // Only MySQL has this setting.
+        (Mysql, "MySQL", "max_execution_time", 1e-3),
     ];
-    let mut all = words.iter().flat_map(|&(metric, name, word, scale)| {
-        places(readings, metric).into_iter().filter_map(move |at| {
+    let mut all = words.iter().flat_map(|&(kind, name, word, scale)| {
+        places_of(readings, kind).into_iter().filter_map(move |at| {
             let component = ComponentReadings { at, readings };
             let (value, file) = component.setting(word, "")?;
             Some((name, at, word, value * scale, file.to_owned()))
@@ -289,12 +276,12 @@ fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice>
         "none".to_owned()
     };
     let inner = limit.seconds * INNER_SHARE;
-    let how = match name {
-        "PostgreSQL" => format!(
+    let how = match word {
+        "statement_timeout" => format!(
             "`ALTER ROLE … SET statement_timeout = '{:.0}ms'` for the role of the application",
             inner * 1e3
         ),
-        "MariaDB" => format!(
+        "max_statement_time" => format!(
             "`max_statement_time = {inner:.0}` under `[mysqld]`, immediately with `SET GLOBAL max_statement_time = \
             {inner:.0}`"
         ),

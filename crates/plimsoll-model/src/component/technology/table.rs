@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::AddressForm::{Command, FastCgi, File, Host, Listener, MetricsPage, Page, Socket};
 use super::ProcessName::{Begins, Contains, Is};
-use super::{Credentials, Technology, TriedOn};
+use super::{Credentials, SpanNames, Technology, TriedOn};
 
 /// From one row for each: the enum, the list of its variants, and the rows in the same order.
 macro_rules! technologies {
@@ -41,6 +41,8 @@ technologies! {
         valid: "the address of its stub_status page, such as http://127.0.0.1:8080/nginx_status",
         reference: "`nginx: http://127.0.0.1:8080/nginx_status`, ",
         processes: &[Is("nginx")],
+        series: &["nginx.", "plimsoll.nginx."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -53,6 +55,8 @@ technologies! {
         valid: "its stats socket, such as unix:/run/haproxy/admin.sock or 127.0.0.1:9999, or the CSV of its stats page, such as http://127.0.0.1:8404/stats;csv",
         reference: "`haproxy: unix:/run/haproxy/admin.sock`, ",
         processes: &[Is("haproxy")],
+        series: &["haproxy.", "plimsoll.haproxy."],
+        spans: SpanNames::None,
         tunables: &["maxconn"],
         tried_on: TriedOn::Program,
     }
@@ -65,6 +69,8 @@ technologies! {
         valid: "its address or socket, such as 127.0.0.1:6379 or unix:/run/redis/redis-server.sock; with a login { at: …, user: …, password: … }",
         reference: "`redis: 127.0.0.1:6379` (or `valkey`; with a login `{ at: …, user: …, password: … }`), ",
         processes: &[Is("redis-server"), Is("valkey-server")],
+        series: &["redis.", "plimsoll.redis."],
+        spans: SpanNames::Cache(&["redis", "valkey"]),
         tunables: &["maxclients", "maxmemory"],
         tried_on: TriedOn::Program,
     }
@@ -77,6 +83,8 @@ technologies! {
         valid: "its address or socket, such as 127.0.0.1:11211 or unix:/run/memcached.sock",
         reference: "`memcached: 127.0.0.1:11211`, ",
         processes: &[Is("memcached")],
+        series: &["memcached.", "plimsoll.memcached."],
+        spans: SpanNames::Cache(&["memcached", "memcache"]),
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -89,6 +97,8 @@ technologies! {
         valid: "its address or socket, such as postgres://plimsoll:password@127.0.0.1:5432/shop or unix:/run/postgresql/.s.PGSQL.5432; or { at: …, user: …, password: …, database: … }",
         reference: "`postgres: postgres://plimsoll:…@127.0.0.1:5432` (a role in `pg_monitor`), ",
         processes: &[Is("postgres")],
+        series: &["postgresql.", "plimsoll.postgresql."],
+        spans: SpanNames::Database(&["postgresql"]),
         tunables: &["work_mem", "max_wal_size"],
         tried_on: TriedOn::Program,
     }
@@ -101,6 +111,8 @@ technologies! {
         valid: "its address or socket, such as mysql://plimsoll:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or { at: …, user: …, password: … }",
         reference: "`mariadb: mysql://plimsoll:…@127.0.0.1:3306` (or `mysql`; an account with `PROCESS`); each also accepts a socket, `unix:PATH`; ",
         processes: &[Is("mariadbd"), Is("mysqld")],
+        series: &["plimsoll.mysql."],
+        spans: SpanNames::Database(&["mysql", "mariadb"]),
         tunables: &["max_connections", "innodb_buffer_pool_size", "innodb_log_buffer_size", "innodb_io_capacity"],
         tried_on: TriedOn::Program,
     }
@@ -113,6 +125,8 @@ technologies! {
         valid: "the address of a pool and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status",
         reference: "`php-fpm: unix:/run/php/php-fpm.sock:/status`; ",
         processes: &[Begins("php-fpm")],
+        series: &["plimsoll.php_fpm."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -125,6 +139,8 @@ technologies! {
         valid: "its control server, such as 127.0.0.1:9293 or unix:/run/puma.sock; with a token { at: …, password: … }",
         reference: "`puma: 127.0.0.1:9293` (its control server; the token as `password`); ",
         processes: &[Is("puma"), Is("ruby")],
+        series: &["plimsoll.puma."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -137,6 +153,8 @@ technologies! {
         valid: "the socket of the module that `plimsoll watch --node-module` prints, such as unix:/tmp/plimsoll-node-4711.sock",
         reference: "`node: unix:/tmp/plimsoll-node-4711.sock` (after `plimsoll watch --node-module`); ",
         processes: &[Is("node")],
+        series: &["plimsoll.node."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -149,6 +167,8 @@ technologies! {
         valid: "a file, such as /var/log/nginx/error.log",
         reference: "`nginx-log: /var/log/nginx/error.log`, ",
         processes: &[],
+        series: &[],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -161,6 +181,8 @@ technologies! {
         valid: "a file, such as /var/log/haproxy.log",
         reference: "`haproxy-log: /var/log/haproxy.log`, ",
         processes: &[],
+        series: &[],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -173,6 +195,8 @@ technologies! {
         valid: "a file, such as /var/log/nginx/access.log",
         reference: "`nginx-access-log: /var/log/nginx/access.log` (with `$request_time` and `$upstream_header_time` in its `log_format`), ",
         processes: &[],
+        series: &["plimsoll.nginx.time", "plimsoll.nginx.errors"],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -185,6 +209,8 @@ technologies! {
         valid: "a file, such as /var/log/php-fpm.slow.log (`slowlog` of the pool)",
         reference: "`php-fpm-slowlog: /var/log/php-fpm.slow.log` (log files are followed). ",
         processes: &[],
+        series: &[],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -197,6 +223,8 @@ technologies! {
         valid: "the address of its status page, such as http://127.0.0.1/server-status",
         reference: "`apache: http://127.0.0.1/server-status`; ",
         processes: &[Is("apache2"), Is("httpd")],
+        series: &["apache.", "plimsoll.apache."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -209,6 +237,8 @@ technologies! {
         valid: "its address or socket with a login of its `stats_users`, such as pgbouncer://plimsoll:password@127.0.0.1:6432; or { at: …, user: …, password: … }",
         reference: "`pgbouncer: pgbouncer://plimsoll:…@127.0.0.1:6432` (one of its `stats_users`); ",
         processes: &[Is("pgbouncer")],
+        series: &["plimsoll.pgbouncer."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -221,6 +251,8 @@ technologies! {
         valid: "its listen address on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock",
         reference: "`gunicorn: 127.0.0.1:8000` (its listen address on this machine); ",
         processes: &[Begins("gunicorn")],
+        series: &["plimsoll.gunicorn."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -233,6 +265,8 @@ technologies! {
         valid: "its stats server, such as 127.0.0.1:1717, unix:/run/uwsgi/stats.sock or, with `stats-http`, http://127.0.0.1:1717/",
         reference: "`uwsgi: 127.0.0.1:1717` (its stats server); ",
         processes: &[Begins("uwsgi")],
+        series: &["plimsoll.uwsgi."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -245,6 +279,8 @@ technologies! {
         valid: "its hsperfdata file, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of its Jolokia agent, such as http://127.0.0.1:8778/jolokia",
         reference: "`jvm: /tmp/hsperfdata_shop/4711` (its hsperfdata file) or `jvm: http://127.0.0.1:8778/jolokia`; ",
         processes: &[Is("java")],
+        series: &["plimsoll.jvm."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -257,6 +293,8 @@ technologies! {
         valid: "a metrics or debug URL, such as http://127.0.0.1:8080/debug/vars (expvar), http://127.0.0.1:8080/metrics or http://127.0.0.1:8080/debug/pprof/goroutine?debug=1",
         reference: "`go: http://127.0.0.1:8080/debug/vars` (or `/metrics`, or `/debug/pprof/goroutine?debug=1`); ",
         processes: &[],
+        series: &["plimsoll.go."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -269,6 +307,8 @@ technologies! {
         valid: "a command that prints its counters, without a shell, such as `varnishstat -j -t 0` or `varnishstat -j -t 0 -n NAME`",
         reference: "`varnish: varnishstat -j -t 0` (a command, without a shell); ",
         processes: &[Is("varnishd")],
+        series: &["plimsoll.varnish."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -281,6 +321,8 @@ technologies! {
         valid: "a process id, such as 4711, whose stacks `py-spy` reads; or a command that prints them, without a shell, such as `/opt/venv/bin/py-spy dump --json --pid 4711`",
         reference: "`python: 4711` (the id of a process whose stacks `py-spy` reads if it is installed, or a command that prints them); ",
         processes: &[],
+        series: &["plimsoll.python."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -293,6 +335,9 @@ technologies! {
         valid: "its address, such as mongodb://plimsoll:password@127.0.0.1:27017; or { at: …, user: …, password: … }",
         reference: "`mongodb: mongodb://plimsoll:…@127.0.0.1:27017` (a user with `clusterMonitor`); ",
         processes: &[Is("mongod")],
+        series: &["plimsoll.mongodb."],
+        // Its one rule is about tickets: the rule about calls stays for whatever else makes it slow.
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Recordings("Debian has no package of MongoDB"),
     }
@@ -305,6 +350,8 @@ technologies! {
         valid: "a URL, and the series to scrape in addition to the known ones, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }",
         reference: "`prometheus: { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }` (or `openmetrics`; series are selected by name, prefix and labels; series of connection pools and .NET threads are known and always scraped); ",
         processes: &[Contains("_exporte"), Begins("prometheus-")],
+        series: &["plimsoll.figures.", "dotnet."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
@@ -317,6 +364,8 @@ technologies! {
         valid: "an address on this machine at which spans are received, such as 127.0.0.1:4318",
         reference: "`otlp: 127.0.0.1:4318` (address at which spans of traced services are received). ",
         processes: &[],
+        series: &["plimsoll.trace."],
+        spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }

@@ -2,6 +2,8 @@
 
 use plimsoll_model::metric::series;
 
+use plimsoll_model::metric;
+
 use super::*;
 
 /// The components of a machine with these files in `/proc`.

@@ -1,5 +1,7 @@
 //! Classifies spans by OpenTelemetry's semantic conventions, current and old.
 
+use plimsoll_model::component::ComponentKind;
+
 use super::parse::{OtlpSpan, SpanKind};
 use crate::collectors::statements::shapes::shape;
 
@@ -7,8 +9,6 @@ use crate::collectors::statements::shapes::shape;
 const NAME_LEN_MAX: usize = 100;
 /// Digits and letters from which a piece of a path that holds a digit is an id.
 const ID_LEN_MIN: usize = 8;
-/// Databases that are used as caches.
-const CACHES: [&str; 4] = ["redis", "valkey", "memcached", "memcache"];
 /// Status of gRPC: its quota is used up; it is not available.
 const GRPC_EXHAUSTED: &str = "8";
 const GRPC_UNAVAILABLE: &str = "14";
@@ -129,7 +129,7 @@ fn role(span: &OtlpSpan) -> SpanRole {
         let connects = span.name.to_ascii_lowercase().contains("connect");
         return if connects && text(span).is_none() {
             SpanRole::Connecting
-        } else if CACHES.contains(&system) {
+        } else if ComponentKind::of_span_system(system).is_some_and(ComponentKind::is_cache) {
             SpanRole::Cache
         } else {
             SpanRole::Database
