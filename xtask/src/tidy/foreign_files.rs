@@ -1,7 +1,13 @@
 //! The probe runs as root and reads processes of any user: files that these name are opened in one module, which resolves
 //! paths in their root and opens only regular files.
 
-use super::{SourceTree, Violation};
+use std::ops::RangeInclusive;
+use std::str::FromStr as _;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::{File, SourceTree, Violation};
+use crate::tokens::{is_test_attribute, split_item};
 
 /// Scope of the rule.
 const PROBE_SOURCE: &str = "crates/plimsoll-probe/src/";
@@ -40,10 +46,12 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
         if is_test || FILE_OPENERS.iter().any(|opener| path.starts_with(opener)) {
             continue;
         }
-        let code = file
-            .lines()
-            .take_while(|(_, line)| line.trim() != "#[cfg(test)]");
-        for (number, line) in code.filter(|(_, line)| !line.trim_start().starts_with("//")) {
+        let of_tests = lines_of_tests(file);
+        let code = file.lines().filter(|(number, line)| {
+            let is_test = of_tests.iter().any(|lines| lines.contains(number));
+            !is_test && !line.trim_start().starts_with("//")
+        });
+        for (number, line) in code {
             if let Some(call) = CALLS.iter().find(|call| line.contains(*call)) {
                 let what = format!(
                     "`{call}` follows a name that a hostile process may have given: use `Files`, `kernel_files` for \
@@ -56,15 +64,59 @@ pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
     violations
 }
 
+/// The lines of the items that exist in tests only. A source that does not parse, which the rule on cycles reports, has none.
+fn lines_of_tests(file: &File) -> Vec<RangeInclusive<usize>> {
+    let mut lines = Vec::new();
+    if let Ok(tokens) = TokenStream::from_str(&file.text) {
+        add_lines_of_tests(tokens, &mut lines);
+    }
+    lines
+}
+
+fn add_lines_of_tests(stream: TokenStream, lines: &mut Vec<RangeInclusive<usize>>) {
+    let tokens: Vec<_> = stream.into_iter().collect();
+    let mut rest = tokens.as_slice();
+    while let [first, after @ ..] = rest {
+        if is_test_attribute(rest) {
+            let (item, beyond) = split_item(after);
+            let last = item.last().unwrap_or(first);
+            lines.push(first.span().start().line..=last.span().end().line);
+            rest = beyond;
+            continue;
+        }
+        if let TokenTree::Group(group) = first {
+            add_lines_of_tests(group.stream(), lines);
+        }
+        rest = after;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::places;
     use super::*;
 
     #[test]
+    fn finds_what_opens_files_between_and_behind_test_modules() {
+        let call = CALLS[0];
+        let text = format!(
+            "#[cfg(test)]\nmod fixture;\nfn a() {{ {call}(x); }}\n\
+             mod inner {{\n#[cfg(test)]\nmod tests {{\nfn a() {{ {call}(x); }}\n}}\nfn b() {{ {call}(x); }}\n}}\n\
+             #[cfg(all(test, unix))]\n#[expect(unused, reason = \"b\")]\nmod tests {{ fn a() {{\n{call}(x); }} }}\n\
+             #[cfg(test)]\nuse x::{call};\nfn c() {{\n{call}(x);\n}}\n"
+        );
+        let path = format!("{PROBE_SOURCE}auto.rs");
+        let expected = [3, 9, 18].map(|line| format!("{path}:{line}"));
+        let tree = SourceTree::of(&[(&path, &text)]);
+        assert_eq!(places(&violations(&tree)), expected);
+    }
+
+    #[test]
     fn finds_what_opens_files_beside_the_door() {
         let probe_path = |path: &str| format!("{PROBE_SOURCE}{path}");
-        let calls = CALLS.map(|call| format!("a({call}x);\n")).concat();
+        let closed = |call: &str| if call.ends_with('(') { "x)" } else { "x" };
+        let calls = CALLS.map(|call| format!("a({call}{});\n", closed(call)));
+        let calls = calls.concat();
         let below = format!("// File::open\n#[cfg(test)]\nmod tests {{\n{calls}}}\n");
         let files = [
             (probe_path("collectors/tail.rs"), calls.as_str()),
