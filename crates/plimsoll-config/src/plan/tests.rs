@@ -47,7 +47,7 @@ journeys:
 data:
   candidate: { csv: candidates.csv, pick: unique }
 load: { users: 12000, within: 3m, hold: 60m }   # or: { rate: 300/s, for: 5m } · phases: [...] · find: { ... }
-watch: { host: local, haproxy: "unix:/run/haproxy.sock", postgres: "postgres://watcher@db/exam" }
+watch: { host: local, haproxy: "unix:/run/haproxy.sock", postgres: "postgres://plimsoll@db/exam" }
 "#;
 
 fn desktop() -> Desktop {

@@ -114,7 +114,7 @@ impl Collectors {
                 let text = format!(
                     "{name} cannot be watched: at most {COLLECTORS_MAX} components are watched"
                 );
-                files.announce("eyes", &text);
+                files.announce("collectors", &text);
                 return;
             }
             let thread = std::thread::Builder::new()

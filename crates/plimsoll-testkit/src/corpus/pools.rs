@@ -64,7 +64,7 @@ fn begun() -> PlantedService {
 /// Node with the module that exposes its metrics.
 fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> PlantedService {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let [module, socket] = ["eye.cjs", "eye.sock"].map(|name| folder.path().join(name));
+    let [module, socket] = ["metrics.cjs", "metrics.sock"].map(|name| folder.path().join(name));
     crate::program::write(&module, MODULE);
     let words = format!(
         "env PLIMSOLL_NODE_SOCKET={} {variables} node --require {}",

@@ -59,7 +59,7 @@ pub(super) fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// PostgreSQL with `pg_stat_statements`. It trusts every role but `eye`, which needs a password.
+/// PostgreSQL with `pg_stat_statements`. It trusts every role but `plimsoll`, which needs a password.
 #[derive(Debug)]
 pub struct Postgres {
     /// The program.
@@ -94,7 +94,7 @@ impl Postgres {
             "--locale=C",
         ];
         carry_out(&words(&account, &make));
-        let access = "local all all trust\nhost all eye 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+        let access = "local all all trust\nhost all plimsoll 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
         write(&folder.path().join("data/pg_hba.conf"), access);
         let text = format!(
             "listen_addresses = '{}'\nport = {}\nunix_socket_directories = '{}'\nfsync = off\n{lines}\n\

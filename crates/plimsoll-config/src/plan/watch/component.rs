@@ -299,7 +299,7 @@ mod tests {
             (Redis, "redis://cache/", "cache:6379"),
             (Redis, "unix:///run/redis.sock", "/run/redis.sock"),
             (Memcached, "[::1]", "[::1]:11211"),
-            (Postgres, "postgres://watcher@db/exam", "db:5432"),
+            (Postgres, "postgres://plimsoll@db/exam", "db:5432"),
             (Postgres, "postgresql://a:b@[::1]:1/", "[::1]:1"),
             (
                 Postgres,

@@ -162,10 +162,10 @@ fn notifications_of_postgres_come_by_tls() {
     let at = folder.path().display();
     let lines = format!("ssl = on\nssl_cert_file = '{at}/cert.pem'\nssl_key_file = '{at}/key.pem'");
     let server = Postgres::start(&lines);
-    server.execute("CREATE ROLE eye LOGIN PASSWORD 'a-secret'");
+    server.execute("CREATE ROLE plimsoll LOGIN PASSWORD 'a-secret'");
     let database = "postgres".to_owned();
     let source = HubSource {
-        user: Some("eye".to_owned()),
+        user: Some("plimsoll".to_owned()),
         password: Some("a-secret".to_owned()),
         ..source(
             HubSourceKind::Postgres { database },
@@ -179,7 +179,7 @@ fn notifications_of_postgres_come_by_tls() {
     server.execute("NOTIFY odds, '1'");
     expect_message(&mut client, "odds", &json!(1));
     let secure = server.execute(
-        "SELECT 'secure' FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'eye' AND ssl",
+        "SELECT 'secure' FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'plimsoll' AND ssl",
     );
     assert!(secure.contains("secure"), "{secure}");
     let source = HubSource {

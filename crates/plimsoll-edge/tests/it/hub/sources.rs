@@ -194,10 +194,10 @@ fn subjects_of_nats_go_to_the_hub() {
 #[test]
 fn notifications_of_postgres_go_to_the_hub() {
     let server = Postgres::start("");
-    server.execute("CREATE ROLE eye LOGIN PASSWORD 'a-secret'");
+    server.execute("CREATE ROLE plimsoll LOGIN PASSWORD 'a-secret'");
     let database = "postgres".to_owned();
     let source = HubSource {
-        user: Some("eye".to_owned()),
+        user: Some("plimsoll".to_owned()),
         password: Some("a-secret".to_owned()),
         ..source(
             HubSourceKind::Postgres { database },
@@ -220,7 +220,7 @@ fn notifications_of_postgres_go_to_the_hub() {
     server.execute("SELECT pg_notify('odds', repeat('x', 7999))");
     expect_message(&mut client, "odds", &json!("x".repeat(7999)));
     // The session is terminated, and the next one listens again.
-    let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'eye'";
+    let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'plimsoll'";
     server.execute(ended);
     let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("terminating connection"), "{message}");

@@ -14,12 +14,12 @@ fn mariadb_is_seen_by_who_may() {
     server.execute(
         "CREATE DATABASE shop; CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT) ENGINE=InnoDB; \
          INSERT INTO shop.stock VALUES (1, 1); \
-         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
-         GRANT SELECT ON performance_schema.* TO eye@localhost",
+         CREATE USER plimsoll@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO plimsoll@localhost; \
+         GRANT SELECT ON performance_schema.* TO plimsoll@localhost",
     );
     let place = tcp(server.address);
     let at = place.to_string();
-    let mut watched = CollectorFixture::of(ComponentKind::Mysql, place.clone(), "eye", "seen");
+    let mut watched = CollectorFixture::of(ComponentKind::Mysql, place.clone(), "plimsoll", "seen");
     let of = |metric: &str| series(metric, &[("at", &at)]);
     let _holder =
         server.hold("BEGIN; UPDATE shop.stock SET n = 5 WHERE id = 1; SELECT SLEEP(1000);\n");
@@ -66,13 +66,13 @@ fn mariadb_is_seen_by_who_may() {
 fn mariadb_turns_away_who_may_not_ask() {
     let server = Mariadb::start("");
     server.execute(
-        "CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
-         CREATE USER blinking@localhost IDENTIFIED BY 'seen'; GRANT SELECT ON performance_schema.* TO blinking@localhost",
+        "CREATE USER plimsoll@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO plimsoll@localhost; \
+         CREATE USER unprivileged@localhost IDENTIFIED BY 'seen'; GRANT SELECT ON performance_schema.* TO unprivileged@localhost",
     );
     let place = tcp(server.address);
     for (user, password, expected) in [
         (
-            "eye",
+            "plimsoll",
             "wrong",
             [
                 "cannot be watched: it denies access (Access denied",
@@ -80,7 +80,7 @@ fn mariadb_turns_away_who_may_not_ask() {
             ],
         ),
         (
-            "blinking",
+            "unprivileged",
             "seen",
             [
                 "shows this account only its own sessions",
@@ -103,7 +103,7 @@ fn mariadb_tells_what_statements_cost() {
     server.execute(
         "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, customer INT); \
          INSERT INTO orders SELECT seq, seq FROM seq_1_to_2000; \
-         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost",
+         CREATE USER plimsoll@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO plimsoll@localhost",
     );
     let at = server.socket.display().to_string();
     let socket = || ComponentAddress::Socket(server.socket.clone());
@@ -131,7 +131,7 @@ fn mariadb_tells_what_statements_cost() {
         );
     }
     assert_eq!(watched.notes(), "");
-    let mut watched = CollectorFixture::of(ComponentKind::Mysql, socket(), "eye", "seen");
+    let mut watched = CollectorFixture::of(ComponentKind::Mysql, socket(), "plimsoll", "seen");
     watched.scrape();
     assert!(
         watched
@@ -148,8 +148,8 @@ fn mariadb_plans_what_was_carried_out() {
     server.execute(
         "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, customer INT, placed INT) ENGINE=InnoDB; \
          INSERT INTO orders SELECT seq, seq, seq FROM seq_1_to_20000; ANALYZE TABLE orders; \
-         CREATE USER eye@'127.0.0.1'; GRANT PROCESS ON *.* TO eye@'127.0.0.1'; \
-         GRANT SELECT ON performance_schema.* TO eye@'127.0.0.1'",
+         CREATE USER plimsoll@'127.0.0.1'; GRANT PROCESS ON *.* TO plimsoll@'127.0.0.1'; \
+         GRANT SELECT ON performance_schema.* TO plimsoll@'127.0.0.1'",
     );
     let statement = "SELECT `id` FROM `orders` WHERE `customer` > ? ORDER BY `placed`";
     let statement = shape(statement);
@@ -162,7 +162,8 @@ fn mariadb_plans_what_was_carried_out() {
             sessions.push(server.hold(&format!("USE shop;\n{question}")));
         }
     };
-    let mut watched = CollectorFixture::of(ComponentKind::Mysql, tcp(server.address), "eye", "");
+    let mut watched =
+        CollectorFixture::of(ComponentKind::Mysql, tcp(server.address), "plimsoll", "");
     let mut is_reported = || {
         watched.scrape();
         work();
@@ -172,7 +173,7 @@ fn mariadb_plans_what_was_carried_out() {
         (0..SCRAPES_MAX).any(|_| is_reported()),
         "the missing privilege is not reported"
     );
-    server.execute("GRANT SELECT ON shop.* TO eye@'127.0.0.1'");
+    server.execute("GRANT SELECT ON shop.* TO plimsoll@'127.0.0.1'");
     let (series, rows) = wait_for_statement(&mut watched, work, metric::STATEMENT_PLAN, &statement);
     let plan = label(&series, "plan").unwrap();
     assert!(plan.starts_with("whole table orders: "), "{plan}");

@@ -11,12 +11,12 @@ use crate::collectors::fixture::{CollectorFixture, setting, tcp, wait_for_statem
 fn postgres_is_seen_by_who_may() {
     let server = Postgres::start("max_connections = 17\nwork_mem = 2MB");
     server.execute(
-        "CREATE ROLE eye LOGIN PASSWORD 'see n' IN ROLE pg_monitor; CREATE TABLE stock (id int, n int); \
+        "CREATE ROLE plimsoll LOGIN PASSWORD 'see n' IN ROLE pg_monitor; CREATE TABLE stock (id int, n int); \
          INSERT INTO stock VALUES (1, 1)",
     );
     let place = tcp(server.address);
     let at = place.to_string();
-    let mut watched = CollectorFixture::of(ComponentKind::Postgres, place, "eye", "see n");
+    let mut watched = CollectorFixture::of(ComponentKind::Postgres, place, "plimsoll", "see n");
     let _holder = server.hold("BEGIN; UPDATE stock SET n = 5 WHERE id = 1;\n");
     let blocking = series(
         metric::POSTGRES_BLOCKING,
@@ -72,7 +72,7 @@ fn postgres_is_seen_by_who_may() {
 #[test]
 fn postgres_turns_away_who_may_not_ask() {
     let server = Postgres::start("");
-    server.execute("CREATE ROLE eye LOGIN PASSWORD 'seen'");
+    server.execute("CREATE ROLE plimsoll LOGIN PASSWORD 'seen'");
     let place = tcp(server.address);
     for (password, expected) in [
         (
@@ -98,7 +98,7 @@ fn postgres_turns_away_who_may_not_ask() {
         ),
     ] {
         let mut watched =
-            CollectorFixture::of(ComponentKind::Postgres, place.clone(), "eye", password);
+            CollectorFixture::of(ComponentKind::Postgres, place.clone(), "plimsoll", password);
         watched.scrape();
         watched.scrape();
         let notes = watched.notes();
@@ -111,7 +111,7 @@ fn postgres_turns_away_who_may_not_ask() {
 fn postgres_that_has_no_session_left_says_so_and_is_seen_again() {
     let server = Postgres::start("max_connections = 5\nsuperuser_reserved_connections = 1");
     server.execute(
-        "CREATE ROLE eye LOGIN PASSWORD 'seen' IN ROLE pg_monitor; CREATE ROLE shop LOGIN",
+        "CREATE ROLE plimsoll LOGIN PASSWORD 'seen' IN ROLE pg_monitor; CREATE ROLE shop LOGIN",
     );
     let place = tcp(server.address);
     let at = place.to_string();
@@ -122,7 +122,7 @@ fn postgres_that_has_no_session_left_says_so_and_is_seen_again() {
     };
     let held: Vec<_> = (0..4).map(|_| server.hold("SELECT 1;\n")).collect();
     while !full() {}
-    let mut watched = CollectorFixture::of(ComponentKind::Postgres, place, "eye", "seen");
+    let mut watched = CollectorFixture::of(ComponentKind::Postgres, place, "plimsoll", "seen");
     let refused = series(metric::POSTGRES_REFUSED, &[("at", &at)]);
     // A session is left for administrators, and none for others.
     assert_eq!(watched.scrape().values.get(&refused), Some(&1.0));
@@ -135,13 +135,17 @@ fn postgres_that_has_no_session_left_says_so_and_is_seen_again() {
 fn postgres_tells_what_statements_cost_and_how_they_are_planned() {
     let server = Postgres::start("");
     server.execute(
-        "CREATE ROLE eye LOGIN PASSWORD 'seen' IN ROLE pg_monitor, pg_read_all_data; \
+        "CREATE ROLE plimsoll LOGIN PASSWORD 'seen' IN ROLE pg_monitor, pg_read_all_data; \
          CREATE TABLE orders AS SELECT i AS id, i AS customer FROM generate_series(1, 2000) i; \
          CREATE INDEX one ON orders (id); CREATE INDEX other ON orders (id); ANALYZE orders",
     );
     let at = server.address.to_string();
-    let mut watched =
-        CollectorFixture::of(ComponentKind::Postgres, tcp(server.address), "eye", "seen");
+    let mut watched = CollectorFixture::of(
+        ComponentKind::Postgres,
+        tcp(server.address),
+        "plimsoll",
+        "seen",
+    );
     watched.scrape();
     for customer in 1..=3 {
         server.execute(&format!(
@@ -189,9 +193,13 @@ fn postgres_tells_what_statements_cost_and_how_they_are_planned() {
 #[test]
 fn postgres_that_does_not_show_statements_is_told_what_would() {
     let server = Postgres::start("");
-    server.execute("DROP EXTENSION pg_stat_statements; CREATE ROLE eye LOGIN PASSWORD 'seen' IN ROLE pg_monitor");
-    let mut watched =
-        CollectorFixture::of(ComponentKind::Postgres, tcp(server.address), "eye", "seen");
+    server.execute("DROP EXTENSION pg_stat_statements; CREATE ROLE plimsoll LOGIN PASSWORD 'seen' IN ROLE pg_monitor");
+    let mut watched = CollectorFixture::of(
+        ComponentKind::Postgres,
+        tcp(server.address),
+        "plimsoll",
+        "seen",
+    );
     watched.scrape();
     watched.scrape();
     let notes = watched.notes();

@@ -11,12 +11,12 @@ use crate::collectors::fixture::{CollectorFixture, LONG, login, tcp};
 
 #[test]
 fn who_may_not_ask_is_told_once_what_gives_access() {
-    let redis = Redis::start("requirepass hidden\nuser eye on >seen -@all +ping");
+    let redis = Redis::start("requirepass hidden\nuser plimsoll on >seen -@all +ping");
     let clients = series(metric::REDIS_CLIENTS, &[("at", &redis.address.to_string())]);
     for (login, expected) in [
         (None, ["NOAUTH", "give its password"]),
         (Some(login("", "wrong")), ["WRONGPASS", "give its password"]),
-        (Some(login("eye", "seen")), ["NOPERM", "ACL SETUSER"]),
+        (Some(login("plimsoll", "seen")), ["NOPERM", "ACL SETUSER"]),
     ] {
         let component = Component {
             kind: ComponentKind::Redis,
