@@ -18,8 +18,8 @@ pub(crate) use keywords::{KeywordTable, Shape, Word, word};
 pub(crate) use reader::{DocumentReader, MapFields};
 pub(crate) use reference::section;
 pub(crate) use settings::{
-    Choice, Count, SettingKind, SettingsMap, count, count_as, count64, each, file, one_of, rate,
-    rate_above_zero, settings, share, size, size_as, switch, text, time, time_or_zero,
+    Choice, Count, SettingKind, SettingsMap, count, count_as, count64, each, file, number, one_of,
+    rate, rate_above_zero, settings, share, size, size_as, switch, text, time, time_or_zero,
 };
 pub(crate) use template::{Expression, Spot, TemplateSegment};
 pub(crate) use tree::{DocumentKey, DocumentNode, NodeKind};

@@ -91,6 +91,11 @@ impl<'a> DocumentReader<'a> {
         self.source.text().trim().is_empty()
     }
 
+    /// How many errors there are so far.
+    pub(crate) fn diagnostics_len(&self) -> usize {
+        self.diagnostics.borrow().len()
+    }
+
     pub(crate) fn has_diagnostics(&self) -> bool {
         !self.diagnostics.borrow().is_empty()
     }

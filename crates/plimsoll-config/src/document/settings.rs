@@ -10,8 +10,8 @@ use super::keywords::KeywordTable;
 use super::reader::{DocumentReader, MapFields};
 use super::tree::{DocumentNode, NodeKind};
 pub(crate) use kinds::{
-    Choice, Count, count, count_as, count64, each, file, one_of, rate, rate_above_zero, share,
-    size, size_as, switch, text, time, time_or_zero,
+    Choice, Count, count, count_as, count64, each, file, number, one_of, rate, rate_above_zero,
+    share, size, size_as, switch, text, time, time_or_zero,
 };
 
 /// How a value is written: what a reader accepts, and how the reference writes it.

@@ -6,15 +6,108 @@ use regex::bytes::Regex;
 use scraper::Selector;
 use serde_json_path::JsonPath;
 
-use super::keywords::{CAPTURE, EXPECT, MATCH};
 use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
-use crate::document::{DocumentNode, DocumentReader, NodeKind};
+use crate::document::Shape::{
+    Count, Duration, Either, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
+};
+use crate::document::{DocumentNode, DocumentReader, KeywordTable, NodeKind, Shape, word};
 use crate::problem::nearest;
 use crate::status;
 
 /// Maximum size of a compiled regular expression, bytes.
 const REGEX_LEN_MAX: usize = 4 << 20;
+
+/// A text that must be equal, or conditions.
+pub(crate) const MATCHED: Shape = Either(&[Template, Of(&MATCH)]);
+
+/// Expectations on a response.
+pub(crate) static EXPECT: KeywordTable = KeywordTable {
+    name: "expect",
+    meaning: "Conditions that the first response must meet.",
+    words: &[
+        word!(
+            "status",
+            Either(&[Shape::Status, OneOrMore(&Shape::Status)]),
+            "`200`, `[200, 302]`, `2xx`."
+        ),
+        word!(
+            "location",
+            MATCHED,
+            "The header Location; only path and query are compared when a path is given."
+        ),
+        word!(
+            "contains",
+            OneOrMore(&Template),
+            "Text that the body must contain."
+        ),
+        word!(
+            "lacks",
+            OneOrMore(&Template),
+            "Text that the body must not contain."
+        ),
+        word!(
+            "regex",
+            OneOrMore(&Text),
+            "Regular expression that the body must match."
+        ),
+        word!(
+            "json",
+            MapOf(&MATCHED),
+            "First value of each JSON path: `{ $.user.name: ada }`."
+        ),
+        word!("header", MapOf(&MATCHED), "Values of headers."),
+        word!("within", Duration, "Maximum response time."),
+    ],
+};
+
+/// Condition on a value.
+pub(crate) static MATCH: KeywordTable = KeywordTable {
+    name: "match",
+    meaning: "Condition on a value; a plain value tests for equality.",
+    words: &[
+        word!("equals", Template, "Equals."),
+        word!("contains", Template, "Contains."),
+        word!("lacks", Template, "Does not contain."),
+        word!("regex", Text, "Matches a regular expression."),
+        word!("present", Switch, "Whether the value must be present."),
+    ],
+};
+
+/// A captured value.
+pub(crate) static CAPTURE: KeywordTable = KeywordTable {
+    name: "capture",
+    meaning: "Source of a value in a response; one of regex, json, css, header, cookie.",
+    words: &[
+        word!(
+            "regex",
+            Text,
+            "Regular expression on the body: its first group, or the whole match without groups."
+        ),
+        word!("json", Text, "JSON path (RFC 9535) in the body."),
+        word!("css", Text, "CSS selector in the body."),
+        word!("header", Text, "A header."),
+        word!(
+            "cookie",
+            Text,
+            "A cookie of the user, as set after the response."
+        ),
+        word!(
+            "attribute",
+            Text,
+            "With `css`: name of an attribute. Default: the text of the element."
+        ),
+        word!(
+            "pick",
+            Either(&[
+                OneOf(&["first", "last", "random"]),
+                Count(1, u32::MAX as u64)
+            ]),
+            "Which match is taken. Default: `first`."
+        ),
+        word!("default", Template, "Value when nothing matches."),
+    ],
+};
 
 /// A valid regular expression.
 pub(crate) fn regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {

@@ -4,13 +4,53 @@ use plimsoll_model::journey::{
     Function, MultipartPart as MultiPart, RequestBody, TextPiece, TextTemplate,
 };
 
-use super::keywords::{BODY_FILE, GRAPHQL, MULTIPART_PART};
 use super::scope::{FILE_LEN_MAX, PlanScope, VisibleSlots, merge_literals};
-use crate::document::{DocumentNode, MapFields, NodeKind, Spot, TemplateSegment};
+use crate::document::Shape::{self, Free, MapOf, Template};
+use crate::document::{
+    DocumentNode, KeywordTable, MapFields, NodeKind, SettingsMap as _, Spot, TemplateSegment,
+    settings, switch, text, word,
+};
 
 /// Keys of a body.
 pub(crate) const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
 const JSON_TYPE: &str = "application/json";
+
+settings! {
+    /// A body from a file.
+    struct FileBody, BODY_FILE "body_file" {
+        /// File, relative to the folder of the plan file.
+        file: Option<String> = None, "file": text("a file name");
+        /// Whether placeholders `{{ … }}` in the file are replaced.
+        is_template: bool = false, "template": switch();
+        /// Content-Type.
+        content_type: Option<String> = None, "type": text("a media type such as text/plain");
+    }
+}
+
+settings! {
+    /// One part of a multipart body.
+    struct PartSettings, MULTIPART_PART "part" {
+        /// File with the content.
+        "file": Shape::Text;
+        /// The content.
+        "text": Template;
+        /// File name. Default: that of the file.
+        name: Option<String> = None, "name": text("a file name");
+        /// Content-Type of the part.
+        content_type: Option<String> = None, "type": text("a media type such as image/png");
+    }
+}
+
+/// A GraphQL request.
+pub(crate) static GRAPHQL: KeywordTable = KeywordTable {
+    name: "graphql",
+    meaning: "A GraphQL request.",
+    words: &[
+        word!("query", Template, "The query."),
+        word!("variables", MapOf(&Free), "Variables of the query."),
+        word!("operation", Template, "Name of the operation."),
+    ],
+};
 
 impl PlanScope<'_> {
     /// The body of a step, if any.
@@ -60,20 +100,17 @@ impl PlanScope<'_> {
                 .report(node, "`file` is missing", "{ file: NAME }");
             return None;
         };
-        let path = self.reader.word(file, "a file name")?;
-        let content_type = match fields.get("type") {
-            Some(node) => Some(self.reader.word(node, "a media type such as text/plain")?),
-            None => None,
-        };
-        let is_template = fields
-            .get("template")
-            .is_some_and(|node| self.reader.switch(node) == Some(true));
-        let text = if is_template {
+        let body = FileBody::read(self.reader, &fields);
+        let path = body.file?;
+        let text = if body.is_template {
             self.template_file(file, &path, reach)?
         } else {
             merge_literals(vec![self.file(file.span.start, &path)?])
         };
-        Some(RequestBody::Text { content_type, text })
+        Some(RequestBody::Text {
+            content_type: body.content_type,
+            text,
+        })
     }
 
     pub(crate) fn template_file(
@@ -132,6 +169,7 @@ impl PlanScope<'_> {
         let reader = self.reader;
         let fields = reader.fields(node, &MULTIPART_PART)?;
         let (key, value) = reader.exactly_one(&fields, &["file", "text"])?;
+        let settings = PartSettings::read(reader, &fields);
         let mut file_name = None;
         let content = if key.text == "file" {
             let path = reader.word(value, "a file name")?;
@@ -141,17 +179,10 @@ impl PlanScope<'_> {
         } else {
             self.text(value, reach)?
         };
-        if let Some(node) = fields.get("name") {
-            file_name = Some(reader.word(node, "a file name")?);
-        }
-        let content_type = match fields.get("type") {
-            Some(node) => Some(reader.word(node, "a media type such as image/png")?),
-            None => None,
-        };
         Some(MultiPart {
             name: name.to_owned(),
-            file_name,
-            content_type,
+            file_name: settings.name.or(file_name),
+            content_type: settings.content_type,
             content,
         })
     }

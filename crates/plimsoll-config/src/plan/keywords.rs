@@ -1,24 +1,20 @@
-//! Keys of steps, and the list of all tables, from which the reader, the JSON Schema and the reference page are made.
-//!
-//! Keys with one value each are in the tables of settings of their module.
-
-mod requests;
-mod sockets;
-mod steps;
+//! The list of all tables of keys, from which the JSON Schema and the reference page are made. Each stands beside its
+//! reader.
 
 use super::PLAN;
+use super::answer::{CAPTURE, EXPECT, MATCH};
+use super::body::{BODY_FILE, GRAPHQL, MULTIPART_PART};
 use super::data::DATA;
 use super::journeys::JOURNEY;
 use super::load::find::FIND;
 use super::load::{LOAD, PHASE};
 use super::process::PROCESS;
+use super::sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
+use super::steps::{CHOICE, RESOURCE, STEP, THINK};
 use super::thresholds::ABORT;
 use super::transport::TRANSPORT;
 use crate::document::Shape::{Either, MapOf, Objective, Of, OneOrMore, Template, Text};
 use crate::document::{KeywordTable, Shape};
-pub(crate) use requests::{BODY_FILE, CAPTURE, EXPECT, GRAPHQL, MATCH, MULTIPART_PART};
-pub(crate) use sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
-pub(crate) use steps::{CHOICE, METHODS, RESOURCE, STEP, THINK};
 
 pub(crate) const HEADERS: Shape = MapOf(&Template);
 pub(crate) const OBJECTIVE: Shape = OneOrMore(&Objective);

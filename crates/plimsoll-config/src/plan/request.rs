@@ -10,7 +10,7 @@ use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields};
 
 /// Redirects followed by `follow: true`.
 const FOLLOW_TRUE: u32 = 10;
-const FOLLOW_MAX: u32 = 50;
+pub(crate) const FOLLOW_MAX: u32 = 50;
 
 /// A request for a URL and nothing more.
 pub(crate) fn plain_get(id: StepId, url: TextTemplate) -> RequestStep {

@@ -1,43 +1,33 @@
 //! Reads WebSocket steps.
 
+mod beat;
 mod messages;
 mod presets;
+mod reconnect;
 
 use std::time::Duration;
 
 use plimsoll_model::journey::{
-    Expectation, Layout, OutgoingMessage, Reconnect, RequestStep, SendStep, SocketStep, Step,
-    SubscribeStep, TextMatch, TextPiece, TextTemplate, ThinkTime,
+    Expectation, Layout, OutgoingMessage, RequestStep, SendStep, SocketStep, Step, SubscribeStep,
+    TextMatch, TextPiece, TextTemplate, ThinkTime,
 };
 
+pub(crate) use self::beat::BEAT;
+pub(crate) use self::messages::{AWAIT, AWAITED, MESSAGE, OUTGOING_MESSAGE};
+pub(crate) use self::presets::PRESET;
 use self::presets::Preset;
+pub(crate) use self::reconnect::RECONNECT;
 use super::PlanFile;
 use super::answer::json_path;
-use super::keywords::{BEAT, RECONNECT, SUBSCRIBE};
 use super::steps::Walk;
 use super::transport::Http;
-use crate::document::{DocumentNode, DocumentReader, MapFields, NodeKind};
+use crate::document::Shape::{Of, Template, Text};
+use crate::document::{
+    DocumentNode, DocumentReader, KeywordTable, MapFields, NodeKind, SettingKind as _, word,
+};
 
-/// Keys allowed with `ws`.
-pub(crate) const SOCKET_WORDS: [&str; 11] = [
-    "label",
-    "headers",
-    "timeout",
-    "protocol",
-    "compress",
-    "reconnect",
-    "preset",
-    "first",
-    "ready",
-    "replies",
-    "beat",
-];
-/// Keys allowed with `sse`.
-pub(crate) const STREAM_WORDS: [&str; 4] = ["label", "headers", "timeout", "reconnect"];
-/// Keys allowed with `send`.
-pub(crate) const SEND_WORDS: [&str; 4] = ["await", "label", "timeout", "capture"];
 /// Keys allowed with `await` alone, and with `subscribe`.
-pub(crate) const AWAIT_WORDS: [&str; 3] = ["label", "timeout", "capture"];
+pub(crate) const AWAIT_OPTIONS: [&str; 3] = ["label", "timeout", "capture"];
 
 /// Headers of the handshake that a plan cannot set.
 const OWN_HEADERS: [&str; 6] = [
@@ -50,6 +40,44 @@ const OWN_HEADERS: [&str; 6] = [
 ];
 /// Characters of a message in its label.
 const LABEL_MAX: usize = 40;
+
+/// How broadcasts are recognized.
+pub(crate) static SUBSCRIBE: KeywordTable = KeywordTable {
+    name: "subscribe",
+    meaning: "How broadcasts are subscribed to and recognized. A message is a broadcast if it has the sequence number or the timestamp, and meets the conditions of `where`.",
+    words: &[
+        word!(
+            "channel",
+            Template,
+            "Name of the channel. Default: the path of the URL. Reach is counted over all users of a channel."
+        ),
+        word!(
+            "seq",
+            Text,
+            "JSON path of the sequence number. Without it, messages are distinguished by their content."
+        ),
+        word!(
+            "stamp",
+            Text,
+            "JSON path of the publication time: s, ms, µs or ns since 1970."
+        ),
+        word!(
+            "where",
+            Of(&AWAIT),
+            "Further conditions that a message of this channel meets."
+        ),
+        word!(
+            "send",
+            OUTGOING_MESSAGE,
+            "Message that subscribes, if needed."
+        ),
+        word!(
+            "await",
+            AWAITED,
+            "Message that confirms the subscription, if any."
+        ),
+    ],
+};
 
 impl Walk<'_, '_> {
     /// `ws: URL` and its options.
@@ -65,17 +93,19 @@ impl Walk<'_, '_> {
         });
         let timeout = self.timeout(fields);
         let preset = match fields.get("preset") {
-            Some(node) => reader.one_of(node, &Preset::NAMES)?,
+            Some(node) => PRESET.read(reader, node)?,
             None => Preset::default(),
         }
         .socket();
         let protocols = fields.get("protocol").map(|node| self.protocols(node));
         let compress = fields.get("compress").map(|node| reader.switch(node));
-        let reconnect = fields.get("reconnect").map(|node| self.reconnect(node));
+        let reconnect = fields
+            .get("reconnect")
+            .map(|node| reconnect::reconnect(reader, node));
         let first = fields.get("first").map(|node| self.outgoing_message(node));
         let ready = fields.get("ready").map(|node| self.meant(node));
         let replies = fields.get("replies").map(|node| self.replies(node));
-        let beat = fields.get("beat").map(|node| self.beat(node));
+        let beat = fields.get("beat").map(|node| beat::beat(reader, node));
         Some(Step::Socket(Box::new(SocketStep {
             request: RequestStep {
                 headers: headers.unwrap_or_default(),
@@ -111,7 +141,9 @@ impl Walk<'_, '_> {
             .get("headers")
             .map(|node| self.scope.headers(node, &self.reach));
         let timeout = self.timeout(fields);
-        let reconnect = fields.get("reconnect").map(|node| self.reconnect(node));
+        let reconnect = fields
+            .get("reconnect")
+            .map(|node| reconnect::reconnect(reader, node));
         let plain = Preset::Plain.socket();
         Some(Step::Socket(Box::new(SocketStep {
             request: RequestStep {
@@ -141,7 +173,7 @@ impl Walk<'_, '_> {
         let shown = sent.or(fields.get("await")).map(shown).unwrap_or_default();
         let verb = if sent.is_some() { "SEND" } else { "AWAIT" };
         if fields.get("await").is_none() {
-            for (key, _) in fields.among(&AWAIT_WORDS) {
+            for (key, _) in fields.among(&AWAIT_OPTIONS) {
                 let message = format!("`{}` has no effect without `await`", key.text);
                 let at = key.span.start;
                 self.scope
@@ -185,7 +217,7 @@ impl Walk<'_, '_> {
             .get("await")
             .map(|node| self.awaited(fields, node, &format!("SUBSCRIBE {name}")));
         if awaited.is_none() {
-            for (key, _) in fields.among(&AWAIT_WORDS) {
+            for (key, _) in fields.among(&AWAIT_OPTIONS) {
                 let message = format!("`{}` has no effect without `await`", key.text);
                 reader.report_at(key.span.start, message, "`await` within `subscribe`", None);
             }
@@ -289,39 +321,6 @@ impl Walk<'_, '_> {
         Some(names.join(", "))
     }
 
-    #[expect(clippy::option_option, reason = "wanted or not, readable or not")]
-    fn reconnect(&self, node: &DocumentNode) -> Option<Option<Reconnect>> {
-        let reader = self.scope.reader;
-        if !matches!(node.kind, NodeKind::Map(_)) {
-            return Some(reader.switch(node)?.then_some(Reconnect::DEFAULT));
-        }
-        let fields = reader.fields(node, &RECONNECT)?;
-        let time = |word: &str, otherwise: Duration| match fields.get(word) {
-            Some(node) => reader.duration_above_zero(node),
-            None => Some(otherwise),
-        };
-        let after = time("after", Reconnect::DEFAULT.after);
-        let up_to = time(
-            "up_to",
-            Reconnect::DEFAULT.up_to.max(after.unwrap_or_default()),
-        );
-        let times = match fields.get("times") {
-            Some(node) => reader.count32(node, 1..=1000),
-            None => Some(Reconnect::DEFAULT.times),
-        };
-        let (after, up_to) = (after?, up_to?);
-        if up_to < after {
-            let message = "the maximum pause is shorter than the first";
-            reader.report(node, message, "`up_to` no shorter than `after`");
-            return None;
-        }
-        Some(Some(Reconnect {
-            after,
-            up_to,
-            times: times?,
-        }))
-    }
-
     fn replies(&self, node: &DocumentNode) -> Option<Vec<(String, String)>> {
         let reader = self.scope.reader;
         let mut replies = Vec::new();
@@ -329,20 +328,6 @@ impl Walk<'_, '_> {
             replies.push((key.text.clone(), reader.text(value, "a text")?));
         }
         Some(replies)
-    }
-
-    fn beat(&self, node: &DocumentNode) -> Option<(Duration, String)> {
-        const VALID: &str = "{ every: 25s, send: TEXT }";
-        let reader = self.scope.reader;
-        let fields = reader.fields(node, &BEAT)?;
-        let (Some(every), Some(send)) = (fields.get("every"), fields.get("send")) else {
-            reader.report(node, "`beat` needs an interval and a text", VALID);
-            return None;
-        };
-        Some((
-            reader.duration_above_zero(every)?,
-            reader.text(send, "a text")?,
-        ))
     }
 }
 

@@ -1,63 +1,41 @@
 //! Reads the steps of a journey, in the order in which a user takes them.
 
+mod keys;
+mod think;
+
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use plimsoll_model::journey::{
     Choice, RepeatRange, RequestStep, Resources, SlotId, Step, StepId, StepInfo, ThinkTime,
 };
 
 use super::body::BODIES;
-use super::keywords::{CHOICE, METHODS, RESOURCE, STEP, THINK};
 use super::scope::{PlanScope, VisibleSlots};
-use super::sockets::{AWAIT_WORDS, SEND_WORDS, SOCKET_WORDS, STREAM_WORDS};
-use crate::document::{DocumentKey, DocumentNode, MapFields, NodeKind};
-use crate::units;
+use crate::document::Shape::Steps;
+use crate::document::{
+    DocumentKey, DocumentNode, MapFields, NodeKind, SettingsMap as _, number, settings,
+};
+use keys::{KINDS, METHODS, StepKind, kind_of};
+pub(crate) use keys::{RESOURCE, STEP};
+pub(crate) use think::THINK;
 
 /// Maximum repetitions of one step.
 const REPEAT_MAX: u64 = 1_000_000;
 /// Default connections of a page, as in browsers.
 const PAGE_CONNECTIONS: u32 = 6;
-/// Keys allowed with a method.
-pub(crate) const REQUEST_WORDS: [&str; 11] = [
-    "label",
-    "headers",
-    "body",
-    "form",
-    "multipart",
-    "json",
-    "graphql",
-    "expect",
-    "capture",
-    "follow",
-    "timeout",
-];
-/// Keys allowed with `page` besides these.
-const PAGE_WORDS: [&str; 2] = ["resources", "connections"];
-const KINDS: [&str; 21] = [
-    "get",
-    "post",
-    "put",
-    "patch",
-    "delete",
-    "head",
-    "options",
-    "page",
-    "think",
-    "repeat",
-    "choose",
-    "if",
-    "group",
-    "set",
-    "ws",
-    "sse",
-    "send",
-    "subscribe",
-    "every",
-    "hold",
-    "close",
-];
-/// Keys that belong to another kind, or are a kind of their own without one.
-const LONE_KIND: [&str; 1] = ["await"];
+/// Connections of a page.
+const CONNECTIONS: RangeInclusive<u32> = 1..=6;
+
+settings! {
+    /// One branch of a `choose`.
+    struct ChoiceSettings, CHOICE "choice" {
+        /// Probability, relative to the weights of the other branches.
+        weight: f64 = 1.0, "weight": number();
+        /// Steps of the branch; may be empty.
+        "steps": Steps;
+    }
+}
 
 /// State of one journey while its steps are read.
 pub(crate) struct Walk<'s, 'a> {
@@ -100,75 +78,37 @@ impl Walk<'_, '_> {
     fn step(&mut self, node: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let fields = reader.fields(node, &STEP)?;
-        let is_lone = fields.among(&KINDS).is_empty() && fields.get(LONE_KIND[0]).is_some();
-        let kinds: &[&str] = if is_lone { &LONE_KIND } else { &KINDS };
-        let Some((key, value)) = reader.exactly_one(&fields, kinds) else {
-            self.check_kinds(&fields);
+        let kinds = keys_of_kinds(false);
+        let (lone, has_kind) = (keys_of_kinds(true), !fields.among(&kinds).is_empty());
+        let is_lone = !has_kind && !fields.among(&lone).is_empty();
+        let Some((key, value)) = reader.exactly_one(&fields, if is_lone { &lone } else { &kinds })
+        else {
+            self.check_kinds(&fields, &kinds);
             return None;
         };
-        let kind = key.text.as_str();
-        let of_page = [&REQUEST_WORDS[..], &PAGE_WORDS].concat();
-        let allowed: &[&str] = match kind {
-            "page" => &of_page,
-            "repeat" | "group" => &["steps"],
-            "if" => &["then", "else"],
-            "think" | "choose" | "set" | "hold" | "close" => &[],
-            "ws" => &SOCKET_WORDS,
-            "sse" => &STREAM_WORDS,
-            "send" => &SEND_WORDS,
-            "await" | "subscribe" => &AWAIT_WORDS,
-            "every" => &["steps", "for"],
-            _ => &REQUEST_WORDS,
-        };
-        reader.only(&fields, kind, allowed, &STEP);
-        self.of_kind(&fields, kind, value)
-    }
-
-    fn of_kind(
-        &mut self,
-        fields: &MapFields<'_>,
-        kind: &str,
-        value: &DocumentNode,
-    ) -> Option<Step> {
-        match kind {
-            "page" => self.page(fields, value),
-            "think" => self.pause(value).map(Step::Think),
-            "repeat" => {
-                let times = self.times(value);
-                let steps = self.some_steps(fields, "repeat");
-                Some(Step::Repeat {
-                    times: times?,
-                    steps,
-                })
-            }
-            "choose" => self.choose(value),
-            "if" => self.branch(fields, value),
-            "group" => self.group(fields, value),
-            "set" => self.set(value),
-            "ws" => self.socket(fields, value),
-            "sse" => self.stream(fields, value),
-            "send" => self.send(fields, Some(value)),
-            "await" => self.send(fields, None),
-            "subscribe" => self.subscribe(fields, value),
-            "every" => self.every(fields, value),
-            "hold" => self.hold(value),
-            "close" => self.close(value),
-            method => {
-                let request = self.request(fields, method, value)?;
-                Some(Step::Request(Box::new(request)))
-            }
-        }
+        let kind = kind_of(&key.text)?;
+        reader.only(&fields, kind.key(), &kind.options(), &STEP);
+        kind.read(self, &fields, value)
     }
 
     /// Reads a step that has two kinds, most often because a `- ` is missing: reports its errors, and registers its
     /// captures for later steps. Of the kinds with nested steps only the first is read, so that no step is read
     /// twice.
-    fn check_kinds(&mut self, fields: &MapFields<'_>) {
-        for (place, (key, value)) in fields.among(&KINDS).into_iter().enumerate() {
+    fn check_kinds(&mut self, fields: &MapFields<'_>, kinds: &[&str]) {
+        for (place, (key, value)) in fields.among(kinds).into_iter().enumerate() {
             if place == 0 || matches!(key.text.as_str(), "think" | "set") {
-                self.of_kind(fields, &key.text, value);
+                kind_of(&key.text).and_then(|kind| kind.read(self, fields, value));
             }
         }
+    }
+
+    fn repeat(&mut self, fields: &MapFields<'_>, times: &DocumentNode) -> Option<Step> {
+        let times = self.times(times);
+        let steps = self.some_steps(fields, "repeat");
+        Some(Step::Repeat {
+            times: times?,
+            steps,
+        })
     }
 
     /// A step with statistics at this place.
@@ -199,7 +139,7 @@ impl Walk<'_, '_> {
             ..Resources::default()
         };
         if let Some(node) = fields.get("connections") {
-            resources.connections = self.scope.reader.count32(node, 1..=6)?;
+            resources.connections = self.scope.reader.count32(node, CONNECTIONS)?;
         }
         let mut found = false;
         if let Some(node) = fields.get("resources") {
@@ -234,7 +174,7 @@ impl Walk<'_, '_> {
         }
         let reader = self.scope.reader;
         let fields = reader.fields(node, &RESOURCE)?;
-        let (key, url) = reader.exactly_one(&fields, &METHODS)?;
+        let (key, url) = reader.exactly_one(&fields, METHODS)?;
         self.request(&fields, &key.text, url)
     }
 
@@ -247,13 +187,11 @@ impl Walk<'_, '_> {
             let Some(fields) = reader.fields(item, &CHOICE) else {
                 continue;
             };
-            let weight = fields
-                .get("weight")
-                .map_or(Some(1.0), |node| reader.number(node));
+            let weight = ChoiceSettings::read(reader, &fields).weight;
             self.reach.set.clone_from(&before);
             let steps = self.steps_of(&fields, "steps");
             unite(&mut after, self.reach.set.take());
-            choices.extend(weight.map(|weight| Choice { weight, steps }));
+            choices.push(Choice { weight, steps });
         }
         self.reach.set = after;
         if choices.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
@@ -348,46 +286,12 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
 
-    fn pause(&mut self, node: &DocumentNode) -> Option<ThinkTime> {
-        const VALID: &str =
-            "2s, 1s..15s, { exponential: 5s }, { normal: [5s, 1s] } or { lognormal: [5s, 0.5] }";
-        let reader = self.scope.reader;
-        match &node.kind {
-            NodeKind::Map(_) => {
-                let fields = reader.fields(node, &THINK)?;
-                let (key, value) = reader.exactly_one(&fields, &THINK.names())?;
-                if key.text == "exponential" {
-                    return reader
-                        .duration_above_zero(value)
-                        .map(ThinkTime::Exponential);
-                }
-                let [middle, spread] = reader.one_or_more(value) else {
-                    reader.report(value, "not a list of two values", VALID);
-                    return None;
-                };
-                let middle = reader.duration_above_zero(middle);
-                if key.text == "normal" {
-                    return Some(ThinkTime::Normal(middle?, reader.duration(spread)?));
-                }
-                Some(ThinkTime::LogNormal(middle?, reader.number(spread)?))
-            }
-            NodeKind::List(_) | NodeKind::Scalar { .. } => reader.value(node, VALID, |text| {
-                let Some((low, high)) = text.split_once("..") else {
-                    return units::duration(text).map(ThinkTime::Fixed);
-                };
-                let read = |bound: &str| units::duration(bound.trim());
-                let at = text.len() - high.trim_start().len();
-                let low = read(low).map_err(|problem| problem.within(text, 0))?;
-                let high = read(high).map_err(|problem| problem.within(text, at))?;
-                if low > high {
-                    let message = "the second duration is shorter than the first";
-                    return Err(crate::Problem::new(text, at..text.len(), message, VALID));
-                }
-                Ok(ThinkTime::Uniform(low, high))
-            }),
-        }
-    }
+/// The keys of the kinds of steps: of those that are options of others as well, or of the rest.
+fn keys_of_kinds(is_option: bool) -> Vec<&'static str> {
+    let kinds = KINDS.iter().filter(|kind| kind.is_option() == is_option);
+    kinds.map(StepKind::key).collect()
 }
 
 fn unite(into: &mut Option<BTreeSet<SlotId>>, more: Option<BTreeSet<SlotId>>) {

@@ -280,6 +280,33 @@ impl SettingKind for PerSecond {
     }
 }
 
+/// A number, not negative.
+pub(crate) struct Number;
+
+/// A number, not negative.
+pub(crate) const fn number() -> Number {
+    Number
+}
+
+impl Number {
+    #[expect(clippy::unused_self, reason = "a method of each kind")]
+    pub(crate) const fn shape(&self) -> Shape {
+        Shape::Number
+    }
+}
+
+impl SettingKind for Number {
+    type Value = f64;
+
+    fn read(&self, reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
+        reader.number(node)
+    }
+
+    fn written(&self, value: &f64) -> String {
+        value.to_string()
+    }
+}
+
 /// `true` or `false`.
 pub(crate) struct Switch;
 

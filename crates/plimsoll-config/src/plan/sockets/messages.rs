@@ -6,13 +6,67 @@ use plimsoll_model::journey::{
     Capture, Expectation, OutgoingMessage, RequestBody, RequestStep, TextMatch, TextTemplate,
 };
 
-use crate::document::{DocumentNode, MapFields, NodeKind};
-use crate::plan::answer::{json_path, regex};
-use crate::plan::keywords::{AWAIT, MESSAGE};
+use crate::document::Shape::{Either, Free, MapOf, Of, OneOrMore, Template, Text};
+use crate::document::{
+    DocumentNode, KeywordTable, MapFields, NodeKind, SettingsMap as _, Shape, settings, switch,
+    word,
+};
+use crate::plan::answer::{MATCHED, json_path, regex};
 use crate::plan::scope::{FILE_LEN_MAX, merge_literals};
 use crate::plan::steps::Walk;
 
 const AWAIT_VALID: &str = "any, a text that it contains, or json, contains, lacks, regex";
+
+/// A message that is sent.
+pub(crate) const OUTGOING_MESSAGE: Shape = Either(&[Template, Of(&MESSAGE)]);
+/// A message that is expected.
+pub(crate) const AWAITED: Shape = Either(&[Template, Of(&AWAIT)]);
+
+settings! {
+    /// A message; one of text, json, binary, file.
+    struct MessageSettings, MESSAGE "message" {
+        /// A text.
+        "text": Template;
+        /// Any value, sent as JSON; placeholders within texts are escaped.
+        "json": Free;
+        /// Bytes, in base64.
+        "binary": Text;
+        /// File, relative to the folder of the plan file.
+        "file": Text;
+        /// With `file`: whether placeholders `{{ … }}` are replaced.
+        is_template: bool = false, "template": switch();
+        /// With `file`: sends a binary message. Default: text.
+        is_binary: bool = false, "bytes": switch();
+    }
+}
+
+/// Conditions on a message.
+pub(crate) static AWAIT: KeywordTable = KeywordTable {
+    name: "await",
+    meaning: "Conditions on a message; all must hold.",
+    words: &[
+        word!(
+            "json",
+            MapOf(&MATCHED),
+            "First value of each JSON path, such as the id of the sent message: `{ $.id: \"{{ id }}\" }`."
+        ),
+        word!(
+            "contains",
+            OneOrMore(&Template),
+            "Text that the message must contain."
+        ),
+        word!(
+            "lacks",
+            OneOrMore(&Template),
+            "Text that the message must not contain."
+        ),
+        word!(
+            "regex",
+            OneOrMore(&Text),
+            "Regular expression that the message must match."
+        ),
+    ],
+};
 
 impl Walk<'_, '_> {
     /// A message that is sent.
@@ -68,21 +122,22 @@ impl Walk<'_, '_> {
     ) -> Option<OutgoingMessage> {
         let reader = self.scope.reader;
         let path = reader.word(node, "a file name")?;
-        let switch =
-            |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
-        let binary = switch("bytes");
-        let text = if switch("template") {
+        let settings = MessageSettings::read(reader, fields);
+        let text = if settings.is_template {
             self.scope.template_file(node, &path, &self.reach)?
         } else {
             let content = reader.file(node, &path, FILE_LEN_MAX)?;
-            if !binary && std::str::from_utf8(&content).is_err() {
+            if !settings.is_binary && std::str::from_utf8(&content).is_err() {
                 let message = format!("`{path}` is not UTF-8");
                 reader.report(node, message, "a UTF-8 file, or `bytes: true`");
                 return None;
             }
             merge_literals(vec![self.scope.file(node.span.start, &path)?])
         };
-        Some(OutgoingMessage { text, binary })
+        Some(OutgoingMessage {
+            text,
+            binary: settings.is_binary,
+        })
     }
 
     /// The expected message of a step, counted under its label.

@@ -5,10 +5,11 @@ use std::time::Duration;
 use plimsoll_model::journey::{Expectation, Layout, TextMatch, TextPiece, TextTemplate};
 
 use super::{PresetDefaults, contains, literal, with_value};
+use crate::document::{Choice, one_of};
 
 /// An application protocol on a WebSocket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Preset {
+pub(crate) enum Preset {
     /// No preset.
     #[default]
     Plain,
@@ -24,15 +25,16 @@ pub(super) enum Preset {
     Centrifugo,
 }
 
-impl Preset {
-    pub(super) const NAMES: [(&'static str, Self); 5] = [
-        ("socket.io", Self::SocketIo),
-        ("graphql", Self::Graphql),
-        ("stomp", Self::Stomp),
-        ("phoenix", Self::Phoenix),
-        ("centrifugo", Self::Centrifugo),
-    ];
+/// The key `preset`: its words.
+pub(crate) const PRESET: Choice<Preset> = one_of![
+    "socket.io" => Preset::SocketIo,
+    "graphql" => Preset::Graphql,
+    "stomp" => Preset::Stomp,
+    "phoenix" => Preset::Phoenix,
+    "centrifugo" => Preset::Centrifugo,
+];
 
+impl Preset {
     pub(super) fn socket(self) -> PresetDefaults {
         let plain = PresetDefaults {
             protocols: String::new(),

@@ -1,10 +1,11 @@
 //! Steps on WebSockets.
 
-use plimsoll_model::journey::{Layout, Step};
+use plimsoll_model::journey::{Layout, Reconnect, Step};
 
 use super::*;
 use crate::document::Shape;
-use crate::plan::keywords;
+use crate::plan::steps::STEP;
+use crate::units;
 
 fn steps(text: &str) -> Vec<Step> {
     let plan = read(&with_steps(text), &given(), &desktop());
@@ -33,8 +34,21 @@ fn a_preset_says_how_its_protocol_opens_and_what_is_written_goes_before() {
 }
 
 #[test]
+fn true_reconnects_as_its_text_says() {
+    let word = STEP.words.iter().find(|word| word.name == "reconnect");
+    let Reconnect {
+        after,
+        up_to,
+        times,
+    } = Reconnect::DEFAULT;
+    let [after, up_to] = [after, up_to].map(units::duration_text);
+    let right = format!("`true`: after {after}, doubling up to {up_to}, {times} times.");
+    assert!(word.unwrap().text().ends_with(&right), "{right}");
+}
+
+#[test]
 fn every_preset_is_a_word_of_the_table() {
-    let mut words = keywords::STEP.words.iter();
+    let mut words = STEP.words.iter();
     let word = words.find(|word| word.name == "preset").unwrap();
     let Shape::OneOf(presets) = &word.shape else {
         panic!("another shape");
