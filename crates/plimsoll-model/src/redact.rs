@@ -138,9 +138,10 @@ impl<I: Iterator<Item = u8>> Iterator for Decoded<I> {
 }
 
 /// Words of a command line with the values of secret names replaced: `--token=…`, `--token …`, `TOKEN=…`, `-u a:b`,
-/// a URL's password.
+/// a URL's password. The name of a file that has a secret is none: `--token-file …` stays.
 #[must_use]
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let carries = |name: &str| is_secret(name) && !is_file_flag(name);
     let mut is_next = false;
     let mut replaced = Vec::new();
     for word in words {
@@ -149,9 +150,9 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
             is_next = false;
             REDACTED.to_owned()
         } else {
-            is_next = is_flag && !word.contains('=') && (is_secret(word) || is_login_flag(word));
+            is_next = is_flag && !word.contains('=') && (carries(word) || is_login_flag(word));
             match word.split_once('=') {
-                Some((name, _)) if is_secret(name) && !name.contains("://") => {
+                Some((name, _)) if carries(name) && !name.contains("://") => {
                     format!("{name}={REDACTED}")
                 }
                 _ => text(word).into_owned(),
@@ -160,6 +161,13 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         replaced.push(shown);
     }
     replaced
+}
+
+/// Whether a flag takes the name of a file that has the secret: `--token-file`. Only flags: what a server takes for a
+/// parameter of such a name is unknown.
+fn is_file_flag(name: &str) -> bool {
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
+    name.starts_with('-') && last.eq_ignore_ascii_case("file")
 }
 
 /// Flags whose value is `user:password`, as curl and others have them.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::target::login;
-use super::{NameSensitivity, Patched, REDACTED, kind_of};
+use super::{NameSensitivity, Patched, REDACTED, is_file_flag, kind_of};
 
 /// Longest name that is examined, bytes.
 const NAME_LEN_MAX: usize = 160;
@@ -17,7 +17,7 @@ const LOGIN_LEN_MAX: usize = 512;
 const CREDENTIAL_LEN_MIN: usize = 6;
 
 /// Any text with recognizable secrets replaced: `user:password@` of URLs and data sources, `name=value`, `name:
-/// value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens.
+/// value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens. `--name-file PATH` names a file: it stays.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut scan = Scan {
         text,
@@ -71,7 +71,9 @@ impl Scan<'_> {
         if self.login_without_scheme() || self.credential(name) {
             return;
         }
-        let kind = if len <= NAME_LEN_MAX {
+        let kind = if is_file_flag(name) {
+            NameSensitivity::Open
+        } else if len <= NAME_LEN_MAX {
             kind_of(name.as_bytes())
         } else {
             NameSensitivity::Secret
@@ -119,6 +121,11 @@ impl Scan<'_> {
         {
             return false;
         }
+        let is_bearer = name.eq_ignore_ascii_case("bearer");
+        // `/run/secrets/token --listen`: a file.
+        if self.text[..self.at].ends_with('/') && !is_bearer {
+            return false;
+        }
         let start = self.at + name.len();
         let Some(value) = self.text[start..].strip_prefix(' ') else {
             return false;
@@ -127,8 +134,7 @@ impl Scan<'_> {
         let is_token_char = |c: char| c.is_ascii_alphanumeric() || "-._~+/=:,;".contains(c);
         let credential = &value[..len];
         // `Token` and `Basic` begin sentences too.
-        let is_word = credential.bytes().all(|byte| byte.is_ascii_lowercase())
-            && !name.eq_ignore_ascii_case("bearer");
+        let is_word = credential.bytes().all(|byte| byte.is_ascii_lowercase()) && !is_bearer;
         if len < CREDENTIAL_LEN_MIN || is_word || !credential.chars().all(is_token_char) {
             return false;
         }

@@ -223,6 +223,55 @@ fn commands_show_no_secret() {
     assert!(shown.ends_with("--port 80"), "{shown}");
 }
 
+#[test]
+fn texts_show_the_files_of_secrets() {
+    for (written, shown) in [
+        (
+            "app --token-file /run/t --token § /run/u",
+            "app --token-file /run/t --token [redacted] /run/u",
+        ),
+        (
+            "app --token-file password=§ -v",
+            "app --token-file password=[redacted] -v",
+        ),
+        ("app --tokenfile § -v", "app --tokenfile [redacted] -v"),
+        ("/a?token_file=§&b=1", "/a?token_file=[redacted]&b=1"),
+    ] {
+        let written = written.replace('§', SECRET);
+        assert_eq!(text(&written), shown, "{written}");
+    }
+    for plain in [
+        "a hub is required by --hub-publish-token-file in the command",
+        "plimsoll edge --admin-token-file /run/secrets/token --listen :80",
+        "plimsoll edge --admin-token-file=/run/secrets/token",
+        "mysqld --master-password_FILE /run/p",
+        "cannot read /run/secrets/token (mode 0644): Permission",
+    ] {
+        assert_eq!(text(plain), plain);
+    }
+}
+
+#[test]
+fn commands_show_the_files_of_secrets() {
+    let words = [
+        "app",
+        "--admin-token-file",
+        "/run/t",
+        "--password-file=/run/p",
+        "-token-file",
+        "/run/u",
+        "--token",
+        SECRET,
+        "/run/v",
+        "--tokenfile",
+        SECRET,
+        "TOKEN_FILE=/run/w",
+    ];
+    let right = "app --admin-token-file /run/t --password-file=/run/p -token-file /run/u \
+                 --token [redacted] /run/v --tokenfile [redacted] TOKEN_FILE=[redacted]";
+    assert_eq!(command(words).join(" "), right);
+}
+
 fn name_of_secret() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec![
         "token",
