@@ -4,6 +4,7 @@
 pub(crate) mod apache;
 pub(crate) mod caches;
 pub(crate) mod connection_pools;
+pub(crate) mod databases;
 pub(crate) mod dotnet;
 pub(crate) mod generator;
 pub(crate) mod go;

@@ -64,13 +64,20 @@ pub(crate) fn discover(
         }
     }
     if auto && components.watched.is_empty() && !has_found {
-        files.announce(
-            "found nothing",
-            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, \
-            uWSGI, JVM or Apache with readable metrics was found on this machine",
-        );
+        files.announce("found nothing", &found_nothing());
     }
     components
+}
+
+/// What is said where no component was found: what would be, by its keys in `watch:`.
+fn found_nothing() -> String {
+    let kinds = ComponentKind::ALL.iter();
+    let kinds = kinds.filter(|kind| kind.has_process_names());
+    let words: Vec<&str> = kinds.flat_map(|kind| kind.words()).copied().collect();
+    format!(
+        "no component with readable metrics was found on this machine; known by their processes: {}",
+        words.join(", ")
+    )
 }
 
 /// Adds a component that was found, if it may be scraped.

@@ -220,10 +220,9 @@ pub(crate) fn watched(
 pub(crate) fn report_unwatched(watch: &WatchPlan) {
     if !watch.later.is_empty() {
         eprint(&format!(
-            "note: watch: {} cannot be watched yet; supported: host, process, pid, edge, nginx, haproxy, redis, valkey, \
-             memcached, postgres, mariadb, mysql, mongodb, pgbouncer, php-fpm, puma, gunicorn, uwsgi, jvm, go, apache, varnish, prometheus \
-             and node",
-            watch.later.join(", ")
+            "note: watch: {} cannot be watched yet; supported: {}",
+            watch.later.join(", "),
+            plan::watched_words().join(", ")
         ));
     }
 }

@@ -11,8 +11,7 @@ use plimsoll_model::metric;
 
 use crate::diagnosis::component::{place, subjects, written};
 use crate::diagnosis::measure::sustained;
-use crate::diagnosis::rule::{RuleMatch, Sign, append_clause};
-use crate::diagnosis::statements::most;
+use crate::diagnosis::rule::{RuleMatch, Sign};
 use crate::diagnosis::stretch::{SecondValues, View};
 
 /// The collector's own session is running at each sample.
@@ -71,17 +70,4 @@ pub(crate) fn now(case: &RuleMatch<'_>, name: &str, is_bytes: bool) -> String {
         "{} or by `SET GLOBAL {name} = …`",
         known.unwrap_or_default()
     )
-}
-
-/// Names the statement that most sessions have.
-pub(crate) fn append_statement(
-    sentence: &mut String,
-    case: &RuleMatch<'_>,
-    metric: &'static str,
-    what: &str,
-) {
-    let at = place(case.label_set);
-    if let Some((statement, _)) = most(case.failing(), metric, at, "statement").first() {
-        append_clause(sentence, format_args!("; {what}: `{statement}`"));
-    }
 }

@@ -11,8 +11,7 @@ mod tests;
 use plimsoll_model::metric;
 
 use crate::diagnosis::component::{place, subjects};
-use crate::diagnosis::rule::{RuleMatch, Sign, Words, append_clause};
-use crate::diagnosis::statements::most;
+use crate::diagnosis::rule::{RuleMatch, Sign, Words};
 use crate::diagnosis::stretch::{View, bounded};
 
 /// Mean number of active sessions below which shares of them are not significant.
@@ -57,19 +56,6 @@ pub(crate) fn waits(view: &View<'_>, waits: WaitLabels, above: f64) -> Vec<Sign>
             })
         });
     signs.collect()
-}
-
-/// Names the statement that most sessions have.
-pub(crate) fn append_statement(
-    sentence: &mut String,
-    case: &RuleMatch<'_>,
-    metric: &'static str,
-    what: &str,
-) {
-    let at = place(case.label_set);
-    if let Some((statement, _)) = most(case.failing(), metric, at, "statement").first() {
-        append_clause(sentence, format_args!("; {what}: `{statement}`"));
-    }
 }
 
 /// The texts of a wait that takes a share of the active sessions.

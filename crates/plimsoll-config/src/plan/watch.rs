@@ -79,7 +79,7 @@ pub(crate) fn watch(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<
 
 fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
     let mut watch = WatchPlan::default();
-    let known = keys();
+    let known = [&watched_words()[..], &LATER].concat();
     for (key, value) in reader.entries(node, VALID).unwrap_or_default() {
         let kind = ComponentKind::of_word(&key.text);
         for item in reader.one_or_more(value).iter().take(NAMED_MAX) {
@@ -119,12 +119,12 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
     watch
 }
 
-/// All keys: those of components in alphabetical order, as messages list them.
-fn keys() -> Vec<&'static str> {
+/// Keys with a collector: those of components in alphabetical order, as messages list them.
+pub fn watched_words() -> Vec<&'static str> {
     let kinds = ComponentKind::ALL.iter();
     let mut words: Vec<&str> = kinds.flat_map(|kind| kind.words()).copied().collect();
     words.sort_unstable();
-    NOW.into_iter().chain(words).chain(LATER).collect()
+    NOW.into_iter().chain(words).collect()
 }
 
 /// The host of the load generator is always observed; other hosts are not supported yet.

@@ -9,8 +9,9 @@ use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, appen
 use crate::diagnosis::rule_id::RuleId::{D1, D3, Q1, Q2, Q6, Q7, Q8, Q9};
 use crate::diagnosis::statements::most;
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::append_statement;
 use crate::rules::in_front::BEFORE_STORES;
-use crate::rules::mysql::{append_statement, in_seconds, now, over_all};
+use crate::rules::mysql::{in_seconds, now, over_all};
 
 /// Share of the pages that may come from files, and a rate per second beyond a cold start.
 const READS_MAX: f64 = 0.01;

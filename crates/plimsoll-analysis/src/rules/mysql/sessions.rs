@@ -1,5 +1,6 @@
 //! Sessions of MariaDB: too many, or computing.
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::SeriesTable;
@@ -11,8 +12,9 @@ use crate::diagnosis::mitigation::{LimitSetting, Takes};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
 use crate::diagnosis::rule_id::RuleId::{C1, Q1, Q2};
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::{self, ComputingSessions};
 use crate::rules::in_front::BEFORE_STORES;
-use crate::rules::mysql::{OWN, append_statement, in_seconds, now};
+use crate::rules::mysql::{OWN, in_seconds, now};
 
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 2.0;
@@ -116,23 +118,13 @@ fn cpu(view: &View<'_>) -> Vec<Sign> {
 }
 
 fn cpu_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let running = of_component(metric::MYSQL_SESSIONS_RUNNING, case.label_set);
-    let cpus = view.max(metric::CPU_COUNT).unwrap_or(0.0);
-    let mut sentence = format!(
-        "{:.0} statements ran at once in MariaDB, on average, on {cpus:.0} CPUs",
-        view.mean(&running).unwrap_or(0.0)
-    );
-    append_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of all");
-    Words::new(
-        format!("CPU for MariaDB ({})", place(case.label_set)),
-        sentence,
-    )
-    .with(bounded(
-        case.line(&running, "sessions executing a statement"),
-        Some(RUNNING_PER_CPU * cpus),
-    ))
-    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    let computing = ComputingSessions {
+        series: &of_component(metric::MYSQL_SESSIONS_RUNNING, case.label_set),
+        label: "sessions executing a statement",
+        by_statement: metric::MYSQL_RUNNING,
+        per_cpu: RUNNING_PER_CPU,
+    };
+    databases::cpu_words(case, ComponentKind::Mysql, &computing)
 }
 
 /// Sessions of MariaDB.

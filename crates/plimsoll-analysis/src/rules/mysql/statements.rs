@@ -9,8 +9,9 @@ use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, appen
 use crate::diagnosis::rule_id::RuleId::{C1, D1, Q1, Q2, Q3, Q4, Q5, Q7};
 use crate::diagnosis::statements::{busiest, counted, counted_words, each, each_most};
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::append_statement;
 use crate::rules::in_front::BEFORE_STORES;
-use crate::rules::mysql::{OWN, append_statement, now, over_all};
+use crate::rules::mysql::{OWN, now, over_all};
 
 /// Mean number of sessions executing a statement below which they are not significant.
 const RUNNING_MIN: f64 = 1.0;

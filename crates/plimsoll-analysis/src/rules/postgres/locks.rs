@@ -8,8 +8,9 @@ use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, appen
 use crate::diagnosis::rule_id::RuleId::{P1, P3, P4, P11, P12};
 use crate::diagnosis::statements::most;
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::append_statement;
 use crate::rules::in_front::BEFORE_STORES;
-use crate::rules::postgres::{WaitLabels, append_statement, wait_words, waits};
+use crate::rules::postgres::{WaitLabels, wait_words, waits};
 
 /// Shares of the active sessions that wait, above which it is a limit.
 const LOCK_MAX: f64 = 0.10;

@@ -1,5 +1,6 @@
 //! Sessions of PostgreSQL: too many, computing, or idle in a transaction.
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
@@ -12,9 +13,10 @@ use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, appen
 use crate::diagnosis::rule_id::RuleId::{C1, P1, P2, P3, P4, P7, P8, P11};
 use crate::diagnosis::statements::most;
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::{self, ComputingSessions, append_statement};
 use crate::rules::in_front::BEFORE_STORES;
 use crate::rules::postgres::locks::locks;
-use crate::rules::postgres::{active, append_statement, sessions};
+use crate::rules::postgres::{active, sessions};
 
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 1.5;
@@ -146,23 +148,13 @@ fn cpu(view: &View<'_>) -> Vec<Sign> {
 }
 
 fn cpu_words(case: &RuleMatch<'_>) -> Words {
-    let view = case.failing();
-    let running = active(case.label_set, ("wait", "none"));
-    let cpus = view.max(metric::CPU_COUNT).unwrap_or(0.0);
-    let mut sentence = format!(
-        "{:.0} statements ran at once in PostgreSQL, on average, on {cpus:.0} CPUs",
-        view.mean(&running).unwrap_or(0.0)
-    );
-    append_statement(&mut sentence, case, metric::POSTGRES_RUNNING, "most of all");
-    Words::new(
-        format!("CPU for PostgreSQL ({})", place(case.label_set)),
-        sentence,
-    )
-    .with(bounded(
-        case.line(&running, "sessions running without a wait"),
-        Some(RUNNING_PER_CPU * cpus),
-    ))
-    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    let computing = ComputingSessions {
+        series: &active(case.label_set, ("wait", "none")),
+        label: "sessions running without a wait",
+        by_statement: metric::POSTGRES_RUNNING,
+        per_cpu: RUNNING_PER_CPU,
+    };
+    databases::cpu_words(case, ComponentKind::Postgres, &computing)
 }
 
 /// P8: a transaction stays open and does nothing while others wait for locks.

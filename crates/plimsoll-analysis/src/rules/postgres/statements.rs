@@ -11,9 +11,10 @@ use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, appen
 use crate::diagnosis::rule_id::RuleId::{C1, D1, D3, P1, P2, P4, P5, P7, P9, P11};
 use crate::diagnosis::statements::{busiest, counted_words, each_most, most};
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::append_statement;
 use crate::rules::in_front::BEFORE_STORES;
 use crate::rules::postgres::locks::LOCK;
-use crate::rules::postgres::{ACTIVE_MIN, append_statement, sessions, share};
+use crate::rules::postgres::{ACTIVE_MIN, sessions, share};
 
 /// Rows for which a table may be read whole.
 const ROWS_MAX: f64 = 10_000.0;

@@ -8,8 +8,9 @@ use crate::diagnosis::mitigation::{LimitSetting, Takes};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words};
 use crate::diagnosis::rule_id::RuleId::{D1, D3, P1, P4, P5, P6, P10, P11};
 use crate::diagnosis::stretch::{View, bounded};
+use crate::rules::databases::append_statement;
 use crate::rules::in_front::BEFORE_STORES;
-use crate::rules::postgres::{WaitLabels, append_statement, wait_words, waits};
+use crate::rules::postgres::{WaitLabels, wait_words, waits};
 
 const READ_MAX: f64 = 0.20;
 const COMMIT_MAX: f64 = 0.15;
