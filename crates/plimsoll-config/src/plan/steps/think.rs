@@ -31,7 +31,7 @@ pub(crate) static THINK: KeywordTable = KeywordTable {
 };
 
 /// `2s`, `1s..15s`, or a distribution.
-pub(super) fn pause(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<ThinkTime> {
+pub(super) fn think_time(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<ThinkTime> {
     const VALID: &str =
         "2s, 1s..15s, { exponential: 5s }, { normal: [5s, 1s] } or { lognormal: [5s, 0.5] }";
     match &node.kind {
