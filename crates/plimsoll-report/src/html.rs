@@ -96,7 +96,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
             head {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-axis=1";
+                meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
                 title { (report.run.header.command) " " (name) " – Plimsoll" }
