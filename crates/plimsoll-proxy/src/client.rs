@@ -1,5 +1,7 @@
 //! The client of a connection: a socket, or a part of the edge itself.
 
+pub(crate) mod channel;
+
 use std::io;
 use std::task::{Context, Poll};
 

@@ -2,11 +2,13 @@
 //!
 //! A connection that waits for its next request holds no buffer. Everything a request needs is created when its head is
 //! complete, and released when its response is delivered.
+//!
+//! A file that has the name of a phase of the data path takes a request through it: `admission`, `lookup`,
+//! `upstream_entry` (balance), `respond`.
 
 mod account;
 mod admission;
 mod cache_outcome;
-mod cached;
 mod collapsed_reader;
 mod disk_lookup;
 mod esi_assembly;
@@ -15,13 +17,16 @@ mod esi_merge;
 mod h2c;
 mod hub_admission;
 mod hub_upgrade;
-mod local_reply;
+mod lookup;
 mod mercure;
 mod purging;
 mod queued_request;
 mod request_context;
+mod request_log;
+mod respond;
 mod serving;
 mod timer;
+mod upstream_entry;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -33,10 +38,10 @@ use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 
 use crate::client::ClientStream;
+use crate::client::channel::ClientChannel;
 use crate::exchange::tunnel::Tunnel;
 use crate::exchange::{Exchange, ExchangeEnd, Side, UpstreamFailure};
 use crate::message::outgoing::Outgoing;
-use crate::message::receive_buffer::ReceiveBuffer;
 use crate::peer::Peer;
 use crate::worker::Worker;
 use account::ConnectionAccount;
@@ -61,11 +66,10 @@ const HELD_LEN_MAX: usize = 64 * 1024;
 /// A client connection, as a future that completes with it.
 #[derive(Debug)]
 pub(crate) struct DownstreamConnection {
-    client: ClientStream,
+    client: ClientChannel,
     event_loop: Rc<Worker>,
     timer: Timer,
     peer: Box<Peer>,
-    received: ReceiveBuffer,
     stage: RequestStage,
     account: ConnectionAccount,
     /// State that only some requests need.
@@ -128,11 +132,10 @@ impl DownstreamConnection {
     pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<Worker>) -> Self {
         let timer = Timer::enter(event_loop, event_loop.settings().ticks.head);
         Self {
-            client,
+            client: client.into(),
             event_loop: Rc::clone(event_loop),
             timer,
             peer: Box::new(peer),
-            received: ReceiveBuffer::default(),
             stage: RequestStage::Head,
             account: ConnectionAccount::default(),
             context: None,
@@ -142,7 +145,7 @@ impl DownstreamConnection {
     /// Advances through the stages until one is pending, or the connection ends.
     fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !matches!(self.stage, RequestStage::Over) {
-            let is_idle = matches!(self.stage, RequestStage::Head) && self.received.is_empty();
+            let is_idle = matches!(self.stage, RequestStage::Head) && self.client.is_idle();
             // A stream or subrequest has its request already: it is answered even while draining.
             if is_idle && self.account.is_counted() && self.event_loop.is_draining() {
                 break;
@@ -171,7 +174,7 @@ impl DownstreamConnection {
             | RequestStage::Lingering(_)
             | RequestStage::Over => 0,
         };
-        self.received.memory() + self.client.memory() + stage
+        self.client.memory() + stage
     }
 
     fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -209,13 +212,13 @@ impl DownstreamConnection {
     }
 
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.received.is_empty() {
+        if !self.client.is_idle() {
             // A pipelined request, or the beginning of a head.
-            let held = self.received.take();
+            let held = self.client.take_held();
             if self.begin_if_complete(&held, 0) {
                 return Poll::Ready(());
             }
-            self.received.put_back(held);
+            self.client.put_back(held);
         }
         let event_loop = Rc::clone(&self.event_loop);
         let mut shared = event_loop.shared.borrow_mut();
@@ -228,7 +231,7 @@ impl DownstreamConnection {
                 }
             };
             event_loop.figures.bytes_in.add(count as u64);
-            if self.received.is_empty() {
+            if self.client.is_idle() {
                 if self.begin_if_complete(&shared[..count], 0) {
                     return Poll::Ready(());
                 }
@@ -236,17 +239,17 @@ impl DownstreamConnection {
                     self.shed();
                     return Poll::Ready(());
                 }
-                self.received.append(&shared[..count]);
+                self.client.hold(&shared[..count]);
                 self.timer
                     .set(&event_loop, event_loop.settings().ticks.head);
             } else {
-                let scanned = self.received.len();
-                let mut held = self.received.take();
+                let scanned = self.client.held_len();
+                let mut held = self.client.take_held();
                 held.extend_from_slice(&shared[..count]);
                 if self.begin_if_complete(&held, scanned) {
                     return Poll::Ready(());
                 }
-                self.received.put_back(held);
+                self.client.put_back(held);
             }
         }
     }
@@ -260,7 +263,6 @@ impl DownstreamConnection {
     fn side_without_exchange(&mut self) -> Side<'_> {
         Side {
             client: &mut self.client,
-            received: &mut self.received,
             event_loop: &self.event_loop,
             deadline: self.timer.key(),
         }
@@ -272,7 +274,6 @@ impl DownstreamConnection {
         };
         let mut side = Side {
             client: &mut self.client,
-            received: &mut self.received,
             event_loop: &self.event_loop,
             deadline: self.timer.key(),
         };
@@ -281,7 +282,7 @@ impl DownstreamConnection {
             // Other clients wait for it: the fetch continues without the client that triggered it.
             exchange.detach();
             self.count_gone();
-            self.client = ClientStream::Nobody;
+            self.client.detach();
             return Poll::Ready(());
         }
         self.end_exchange(end);
@@ -296,7 +297,7 @@ impl DownstreamConnection {
             return;
         };
         self.report_exchange(&exchange, end);
-        if matches!(self.client, ClientStream::Nobody) && end != ExchangeEnd::Diverted {
+        if self.client.is_nobody() && end != ExchangeEnd::Diverted {
             if let Some(fetch) = exchange.take_fetch() {
                 fetch.fail();
             }
@@ -332,7 +333,7 @@ impl DownstreamConnection {
             return;
         };
         drop(permit);
-        let early = self.received.take();
+        let early = self.client.take_held();
         self.event_loop.figures.tunnels.increment();
         self.stage = RequestStage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
     }
@@ -349,7 +350,7 @@ impl DownstreamConnection {
 
     /// A subrequest is complete: its response is in the pipe.
     fn end_inner(&mut self) -> bool {
-        let ClientStream::Inner(inner) = &self.client else {
+        let Some(inner) = self.client.inner() else {
             return false;
         };
         inner.end();
@@ -361,7 +362,7 @@ impl DownstreamConnection {
         if self.end_inner() {
             return;
         }
-        self.received.release();
+        self.client.release_held();
         self.timer.set(&self.event_loop, LINGER_TICKS);
         self.stage = RequestStage::Lingering(0);
     }
@@ -420,15 +421,14 @@ impl DownstreamConnection {
     /// The deadline of the current stage has passed.
     fn expired(&mut self) {
         match &mut self.stage {
-            RequestStage::Head if !self.received.is_empty() => {
-                self.received.release();
+            RequestStage::Head if !self.client.is_idle() => {
+                self.client.release_held();
                 self.refuse_bad(408);
             }
             RequestStage::Waiting(_) => self.give_up_waiting(),
             RequestStage::Exchanging(exchange) => {
                 let mut side = Side {
                     client: &mut self.client,
-                    received: &mut self.received,
                     event_loop: &self.event_loop,
                     deadline: self.timer.key(),
                 };
@@ -453,22 +453,10 @@ impl DownstreamConnection {
         }
     }
 
-    /// Whether a queued client has disconnected. What it sends meanwhile is buffered, within limits.
+    /// Whether a queued client has disconnected. What it sends meanwhile is held, within limits.
     fn client_left(&mut self, cx: &mut Context<'_>) -> bool {
-        let event_loop = Rc::clone(&self.event_loop);
-        let mut shared = event_loop.shared.borrow_mut();
-        while self.received.len() < HELD_LEN_MAX {
-            let room = HELD_LEN_MAX - self.received.len();
-            let room = room.min(shared.len());
-            match self.client.poll_read(cx, &mut shared[..room]) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    self.received.append(&shared[..count]);
-                }
-                Poll::Ready(_) => return true,
-                Poll::Pending => return false,
-            }
-        }
-        false
+        let mut shared = self.event_loop.shared.borrow_mut();
+        self.client.has_left(cx, &mut shared, HELD_LEN_MAX)
     }
 }
 

@@ -1,8 +1,7 @@
 //! One request and its response, between a client and an upstream server.
 //!
-//! Bytes move both ways at once: a server may respond before it has read the whole request. Each direction applies
-//! backpressure when its receiver is slow, so an exchange never holds more than one buffer of each. [`answer`] and the
-//! wire crate interpret the bytes; this module moves them.
+//! Bytes move both ways at once: a server may respond before it has read the whole request. [`transfer`] moves them;
+//! [`answer`] and the wire crate interpret them.
 
 mod answer;
 mod cache_role;
@@ -14,29 +13,25 @@ mod response_body;
 mod revalidation;
 mod spare;
 mod storage;
+mod transfer;
 pub(crate) mod tunnel;
 mod upload;
 mod waiting_client;
 mod waits;
 
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 use plimsoll_cache::CacheStatus;
 use plimsoll_config::edge::{CompressCoding, Timeouts};
-use plimsoll_net::client_socket::poll_read;
 use plimsoll_net::upstream::Upstream;
-use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::head::BodyLength;
 
 use crate::balance::{Permit, PoolRequest};
-use crate::client::ClientStream;
+use crate::client::channel::ClientChannel;
 use crate::event_loop::EventLoop;
 use crate::lookup::fetch::{CacheOutcome, Fetch};
 use crate::lookup::keyed_request::KeyedRequest;
-use crate::message::outgoing::GATHERED_MAX;
 use crate::message::outgoing::Outgoing;
-use crate::message::receive_buffer::ReceiveBuffer;
 use crate::settings::Settings;
 use crate::telemetry::moments::Moments;
 use answer::UpstreamResponse;
@@ -107,21 +102,9 @@ pub(crate) enum UpstreamFailure {
 
 /// The client's side of an exchange.
 pub(crate) struct Side<'a> {
-    pub(crate) client: &'a mut ClientStream,
-    pub(crate) received: &'a mut ReceiveBuffer,
+    pub(crate) client: &'a mut ClientChannel,
     pub(crate) event_loop: &'a EventLoop,
     pub(crate) deadline: usize,
-}
-
-/// Result of one round of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ExchangeProgress {
-    /// No progress.
-    Still,
-    /// Something was written, and the next read is pending: another round would find nothing.
-    Sent,
-    /// Something was read: there may be more, and something to write.
-    Moved,
 }
 
 /// A request in progress.
@@ -262,220 +245,6 @@ impl Exchange {
         self.answer.status()
     }
 
-    /// Makes progress in both directions.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<ExchangeEnd> {
-        let mut moved = false;
-        loop {
-            let step = self.step(cx, side);
-            moved |= matches!(step, Ok(ExchangeProgress::Moved | ExchangeProgress::Sent));
-            match step {
-                Ok(_) if self.cache.is_diverted() => return Poll::Ready(ExchangeEnd::Diverted),
-                Ok(ExchangeProgress::Moved | ExchangeProgress::Sent) if self.answer.is_coding() => {
-                    // Compression is CPU-bound: other tasks run between two pieces.
-                    self.keep_deadline(side, true);
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Ok(ExchangeProgress::Moved) if !self.has_delivered() => {}
-                Ok(_) => {
-                    let is_flushed = match side.client.poll_flush(cx) {
-                        Poll::Ready(Ok(())) => true,
-                        Poll::Ready(Err(_)) => return Poll::Ready(ExchangeEnd::ClientGone),
-                        Poll::Pending => false,
-                    };
-                    if is_flushed && self.has_delivered() {
-                        return Poll::Ready(self.done());
-                    }
-                    if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
-                        self.upload.stop();
-                    }
-                    self.keep_deadline(side, moved);
-                    return Poll::Pending;
-                }
-                Err(end) => return Poll::Ready(end),
-            }
-        }
-    }
-
-    /// Whether the whole response has arrived and was written to the client.
-    #[inline]
-    fn has_delivered(&self) -> bool {
-        self.answer.is_complete() && self.to_client.is_empty()
-    }
-
-    /// One round in all directions.
-    fn step(
-        &mut self,
-        cx: &mut Context<'_>,
-        side: &mut Side<'_>,
-    ) -> Result<ExchangeProgress, ExchangeEnd> {
-        if self.link.is_connecting() && !self.poll_connection(cx, side)? {
-            return Ok(ExchangeProgress::Still);
-        }
-        let sent = self.send(cx);
-        let taken = self.take_body(cx, side)?;
-        let delivered = self.deliver(cx, side)?;
-        let received = self.receive(cx, side)?;
-        Ok(if taken || received {
-            ExchangeProgress::Moved
-        } else if sent || delivered {
-            ExchangeProgress::Sent
-        } else {
-            ExchangeProgress::Still
-        })
-    }
-
-    /// Sends the request to the server.
-    fn send(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(stream) = self.link.stream() else {
-            return false;
-        };
-        self.upload.send(cx, stream)
-    }
-
-    /// Reads the client's body, as far as the server has taken what came before.
-    fn take_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        side: &mut Side<'_>,
-    ) -> Result<bool, ExchangeEnd> {
-        if !self.upload.wants_body() || self.answer.is_complete() {
-            return Ok(false);
-        }
-        self.upload.begin_piece();
-        if !side.received.is_empty() {
-            let received = side.received.take();
-            let taken = self.feed(&received)?;
-            side.received.put_back(received);
-            side.received.skip(taken);
-            return Ok(true);
-        }
-        let mut shared = side.event_loop.shared.borrow_mut();
-        match side.client.poll_read(cx, &mut shared) {
-            Poll::Ready(Ok(count)) if count > 0 => {
-                side.event_loop.figures.bytes_in.add(count as u64);
-                let taken = self.feed(&shared[..count])?;
-                side.received.append(&shared[taken..count]);
-                Ok(true)
-            }
-            Poll::Ready(_) => Err(ExchangeEnd::ClientGone),
-            Poll::Pending => Ok(false),
-        }
-    }
-
-    /// Takes a piece of the client's body; returns how many bytes belonged to it.
-    fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeEnd> {
-        self.upload.feed(bytes).map_err(|error| {
-            let status = if error == Http1Error::BodyTooLong {
-                413
-            } else {
-                400
-            };
-            self.refusal(status)
-        })
-    }
-
-    fn refusal(&self, status: u16) -> ExchangeEnd {
-        if self.record.bytes_out() > 0 || !self.to_client.is_empty() {
-            ExchangeEnd::Broken
-        } else {
-            ExchangeEnd::Refused(status)
-        }
-    }
-
-    /// Writes pending output to the client.
-    fn deliver(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
-        let mut moved = false;
-        while !self.to_client.is_empty() {
-            match side.client.poll_write(cx, self.to_client.left(), &[]) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    self.to_client.advance(count);
-                    self.record.sent(count);
-                    moved = true;
-                }
-                Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
-                Poll::Pending => break,
-            }
-        }
-        self.to_client.clear_if_written();
-        Ok(moved)
-    }
-
-    /// Reads the response, and writes it directly to the client as far as possible.
-    fn receive(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
-        if !self.to_client.is_empty() || self.answer.is_complete() {
-            return Ok(false);
-        }
-        if self.is_in_vain() {
-            return Err(ExchangeEnd::Broken);
-        }
-        if self.is_far_ahead(cx) {
-            return Ok(false);
-        }
-        let Some(stream) = self.link.stream() else {
-            return Ok(false);
-        };
-        let mut shared = side.event_loop.shared.borrow_mut();
-        match poll_read(stream, cx, &mut shared) {
-            Poll::Ready(Ok(count)) if count > 0 => {
-                let direct = self.take_answer(&shared[..count], side)?;
-                self.pass(cx, side, &shared[direct])?;
-                Ok(true)
-            }
-            Poll::Ready(end) => {
-                drop(shared);
-                self.server_ended(side, end.is_ok())?;
-                Ok(true)
-            }
-            Poll::Pending => {
-                drop(shared);
-                // Nothing more for now: flush, so that the client gets everything available.
-                self.flush_coder(side)
-            }
-        }
-    }
-
-    /// Writes pending output and then `direct`; what does not fit is buffered.
-    fn pass(
-        &mut self,
-        cx: &mut Context<'_>,
-        side: &mut Side<'_>,
-        direct: &[u8],
-    ) -> Result<(), ExchangeEnd> {
-        let mut direct = direct;
-        if direct.len() <= GATHERED_MAX && !self.to_client.is_empty() {
-            self.to_client.append(direct);
-            direct = &[];
-        }
-        while !(self.to_client.is_empty() && direct.is_empty()) {
-            let first = self.to_client.left();
-            let first_len = first.len();
-            match side.client.poll_write(cx, first, direct) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    self.record.sent(count);
-                    self.to_client.advance(count.min(first_len));
-                    direct = &direct[count.saturating_sub(first_len)..];
-                }
-                Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
-                Poll::Pending => {
-                    self.to_client.append(direct);
-                    return Ok(());
-                }
-            }
-        }
-        self.to_client.clear();
-        Ok(())
-    }
-
-    fn done(&mut self) -> ExchangeEnd {
-        if self.answer.has_switched() {
-            return ExchangeEnd::Switched;
-        }
-        ExchangeEnd::Done {
-            keep: self.answer.keeps_client() && self.upload.is_received(),
-        }
-    }
-
     /// Takes output for the client that is still pending from before the response.
     pub(crate) fn take_early(&mut self) -> Outgoing {
         std::mem::take(&mut self.to_client)
@@ -496,13 +265,5 @@ impl Exchange {
     /// Takes the upstream connection, for a tunnel.
     pub(crate) fn take_link(&mut self) -> Option<(Upstream, Option<Permit>)> {
         Some((self.link.take()?, self.link.take_permit()))
-    }
-
-    fn failure(&self, failure: UpstreamFailure) -> ExchangeEnd {
-        if self.record.bytes_out() > 0 || !self.to_client.is_empty() {
-            ExchangeEnd::Broken
-        } else {
-            ExchangeEnd::Failed(failure)
-        }
     }
 }

@@ -11,9 +11,9 @@ pub mod disk;
 pub mod fetch;
 pub mod keyed_request;
 pub mod pace;
-pub mod pacing;
 mod policy;
 pub mod purge;
+pub mod purge_pacing;
 mod response_metadata;
 pub mod store_rejection;
 
@@ -29,7 +29,7 @@ use plimsoll_net::lock::lock;
 
 use self::disk::{DiskCache, Spool};
 use self::fetch::Begun;
-use self::pacing::Pacing;
+use self::purge_pacing::Pacing;
 use self::store_rejection::RejectedResponse;
 
 pub(crate) use cached_response::CachedResponse;

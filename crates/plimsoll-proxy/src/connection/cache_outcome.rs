@@ -2,9 +2,9 @@
 
 use plimsoll_cache::{CacheStatus, Shape, reuse};
 
-use super::cached::Seeking;
 use super::collapsed_reader::CollapsedReader;
-use super::local_reply::ResponseContext;
+use super::lookup::Seeking;
+use super::respond::ResponseContext;
 use super::serving::Served;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
@@ -21,7 +21,7 @@ impl DownstreamConnection {
         else {
             return;
         };
-        if matches!(self.client, ClientStream::Nobody) {
+        if self.client.is_nobody() {
             return self.end_unasked(exchange, &outcome);
         }
         self.take_back(&exchange);

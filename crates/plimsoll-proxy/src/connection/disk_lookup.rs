@@ -5,7 +5,7 @@ use plimsoll_cache::CacheStatus;
 use plimsoll_cache::store::{Begin, Lookup as _};
 
 use super::DownstreamConnection;
-use super::cached::{CacheLookup, Seeking};
+use super::lookup::{CacheLookup, Seeking};
 
 /// The variant under which disk lookups collapse.
 const RECALL: u64 = 0x6469_736b;

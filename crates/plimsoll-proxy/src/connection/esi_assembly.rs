@@ -5,6 +5,7 @@
 
 mod phases;
 
+use std::convert::Infallible;
 use std::future::Future as _;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -14,13 +15,15 @@ use plimsoll_net::clock;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
-use super::admission::{client_of, default_host, length};
-use super::cached::{Admitted, Seeking};
+use super::admission::client_of;
 use super::esi_merge::EsiMerge;
-use super::local_reply::ResponseContext;
+use super::lookup::{Admitted, Seeking};
+use super::respond::ResponseContext;
 use super::serving::Slowness;
+use super::upstream_entry::{default_host, length};
 use super::{After, DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
+use crate::client::channel::BodyPiece;
 use crate::fragments::Draft;
 use crate::fragments::incoming::Incoming;
 use crate::fragments::nesting::FragmentNesting;
@@ -136,10 +139,8 @@ impl DownstreamConnection {
             return self.look_up(request, Seeking::default());
         };
         let head = request.head;
-        let nesting = match &self.client {
-            ClientStream::Inner(inner) => inner.fragment.clone(),
-            _ => None,
-        };
+        let inner = self.client.inner();
+        let nesting = inner.and_then(|inner| inner.fragment.clone());
         let nesting = nesting.unwrap_or_else(|| {
             let host = head.host.unwrap_or(default_host(route, settings));
             Rc::new(FragmentNesting::of_page(host, head.target, config.most))
@@ -314,21 +315,13 @@ impl DownstreamConnection {
             if room == 0 {
                 break;
             }
-            if !self.received.is_empty() {
-                let len = self.received.len().min(room);
-                let taken = assembly.feed(&self.received.bytes()[..len]);
-                self.received.skip(taken);
-                continue;
-            }
-            let event_loop = Rc::clone(&self.event_loop);
-            let mut shared = event_loop.shared.borrow_mut();
-            let room = room.min(shared.len());
-            match self.client.poll_read(cx, &mut shared[..room]) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    let taken = assembly.feed(&shared[..count]);
-                    self.received.append(&shared[taken..count]);
-                }
-                Poll::Ready(_) => return false,
+            let mut shared = self.event_loop.shared.borrow_mut();
+            let fed = self.client.poll_body(cx, &mut shared, room, |bytes| {
+                Ok::<_, Infallible>(assembly.feed(bytes))
+            });
+            match fed {
+                Poll::Ready(Ok(BodyPiece::Held | BodyPiece::Read(_))) => {}
+                Poll::Ready(Ok(BodyPiece::Gone)) => return false,
                 Poll::Pending => break,
             }
         }

@@ -13,7 +13,7 @@ use plimsoll_wire::head::{BodyLength, Header};
 
 use super::DownstreamConnection;
 use super::esi_include::{Fragment, FragmentInput, FragmentRequester};
-use super::local_reply::ResponseContext;
+use super::respond::ResponseContext;
 use crate::fragments::Mosaic;
 use crate::fragments::head::{self, FragmentLifetime, Framing, MergedHead};
 use crate::fragments::incoming::Incoming;

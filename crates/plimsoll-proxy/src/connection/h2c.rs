@@ -9,12 +9,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use plimsoll_net::client_socket::ClientSocket;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::{DownstreamConnection, RequestStage};
-use crate::client::ClientStream;
 use crate::http2;
 
 /// The part of the preface that parses as a request head.
@@ -38,17 +36,14 @@ impl std::fmt::Debug for H2cConnection {
 impl DownstreamConnection {
     /// Whether the first head of a connection is the beginning of the HTTP/2 preface.
     pub(super) fn is_h2c_preface(&self, head: &[u8]) -> bool {
-        head == PREFACE_HEAD && matches!(self.client, ClientStream::Socket(ClientSocket::Plain(_)))
+        head == PREFACE_HEAD && self.client.is_plain_socket()
     }
 
     /// Continues as HTTP/2; `bytes` are all received bytes.
     pub(super) fn serve_h2c(&mut self, bytes: &[u8]) {
-        let ClientStream::Socket(ClientSocket::Plain(stream)) =
-            std::mem::replace(&mut self.client, ClientStream::Gone)
-        else {
+        let Some(stream) = self.client.take_plain_socket() else {
             return;
         };
-        self.received.release();
         let io = Rewound {
             start: bytes.to_vec(),
             at: 0,

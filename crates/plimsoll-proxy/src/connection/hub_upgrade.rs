@@ -16,9 +16,8 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 use plimsoll_wire::websocket::handshake::read_request;
 
-use super::local_reply::ResponseContext;
+use super::respond::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
-use crate::client::ClientStream;
 use crate::respond::hub;
 use crate::telemetry::access_log_entry::RequestOutcome;
 
@@ -239,13 +238,11 @@ impl DownstreamConnection {
         else {
             return Poll::Ready(());
         };
-        let client = std::mem::replace(&mut self.client, ClientStream::Gone);
-        let ClientStream::Socket(client) = client else {
+        let Some((client, early)) = self.client.take_socket() else {
             // Fragments and background fetches are refused before.
             return Poll::Ready(());
         };
         // A subscriber keeps nothing that only requests need.
-        let early = self.received.take();
         self.context = None;
         let local_hub = self.event_loop.local_hub(&arrival.hub);
         let subscriber = SubscriberConnection::new(
@@ -266,9 +263,7 @@ impl DownstreamConnection {
         if let RequestStage::Subscribed(subscriber) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
         {
-            self.client = subscriber
-                .leave()
-                .map_or(ClientStream::Gone, ClientStream::Socket);
+            self.client.return_socket(subscriber.leave());
             self.linger();
         }
     }

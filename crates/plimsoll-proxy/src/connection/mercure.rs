@@ -19,10 +19,11 @@ use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::RequestHead;
 
-use super::admission::length;
 use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
-use super::local_reply::ResponseContext;
+use super::respond::ResponseContext;
+use super::upstream_entry::length;
 use super::{DownstreamConnection, RequestStage};
+use crate::client::channel::BodyPiece;
 use crate::respond::head::CONTINUE;
 
 /// An update being received.
@@ -243,25 +244,21 @@ impl DownstreamConnection {
         let RequestStage::Posting(posting) = &mut self.stage else {
             return Poll::Ready(Ok(false));
         };
-        if !self.received.is_empty() && !posting.body.is_complete() {
-            let taken = posting.take(self.received.bytes())?;
-            self.received.skip(taken);
-        }
         let mut shared = self.event_loop.shared.borrow_mut();
         while !posting.body.is_complete() {
-            while !posting.go_on.is_empty() {
+            // What is held comes first: a part of the body that was sent without waiting.
+            while self.client.is_idle() && !posting.go_on.is_empty() {
                 match ready!(self.client.poll_write(cx, posting.go_on, &[])) {
                     Ok(count) if count > 0 => posting.go_on = &posting.go_on[count..],
                     _ => return Poll::Ready(Ok(false)),
                 }
             }
-            let count = match ready!(self.client.poll_read(cx, &mut shared)) {
-                Ok(count) if count > 0 => count,
-                _ => return Poll::Ready(Ok(false)),
-            };
-            self.event_loop.figures.bytes_in.add(count as u64);
-            let taken = posting.take(&shared[..count])?;
-            self.received.append(&shared[taken..count]);
+            let take = |bytes: &[u8]| posting.take(bytes);
+            match ready!(self.client.poll_body(cx, &mut shared, usize::MAX, take))? {
+                BodyPiece::Held => {}
+                BodyPiece::Read(count) => self.event_loop.figures.bytes_in.add(count as u64),
+                BodyPiece::Gone => return Poll::Ready(Ok(false)),
+            }
         }
         Poll::Ready(Ok(true))
     }

@@ -6,8 +6,8 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::head::Header;
 
 use super::DownstreamConnection;
-use super::admission::default_host;
-use super::cached::Admitted;
+use super::lookup::Admitted;
+use super::upstream_entry::default_host;
 use crate::lookup::Cache;
 use crate::lookup::purge::PurgeOrder;
 use crate::secret::is_same;

@@ -8,9 +8,8 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 use plimsoll_net::clock::{self, Nanoseconds};
 use plimsoll_net::deadline::TICK_MS;
 
-use super::local_reply::{ResponseContext, after, connection_header};
+use super::respond::{ResponseContext, after, connection_header};
 use super::{After, DownstreamConnection, RequestStage};
-use crate::client::ClientStream;
 use crate::event_loop::EventLoop;
 use crate::exchange::SLOWEST;
 use crate::fragments::Mosaic;
@@ -119,7 +118,7 @@ impl DownstreamConnection {
             Shape::NotModified | Shape::Unsatisfiable => (0, 0),
             Shape::Partial { first, last } => (first, last + 1),
         };
-        let is_inner = matches!(self.client, ClientStream::Inner(_));
+        let is_inner = self.client.is_inner();
         let (mut body, rest) = match served.body {
             BodyRef::Short(bytes) if !is_inner => {
                 head.extend_from_slice(&bytes[within(bytes, from, to)]);
@@ -131,7 +130,7 @@ impl DownstreamConnection {
             head.len() as u64 + body.len() as u64 + rest.as_ref().map_or(0, DiskBodyReader::len);
         let status = status_of(shape, served.stored);
         self.report_served(served, status, sent);
-        if let (ClientStream::Inner(inner), None) = (&self.client, &rest) {
+        if let (Some(inner), None) = (self.client.inner(), &rest) {
             let mosaic = served.mosaic.filter(|_| shape == Shape::Whole);
             inner.put_body(std::mem::take(&mut body), mosaic.cloned());
         } else if body.len() <= GATHERED_MAX {

@@ -10,7 +10,6 @@ use plimsoll_wire::head::{self, BodyLength, HEAD_LEN_MAX, Head, Header};
 use super::response_body::ResponseBody;
 use super::storage::Course;
 use super::{Exchange, ExchangeEnd, Facts, Side, UpstreamFailure};
-use crate::client::ClientStream;
 use crate::message::compress::Coded;
 use crate::respond::forwarded::{self, Answering, Framing};
 use crate::respond::head::ConnectionHeader;
@@ -249,8 +248,8 @@ impl Exchange {
                 let course = self.course(bytes, head, headers, coded, way.length, side);
                 let is_for_client = matches!(course, Course::ToClient);
                 if is_for_client {
-                    if let (ClientStream::Inner(inner), Some(draft)) =
-                        (&*side.client, self.draft(head, headers))
+                    if let (Some(inner), Some(draft)) =
+                        (side.client.inner(), self.draft(head, headers))
                     {
                         inner.mark(draft);
                     }

@@ -18,7 +18,6 @@ use plimsoll_wire::head::{self, BodyLength, Head, Header};
 
 use super::revalidation::compare;
 use super::{Exchange, ExchangeEnd, Side};
-use crate::client::ClientStream;
 use crate::lookup::fetch::{CacheOutcome, Fetch, FetchRole, Filling};
 use crate::lookup::keyed_request::ParsedRequest;
 use crate::lookup::pace::Pace;
@@ -116,7 +115,7 @@ impl Exchange {
         let answer = received.answer(headers);
         let verdict =
             simple.map(|simple| storing::evaluate_simple(simple, &answer, &route.policy, &times));
-        let is_unasked = matches!(side.client, ClientStream::Nobody);
+        let is_unasked = side.client.is_nobody();
         if let Some(Err(refusal)) = verdict
             && !is_unasked
         {

@@ -6,7 +6,7 @@ use plimsoll_net::client_socket::{poll_read, poll_write};
 use plimsoll_net::upstream::Upstream;
 use tokio::io::AsyncWrite as _;
 
-use crate::client::ClientStream;
+use crate::client::channel::ClientChannel;
 use crate::event_loop::EventLoop;
 use crate::message::outgoing::Outgoing;
 
@@ -54,7 +54,7 @@ impl Tunnel {
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut ClientStream,
+        client: &mut ClientChannel,
         event_loop: &EventLoop,
         deadline: usize,
     ) -> Poll<()> {
@@ -91,7 +91,7 @@ impl Tunnel {
     fn up(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut ClientStream,
+        client: &mut ClientChannel,
         event_loop: &EventLoop,
     ) -> Result<bool, ()> {
         if !self.to_server.is_empty() {
@@ -134,7 +134,7 @@ impl Tunnel {
     fn down(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut ClientStream,
+        client: &mut ClientChannel,
         event_loop: &EventLoop,
     ) -> Result<bool, ()> {
         if !self.to_client.is_empty() {

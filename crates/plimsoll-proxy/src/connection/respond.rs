@@ -4,14 +4,12 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use plimsoll_hub_io::browser_client::File;
-use plimsoll_net::clock::{self, Nanoseconds};
+use plimsoll_net::clock;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::{After, DownstreamConnection, RequestStage};
-use crate::client::ClientStream;
-use crate::exchange::{Exchange, ExchangeEnd, Facts};
-use crate::fragments::pipe::Report;
+use crate::exchange::{Exchange, Facts};
 use crate::respond::head::ConnectionHeader;
 use crate::respond::synthetic_response::{self, ResponseOptions, WaitingPage};
 use crate::settings::Settings;
@@ -43,7 +41,7 @@ impl DownstreamConnection {
         };
         let mut line = Vec::new();
         let log = self.event_loop.log.borrow();
-        if log.is_enabled() && !matches!(self.client, ClientStream::Inner(_)) {
+        if log.is_enabled() && !self.client.is_inner() {
             access_log_entry::begin_unread(&mut line, log.format, self.peer.text());
         }
         drop(log);
@@ -106,7 +104,7 @@ impl DownstreamConnection {
         reason: Reason,
         line: &[u8],
     ) {
-        if matches!(self.client, ClientStream::Nobody) {
+        if self.client.is_nobody() {
             self.stage = RequestStage::Over;
             return;
         }
@@ -116,7 +114,7 @@ impl DownstreamConnection {
                 let after = after(own);
                 let mut bytes = self.event_loop.spare_bytes();
                 // A fragment is compressed together with its page.
-                let is_inner = matches!(self.client, ClientStream::Inner(_));
+                let is_inner = self.client.is_inner();
                 synthetic_response::fallback(
                     &mut bytes,
                     &page,
@@ -236,7 +234,7 @@ impl DownstreamConnection {
         let event_loop = Rc::clone(&self.event_loop);
         let figures = &event_loop.figures;
         figures.own[reason as usize].increment();
-        if !matches!(self.client, ClientStream::Inner(_)) {
+        if !self.client.is_inner() {
             figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
             figures.bytes_out.add(bytes.len() as u64);
         }
@@ -258,94 +256,11 @@ impl DownstreamConnection {
         self.stage = RequestStage::Answering(bytes.into(), after);
     }
 
-    /// Counts and logs a finished exchange.
-    pub(super) fn report_exchange(&mut self, exchange: &Exchange, end: ExchangeEnd) {
-        // These get a synthetic response, and are reported with it.
-        let is_for_nobody = matches!(self.client, ClientStream::Nobody);
-        if is_for_nobody
-            || matches!(
-                end,
-                ExchangeEnd::Failed(_) | ExchangeEnd::Refused(_) | ExchangeEnd::Diverted
-            )
-        {
-            return;
-        }
-        let ended = self.event_loop.clock.now();
-        if end == ExchangeEnd::ClientGone {
-            self.count_gone();
-        }
-        let status = exchange.status().unwrap_or(0);
-        self.count(
-            status,
-            exchange.record().bytes_out(),
-            exchange.record().began(),
-            ended,
-        );
-        if !self.is_reported(exchange.record().line()) {
-            return;
-        }
-        let outcome = RequestOutcome {
-            status: exchange.status().unwrap_or(499),
-            bytes: exchange.record().bytes_out(),
-            reason: match end {
-                ExchangeEnd::ClientGone => Some("client-gone"),
-                ExchangeEnd::Broken => Some("broken"),
-                _ => None,
-            },
-            server: exchange.record().server_name(),
-            moments: exchange.record().moments(),
-            ended,
-            wall: clock::wall(),
-        };
-        self.write_line(exchange.record().line(), &outcome);
-        self.end_trace(&outcome);
-    }
-
     /// Whether this is a subrequest for an ESI fragment.
     pub(super) fn is_fragment(&self) -> bool {
-        matches!(&self.client, ClientStream::Inner(inner) if inner.fragment.is_some())
-    }
-
-    /// Whether a response is counted and logged.
-    pub(super) fn is_reported(&self, line: &[u8]) -> bool {
-        !line.is_empty() || self.context.is_some() || matches!(self.client, ClientStream::Inner(_))
-    }
-
-    /// Counts a response with the bytes sent; status 0 means that no response had begun.
-    pub(super) fn count(&self, status: u16, bytes: u64, began: Nanoseconds, ended: Nanoseconds) {
-        if matches!(self.client, ClientStream::Inner(_)) {
-            return;
-        }
-        let figures = &self.event_loop.figures;
-        if status > 0 {
-            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
-        }
-        figures.bytes_out.add(bytes);
-        figures.answer_times.record(ended.saturating_sub(began));
-    }
-
-    /// Counts a client that disconnected.
-    pub(super) fn count_gone(&self) {
-        if !matches!(self.client, ClientStream::Inner(_)) {
-            self.event_loop.figures.clients_gone.increment();
-        }
-    }
-
-    pub(super) fn write_line(&self, begun: &[u8], outcome: &RequestOutcome<'_>) {
-        if let ClientStream::Inner(inner) = &self.client {
-            inner.report(Report {
-                reason: outcome.reason,
-                server: outcome.server.map(str::to_owned),
-                moments: outcome.moments,
-            });
-        }
-        if begun.is_empty() {
-            return;
-        }
-        let mut log = self.event_loop.log.borrow_mut();
-        let format = log.format;
-        access_log_entry::end(log.next(), format, begun, outcome);
-        log.flush_if_full(&self.event_loop.figures);
+        self.client
+            .inner()
+            .is_some_and(|inner| inner.fragment.is_some())
     }
 }
 

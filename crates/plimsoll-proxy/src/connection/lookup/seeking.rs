@@ -10,7 +10,7 @@ use plimsoll_cache::vary::write_selecting;
 use plimsoll_cache::{CacheStatus, Class, Decision, Forward, Method};
 use plimsoll_wire::request_head::{header_buffer, parse};
 
-use super::super::local_reply::ResponseContext;
+use super::super::respond::ResponseContext;
 use super::super::{DownstreamConnection, RequestStage};
 use super::{Admitted, CacheLookup};
 use crate::client::ClientStream;
@@ -41,13 +41,13 @@ impl DownstreamConnection {
         let request = lookup.request;
         if semantics.method == Method::Head {
             let fetch = copy.map(|copy| self.fetch(&lookup, FetchRole::Watch, Some(copy), status));
-            return self.go(request, fetch, Some(status));
+            return self.enter_upstream(request, fetch, Some(status));
         }
         let never_stored = semantics
             .cache_control
             .is_some_and(|directives| directives.no_store);
         if copy.is_none() && (semantics.range.is_some() || never_stored) {
-            return self.go(request, None, Some(status));
+            return self.enter_upstream(request, None, Some(status));
         }
         let variant = self.variant(&lookup, copy.as_ref());
         let is_alone = lookup.seeking.alone || semantics.authorized || never_stored;
@@ -59,7 +59,7 @@ impl DownstreamConnection {
         match begun {
             Begin::Lead(leader) => {
                 let fetch = self.fetch(&lookup, FetchRole::Lead(leader), copy, status);
-                self.go(request, Some(fetch), Some(status));
+                self.enter_upstream(request, Some(fetch), Some(status));
             }
             Begin::Follow(follower) => {
                 self.event_loop.figures.cache_collapsed.increment();
@@ -75,12 +75,12 @@ impl DownstreamConnection {
             }
             // Conditional requests are for the server to decide: a 304 is not stored.
             _ if copy.is_none() && (semantics.conditional || never_stored) => {
-                self.go(request, None, Some(status));
+                self.enter_upstream(request, None, Some(status));
             }
             Begin::Again | Begin::Pass | Begin::Full => {
                 let mut fetch = self.fetch(&lookup, FetchRole::Solo(variant), copy, status);
                 fetch.is_known_to_pass = passes.is_some_and(|passes| passes.is_recent);
-                self.go(request, Some(fetch), Some(status));
+                self.enter_upstream(request, Some(fetch), Some(status));
             }
         }
     }
@@ -219,7 +219,7 @@ impl DownstreamConnection {
             own,
             ..lookup.request
         };
-        alone.go(request, Some(fetch), Some(status));
+        alone.enter_upstream(request, Some(fetch), Some(status));
         if !matches!(alone.stage, RequestStage::Over) {
             tokio::task::spawn_local(alone);
         }

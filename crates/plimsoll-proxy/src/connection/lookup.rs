@@ -1,7 +1,7 @@
 //! Cache lookup: what is stored for a request, and who fetches what is missing.
 //!
-//! A hit is served here: one lookup, one head, and the body. A miss goes upstream with a [`Fetch`], which states what
-//! its response is for; or it follows a fetch in progress.
+//! A hit is served here: one lookup, one head, and the body. A miss goes upstream with a
+//! [`Fetch`](crate::lookup::fetch::Fetch), which states what its response is for; or it follows a fetch in progress.
 
 mod seeking;
 mod stale_if_error;
@@ -18,21 +18,18 @@ use plimsoll_cache::{
     CacheRequest, CacheStatus, Class, Decision, Forward, Moment, Passing, Reason as Why, Renewal,
     Serve,
 };
-use plimsoll_config::edge::Action;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 
 use self::seeking::kind;
 use super::DownstreamConnection;
-use super::admission::default_host;
 use super::disk_lookup::{DiskLookup, lies_on_disk};
-use super::local_reply::ResponseContext;
+use super::respond::ResponseContext;
 use super::serving::Served;
-use crate::balance::UpstreamPool;
-use crate::client::ClientStream;
+use super::upstream_entry::{default_host, pool};
 use crate::lookup::address::Address;
 use crate::lookup::as_forwarded::as_forwarded;
-use crate::lookup::fetch::{Fetch, FetchRole};
+use crate::lookup::fetch::FetchRole;
 use crate::lookup::keyed_request::{self, KeyedRequest};
 use crate::lookup::{Cache, CachedResponse, RouteCache};
 use crate::message::forward::Dropping;
@@ -117,7 +114,7 @@ impl DownstreamConnection {
         let settings = request.settings;
         let route = settings.routes.get(request.own.facts.route);
         let (Some(cache), Some(here)) = (&settings.cache, &route.cache) else {
-            return self.go(request, None, None);
+            return self.enter_upstream(request, None, None);
         };
         let head = request.head;
         let bypass = |why: Why| CacheStatus {
@@ -129,7 +126,7 @@ impl DownstreamConnection {
         let address = Address::of(head, host, &self.peer);
         let Some(address) = address.filter(|_| !head.upgrade) else {
             let why = Why::Passing(Passing::Steering);
-            return self.go(request, None, Some(bypass(why)));
+            return self.enter_upstream(request, None, Some(bypass(why)));
         };
         let dropping = Dropping {
             trusted: self.peer.is_trusted(),
@@ -143,7 +140,7 @@ impl DownstreamConnection {
             None => head,
             Some(Ok(head)) => head,
             // It was parsed once already, so it is valid.
-            Some(Err(_)) => return self.go(request, None, None),
+            Some(Err(_)) => return self.enter_upstream(request, None, None),
         };
         let address = address.written(head.host.unwrap_or(host));
         let semantics = keyed_request::cache_semantics(head, &here.policy);
@@ -165,7 +162,7 @@ impl DownstreamConnection {
             let status = bypass(Why::Passing(passing));
             let watches = passing == Passing::Method && semantics.method.invalidates();
             let fetch = watches.then(|| self.fetch(&lookup, FetchRole::Watch, None, status));
-            return self.go(request, fetch, Some(status));
+            return self.enter_upstream(request, fetch, Some(status));
         }
         self.lookup_in_store(lookup);
     }
@@ -339,38 +336,6 @@ impl DownstreamConnection {
             pass: None,
         });
         self.event_loop.return_bytes(line);
-    }
-
-    /// Continues upstream.
-    pub(super) fn go(
-        &mut self,
-        request: Admitted<'_>,
-        fetch: Option<Box<Fetch>>,
-        status: Option<CacheStatus>,
-    ) {
-        if let Some(count) = request.settings.misses_of(request.own.facts.route)
-            && status.is_some()
-            && !matches!(self.client, ClientStream::Nobody)
-        {
-            count.increment();
-        }
-        let Some(pool) = pool(&request) else {
-            return;
-        };
-        if let Some(cache) = &request.settings.cache {
-            cache.pacing.note();
-        }
-        self.enter(request, pool, fetch, status);
-    }
-}
-
-/// The pool of a request.
-fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<UpstreamPool>> {
-    let settings = request.settings;
-    let route = settings.routes.get(request.own.facts.route);
-    match route.config.action {
-        Action::Pool(pool) => Some(&settings.pools[pool]),
-        Action::Redirect { .. } => None,
     }
 }
 

@@ -6,11 +6,10 @@ use plimsoll_cache::store::Hit;
 use plimsoll_cache::{CacheStatus, Forward, Shape};
 use plimsoll_net::reason::Reason;
 
-use super::super::local_reply::ResponseContext;
+use super::super::respond::ResponseContext;
 use super::super::serving::Served;
 use super::super::{DownstreamConnection, RequestStage};
 use super::Admitted;
-use crate::client::ClientStream;
 use crate::lookup::CachedResponse;
 use crate::lookup::fetch::Fetch;
 use crate::lookup::keyed_request::KeyedRequest;
@@ -42,7 +41,7 @@ impl DownstreamConnection {
             return false;
         };
         page.note_failure(self.event_loop.clock.now());
-        if matches!(self.client, ClientStream::Nobody) {
+        if self.client.is_nobody() {
             self.stage = RequestStage::Over;
             return true;
         }
