@@ -364,8 +364,8 @@ impl Exchange {
         }
     }
 
-    /// The connection ended after the response had begun. A reset, or a TLS stream without `close_notify`, may be an
-    /// attacker's truncation: it does not complete the response.
+    /// The connection ended after the response had begun, properly if `is_clean`. A reset, or a TLS stream without
+    /// `close_notify`, may be an attacker's truncation: it does not complete the response.
     pub(super) fn answer_ended(
         &mut self,
         side: &Side<'_>,

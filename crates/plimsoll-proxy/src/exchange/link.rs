@@ -183,15 +183,8 @@ impl Exchange {
         self.elsewhere(side, failure)
     }
 
-    /// The server closed the connection; `is_clean` when it did so properly.
-    pub(super) fn server_ended(
-        &mut self,
-        side: &mut Side<'_>,
-        is_clean: bool,
-    ) -> Result<(), ExchangeEnd> {
-        if self.answer.has_begun() {
-            return self.answer_ended(side, is_clean);
-        }
+    /// The server closed the connection before it answered.
+    pub(super) fn ended_unanswered(&mut self, side: &mut Side<'_>) -> Result<(), ExchangeEnd> {
         let may_repeat = self.facts.is_idempotent && self.upload.is_repeatable();
         if self.link.is_used && may_repeat {
             // The server closed an idle connection while the request was in flight: normal, and not a failure.

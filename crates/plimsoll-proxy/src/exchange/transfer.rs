@@ -180,7 +180,11 @@ impl Exchange {
             }
             Poll::Ready(end) => {
                 drop(shared);
-                self.server_ended(side, end.is_ok())?;
+                if self.answer.has_begun() {
+                    self.answer_ended(side, end.is_ok())?;
+                } else {
+                    self.ended_unanswered(side)?;
+                }
                 Ok(true)
             }
             Poll::Pending => {
