@@ -254,20 +254,6 @@ impl DownstreamConnection {
         }
     }
 
-    /// The exchange has its permit: sends it upstream.
-    fn start(&mut self, mut exchange: Box<Exchange>) {
-        exchange.link_up(&self.side_without_exchange());
-        self.stage = RequestStage::Exchanging(exchange);
-    }
-
-    fn side_without_exchange(&mut self) -> Side<'_> {
-        Side {
-            client: &mut self.client,
-            event_loop: &self.event_loop,
-            deadline: self.timer.key(),
-        }
-    }
-
     fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let RequestStage::Exchanging(exchange) = &mut self.stage else {
             return Poll::Ready(());

@@ -17,7 +17,7 @@ use super::{DownstreamConnection, Peer, RequestStage};
 use crate::admission::route::CompiledRoute;
 use crate::balance::queue::QueueRejection;
 use crate::balance::{PoolAdmission, PoolRequest, UpstreamPool};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Side};
 use crate::hash::hash;
 use crate::lookup::fetch::Fetch;
 use crate::message::compress;
@@ -104,6 +104,17 @@ impl DownstreamConnection {
             }
             PoolAdmission::NoServer => self.refuse_request(&request, fetch, 503, Reason::NoServer),
         }
+    }
+
+    /// The exchange has its permit: sends it upstream.
+    pub(super) fn start(&mut self, mut exchange: Box<Exchange>) {
+        let side = Side {
+            client: &mut self.client,
+            event_loop: &self.event_loop,
+            deadline: self.timer.key(),
+        };
+        exchange.link_up(&side);
+        self.stage = RequestStage::Exchanging(exchange);
     }
 
     /// Builds an exchange with the request as forwarded; `None` when it was rejected.
