@@ -353,32 +353,6 @@ impl DownstreamConnection {
         self.stage = RequestStage::Lingering(0);
     }
 
-    fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let RequestStage::Answering(out, after) = &mut self.stage else {
-            return Poll::Ready(());
-        };
-        let after = *after;
-        while !out.is_empty() {
-            match ready!(self.client.poll_write(cx, out.left(), &[])) {
-                Ok(count) if count > 0 => out.advance(count),
-                _ => {
-                    self.stage = RequestStage::Over;
-                    return Poll::Ready(());
-                }
-            }
-        }
-        if ready!(self.client.poll_flush(cx)).is_err() {
-            self.stage = RequestStage::Over;
-            return Poll::Ready(());
-        }
-        if let RequestStage::Answering(out, _) = &mut self.stage {
-            let bytes = out.take_bytes();
-            self.event_loop.return_bytes(bytes);
-        }
-        self.follow_answer(after);
-        Poll::Ready(())
-    }
-
     fn follow_answer(&mut self, after: After) {
         match after {
             After::NextRequest => self.next_request(),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 
 use plimsoll_hub_io::browser_client::File;
 use plimsoll_net::clock;
@@ -254,6 +255,33 @@ impl DownstreamConnection {
         self.timer
             .set(&event_loop, event_loop.settings().ticks.write);
         self.stage = RequestStage::Answering(bytes.into(), after);
+    }
+
+    /// Sends the response.
+    pub(super) fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let RequestStage::Answering(out, after) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let after = *after;
+        while !out.is_empty() {
+            match ready!(self.client.poll_write(cx, out.left(), &[])) {
+                Ok(count) if count > 0 => out.advance(count),
+                _ => {
+                    self.stage = RequestStage::Over;
+                    return Poll::Ready(());
+                }
+            }
+        }
+        if ready!(self.client.poll_flush(cx)).is_err() {
+            self.stage = RequestStage::Over;
+            return Poll::Ready(());
+        }
+        if let RequestStage::Answering(out, _) = &mut self.stage {
+            let bytes = out.take_bytes();
+            self.event_loop.return_bytes(bytes);
+        }
+        self.follow_answer(after);
+        Poll::Ready(())
     }
 
     /// Whether this is a subrequest for an ESI fragment.
