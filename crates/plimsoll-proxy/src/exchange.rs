@@ -6,8 +6,10 @@
 mod answer;
 mod cache_role;
 mod coding;
+mod course;
 mod link;
 mod pace;
+mod received_head;
 mod record;
 mod response_body;
 mod revalidation;

@@ -7,8 +7,8 @@ use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, BodyLength, HEAD_LEN_MAX, Head, Header};
 
+use super::course::Course;
 use super::response_body::ResponseBody;
-use super::storage::Course;
 use super::{Exchange, ExchangeEnd, Facts, Side, UpstreamFailure};
 use crate::message::compress::Coded;
 use crate::respond::forwarded::{self, Answering, Framing};

@@ -3,7 +3,7 @@
 use std::task::Context;
 
 use super::Exchange;
-use super::storage::Course;
+use super::course::Course;
 
 impl Exchange {
     /// Whether nothing needs the rest of the response.

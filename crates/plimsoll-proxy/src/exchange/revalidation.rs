@@ -7,7 +7,8 @@ use plimsoll_cache::update::{HeadEffect, Renewed, head_effect, renew};
 use plimsoll_cache::{CachePolicy, CacheStatus, OriginExchange as Times, OriginResponse};
 use plimsoll_wire::head;
 
-use super::storage::{Course, ReceivedHead, is_fresh};
+use super::course::Course;
+use super::received_head::{ReceivedHead, is_fresh};
 use super::{Exchange, Side};
 use crate::lookup::fetch::{CacheOutcome, Fetch, FetchRole};
 use crate::lookup::keyed_request::ParsedRequest;

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use plimsoll_cache::invalidate::{invalidated, labels};
 use plimsoll_cache::stale::{self, OriginFailure};
 use plimsoll_cache::store::{HashedKey, Put, RawKey};
-use plimsoll_cache::storing::{Storable, Terms};
+use plimsoll_cache::storing::Storable;
 use plimsoll_cache::vary::Vary;
 use plimsoll_cache::{
     CachePolicy, KeyRef, Method, OriginExchange as Times, OriginResponse, Stored, storing,
 };
 use plimsoll_wire::head::{self, BodyLength, Head, Header};
 
+use super::course::Course;
+use super::received_head::{ReceivedHead, is_fresh};
 use super::revalidation::compare;
 use super::{Exchange, ExchangeEnd, Side};
 use crate::lookup::fetch::{CacheOutcome, Fetch, FetchRole, Filling};
@@ -24,55 +26,6 @@ use crate::lookup::pace::Pace;
 use crate::lookup::store_rejection::{RejectedResponse, StoreRejection};
 use crate::lookup::{CachedResponse, ResponseMetadata};
 use crate::message::compress::Coded;
-use crate::respond::forwarded::{self, Answering, Framing};
-use crate::respond::head::ConnectionHeader;
-
-/// Destination of a response.
-#[derive(Debug, Default)]
-pub(super) enum Course {
-    /// To the client, as it arrives.
-    #[default]
-    ToClient,
-    /// To all that read along, and into the store when it is complete.
-    ToStore(Box<Filling>),
-    /// Discarded.
-    Nowhere,
-}
-
-/// The head of the server's response, and how it would be sent to a client.
-pub(super) struct ReceivedHead<'a> {
-    pub(super) bytes: &'a [u8],
-    head: &'a Head,
-    headers: &'a [Header<'a>],
-    coded: Coded,
-    length: BodyLength,
-}
-
-impl ReceivedHead<'_> {
-    /// The reason phrase.
-    fn reason(&self) -> &str {
-        let line = self.bytes.split(|&byte| byte == b'\r' || byte == b'\n');
-        let line = line.clone().next().unwrap_or_default();
-        let reason = line.get(13..).unwrap_or_default();
-        std::str::from_utf8(reason).unwrap_or_default()
-    }
-
-    /// Length of the body as it is stored, if known yet.
-    fn stored_len(&self) -> Option<u64> {
-        match self.length {
-            BodyLength::Sized(len) if !matches!(self.coded, Coded::As(_)) => Some(len),
-            _ => None,
-        }
-    }
-
-    pub(super) fn answer<'h>(&'h self, headers: &'h [Header<'h>]) -> OriginResponse<'h, 'h> {
-        OriginResponse {
-            status: self.head.status,
-            reason: self.reason(),
-            headers,
-        }
-    }
-}
 
 /// What is known of a response before its request is parsed again.
 struct Judging {
@@ -98,13 +51,7 @@ impl Exchange {
         let Some(route) = &settings.routes.get(self.facts.route).cache else {
             return Course::ToClient;
         };
-        let received = ReceivedHead {
-            bytes,
-            head,
-            headers,
-            coded,
-            length,
-        };
+        let received = ReceivedHead::new(bytes, head, headers, coded, length);
         let times = Times {
             requested_at: fetch.requested_at,
             received_at: side.event_loop.moment(),
@@ -151,24 +98,24 @@ impl Exchange {
         side: &Side<'_>,
     ) -> Course {
         let Judging { times, storable } = judging;
-        let answer = received.answer(received.headers);
+        let answer = received.answer(received.headers());
         if parsed.semantics.method.invalidates() {
             invalidate(&fetch, parsed, &answer, policy);
             // Responses that this one invalidates were stored before it.
             fetch.begun = fetch.cache.begun();
         }
-        if received.head.status == 304 && fetch.is_conditional {
+        if received.head().status == 304 && fetch.is_conditional {
             return self.renewed(fetch, parsed, received, policy, &times, side);
         }
         if let Some(copy) = &fetch.copy
-            && OriginFailure::of_status(received.head.status).is_some()
+            && OriginFailure::of_status(received.head().status).is_some()
             && stale::may_serve(
                 &parsed.semantics,
                 &copy.object.value().metadata.stored,
                 times.received_at,
             )
         {
-            let status = received.head.status;
+            let status = received.head().status;
             self.cache.divert_failed(fetch, status);
             return Course::Nowhere;
         }
@@ -200,14 +147,14 @@ impl Exchange {
         side: &Side<'_>,
     ) {
         let now = side.event_loop.clock.now();
-        let is_ill = OriginFailure::of_status(received.head.status).is_some();
+        let is_ill = OriginFailure::of_status(received.head().status).is_some();
         let is_remembered = rule.is_remembered();
         let named = fetch.keyed_request.named();
         if !matches!(fetch.role, FetchRole::Watch) {
             fetch.cache.note_refusal(RejectedResponse {
                 hash: fetch.keyed_request.hash,
                 rule,
-                header: rule.header(received.headers),
+                header: rule.header(received.headers()),
                 at: side.event_loop.moment(),
             });
         }
@@ -243,10 +190,10 @@ impl Exchange {
         if len.is_some_and(|len| len > fetch.cache.body_len_max(&storable.terms)) {
             return Err((Box::new(fetch), StoreRejection::TooLarge));
         }
-        let Some(labels) = labels(received.headers, &parsed.key, fetch.cache.seed) else {
+        let Some(labels) = labels(received.headers(), &parsed.key, fetch.cache.seed) else {
             return Err((Box::new(fetch), StoreRejection::TooManyTags));
         };
-        if received.coded != Coded::Plain {
+        if received.coded() != Coded::Plain {
             vary_by_coding(&mut storable.vary);
         }
         let is_fresh = is_fresh(parsed, &storable.terms);
@@ -258,7 +205,9 @@ impl Exchange {
             let (space, request) = (fetch.keyed_request.space, parsed.head.headers);
             let mut metadata =
                 ResponseMetadata::new(stored, &storable.vary, space, request, policy, len)?;
-            metadata.draft = self.draft(received.head, received.headers).map(Box::new);
+            metadata.draft = self
+                .draft(received.head(), received.headers())
+                .map(Box::new);
             Some(metadata)
         });
         let Some(metadata) = metadata.map(Arc::new) else {
@@ -310,33 +259,6 @@ impl Exchange {
             status,
             pace,
         })))
-    }
-
-    /// The head of a response as it is stored.
-    pub(super) fn shown(&self, received: &ReceivedHead<'_>, side: &Side<'_>) -> Vec<u8> {
-        let settings = self.settings.as_ref();
-        let route = settings.map(|settings| &settings.routes.get(self.facts.route).config);
-        let fallback = route.and_then(|route| route.learned_fallback.as_ref());
-        let date = side.event_loop.date.borrow();
-        let answering = Answering {
-            framing: Framing::Nothing,
-            connection: ConnectionHeader::Omitted,
-            date: &date,
-            edits: route.map_or(&[][..], |route| &route.answer_headers),
-            cookies: [None, None],
-            cache_status: None,
-            coded: received.coded,
-            dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
-        };
-        let mut shown = Vec::with_capacity(received.bytes.len() + 128);
-        forwarded::write(
-            &mut shown,
-            received.bytes,
-            received.head,
-            received.headers,
-            &answering,
-        );
-        shown
     }
 
     /// Takes a piece of a response that is not sent to the client directly; returns how many bytes belonged to it.
@@ -427,11 +349,6 @@ fn invalidate(
     for group in &invalid.groups {
         cache.drop_tag(group.0);
     }
-}
-
-/// Whether requests of the same class may be served a response stored on these terms.
-pub(super) fn is_fresh(parsed: &ParsedRequest<'_, '_>, terms: &Terms) -> bool {
-    terms.is_fresh(parsed.semantics.class, terms.received_at)
 }
 
 /// A response that is compressed for some clients varies by `Accept-Encoding`.
