@@ -9,6 +9,7 @@
 mod account;
 mod admission;
 mod cache_outcome;
+mod client_address;
 mod collapsed_reader;
 mod disk_lookup;
 mod esi_assembly;

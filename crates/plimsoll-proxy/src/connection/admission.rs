@@ -11,9 +11,10 @@ use plimsoll_wire::request_head::{
     RequestError, RequestHead, find_end, header_buffer, parse, skip_empty_lines,
 };
 
+use super::client_address::client_of;
 use super::lookup::{Admitted, Seeking};
 use super::respond::ResponseContext;
-use super::{DownstreamConnection, Peer, RequestStage};
+use super::{DownstreamConnection, RequestStage};
 use crate::admission::route::CompiledRoute;
 use crate::exchange::Facts;
 use crate::settings::Settings;
@@ -189,38 +190,6 @@ fn facts(head: &RequestHead<'_, '_>) -> Facts {
 
 fn has_body(head: &RequestHead<'_, '_>) -> bool {
     !matches!(head.length, BodyLength::Unspecified | BodyLength::Sized(0))
-}
-
-/// The client behind a trusted peer: the last listed address that is not trusted itself. `None` means the peer.
-pub(super) fn client_of(
-    peer: &Peer,
-    head: &RequestHead<'_, '_>,
-    settings: &Settings,
-) -> Option<IpAddr> {
-    if !peer.is_trusted() {
-        return None;
-    }
-    let mut lines = head.headers.iter().rev();
-    let mut named = None;
-    let all = lines.by_ref().filter(|header| {
-        header.name.len() == 15 && header.name.eq_ignore_ascii_case("x-forwarded-for")
-    });
-    for line in all {
-        for address in line.value.rsplit(|&byte| byte == b',') {
-            let Ok(address) = std::str::from_utf8(address).unwrap_or("").trim().parse() else {
-                return named;
-            };
-            named = Some(address);
-            if !settings
-                .trusted
-                .iter()
-                .any(|network| network.holds(address))
-            {
-                return named;
-            }
-        }
-    }
-    named
 }
 
 /// A number in [0, 1) from random bits.

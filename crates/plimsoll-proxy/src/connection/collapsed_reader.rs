@@ -15,10 +15,8 @@ use plimsoll_config::edge::Action;
 use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
-use plimsoll_wire::request_head::{header_buffer, parse};
 
 use self::reading::ReadProgress;
-use super::admission::client_of;
 use super::disk_lookup::DiskLookup;
 use super::lookup::{Admitted, Seeking};
 use super::respond::ResponseContext;
@@ -214,29 +212,6 @@ impl DownstreamConnection {
         let settings = Rc::clone(&reader.settings);
         drop(reader);
         self.retry_lookup(&bytes, own, &settings, seeking);
-    }
-
-    /// Repeats the lookup of a parsed request.
-    pub(super) fn retry_lookup(
-        &mut self,
-        bytes: &[u8],
-        own: ResponseContext,
-        settings: &Rc<Settings>,
-        seeking: Seeking,
-    ) {
-        let mut room = header_buffer();
-        let Ok(head) = parse(bytes, &mut room) else {
-            self.stage = RequestStage::Over;
-            return;
-        };
-        let request = Admitted {
-            bytes,
-            head: &head,
-            client: client_of(&self.peer, &head, settings),
-            own,
-            settings,
-        };
-        self.look_up(request, seeking);
     }
 
     /// The fetch failed, or takes too long.

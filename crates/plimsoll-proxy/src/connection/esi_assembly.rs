@@ -15,7 +15,7 @@ use plimsoll_net::clock;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
-use super::admission::client_of;
+use super::client_address::client_of;
 use super::esi_merge::EsiMerge;
 use super::lookup::{Admitted, Seeking};
 use super::respond::ResponseContext;

@@ -22,11 +22,12 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 
 use self::seeking::kind;
-use super::DownstreamConnection;
+use super::client_address::client_of;
 use super::disk_lookup::{DiskLookup, lies_on_disk};
 use super::respond::ResponseContext;
 use super::serving::Served;
 use super::upstream_entry::{default_host, pool};
+use super::{DownstreamConnection, RequestStage};
 use crate::lookup::address::Address;
 use crate::lookup::as_forwarded::as_forwarded;
 use crate::lookup::fetch::FetchRole;
@@ -165,6 +166,29 @@ impl DownstreamConnection {
             return self.enter_upstream(request, fetch, Some(status));
         }
         self.lookup_in_store(lookup);
+    }
+
+    /// Repeats the lookup of a parsed request.
+    pub(super) fn retry_lookup(
+        &mut self,
+        bytes: &[u8],
+        own: ResponseContext,
+        settings: &Rc<Settings>,
+        seeking: Seeking,
+    ) {
+        let mut room = header_buffer();
+        let Ok(head) = parse(bytes, &mut room) else {
+            self.stage = RequestStage::Over;
+            return;
+        };
+        let request = Admitted {
+            bytes,
+            head: &head,
+            client: client_of(&self.peer, &head, settings),
+            own,
+            settings,
+        };
+        self.look_up(request, seeking);
     }
 
     fn lookup_in_store(&mut self, lookup: CacheLookup<'_>) {
