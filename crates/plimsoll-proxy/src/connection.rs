@@ -8,6 +8,7 @@
 
 mod account;
 mod admission;
+mod admitted;
 mod cache_outcome;
 mod client_address;
 mod collapsed_reader;

@@ -11,9 +11,9 @@ use plimsoll_wire::request_head::{
     RequestError, RequestHead, find_end, header_buffer, parse, skip_empty_lines,
 };
 
+use super::admitted::{Admitted, ResponseContext};
 use super::client_address::client_of;
-use super::lookup::{Admitted, Seeking};
-use super::respond::ResponseContext;
+use super::lookup::Seeking;
 use super::{DownstreamConnection, RequestStage};
 use crate::admission::route::CompiledRoute;
 use crate::exchange::Facts;

@@ -2,9 +2,9 @@
 
 use plimsoll_cache::{CacheStatus, Shape, reuse};
 
+use super::admitted::ResponseContext;
 use super::collapsed_reader::CollapsedReader;
 use super::lookup::Seeking;
-use super::respond::ResponseContext;
 use super::serving::Served;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::ClientStream;

@@ -17,9 +17,9 @@ use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 
 use self::reading::ReadProgress;
+use super::admitted::{Admitted, ResponseContext};
 use super::disk_lookup::DiskLookup;
-use super::lookup::{Admitted, Seeking};
-use super::respond::ResponseContext;
+use super::lookup::Seeking;
 use super::serving::Slowness;
 use super::{DownstreamConnection, RequestStage};
 use crate::balance::server::UpstreamServer;

@@ -12,8 +12,8 @@ use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::head::{BodyLength, Header};
 
 use super::DownstreamConnection;
+use super::admitted::ResponseContext;
 use super::esi_include::{Fragment, FragmentInput, FragmentRequester};
-use super::respond::ResponseContext;
 use crate::fragments::Mosaic;
 use crate::fragments::head::{self, FragmentLifetime, Framing, MergedHead};
 use crate::fragments::incoming::Incoming;

@@ -17,7 +17,7 @@ use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
-use super::respond::ResponseContext;
+use super::admitted::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
 
 /// The pending decision of the application.

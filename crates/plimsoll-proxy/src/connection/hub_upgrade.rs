@@ -16,7 +16,7 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 use plimsoll_wire::websocket::handshake::read_request;
 
-use super::respond::ResponseContext;
+use super::admitted::ResponseContext;
 use super::{DownstreamConnection, RequestStage};
 use crate::respond::hub;
 use crate::telemetry::access_log_entry::RequestOutcome;

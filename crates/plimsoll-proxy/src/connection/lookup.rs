@@ -6,7 +6,6 @@
 mod seeking;
 mod stale_if_error;
 
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,12 +18,12 @@ use plimsoll_cache::{
     Serve,
 };
 use plimsoll_net::reason::Reason;
-use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
+use plimsoll_wire::request_head::{header_buffer, parse};
 
 use self::seeking::kind;
+use super::admitted::{Admitted, ResponseContext};
 use super::client_address::client_of;
 use super::disk_lookup::{DiskLookup, lies_on_disk};
-use super::respond::ResponseContext;
 use super::serving::Served;
 use super::upstream_entry::{default_host, pool};
 use super::{DownstreamConnection, RequestStage};
@@ -35,17 +34,6 @@ use crate::lookup::keyed_request::{self, KeyedRequest};
 use crate::lookup::{Cache, CachedResponse, RouteCache};
 use crate::message::forward::Dropping;
 use crate::settings::Settings;
-
-/// An admitted request.
-#[derive(Clone, Copy)]
-pub(super) struct Admitted<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) head: &'a RequestHead<'a, 'a>,
-    /// The client behind a trusted peer.
-    pub(super) client: Option<IpAddr>,
-    pub(super) own: ResponseContext,
-    pub(super) settings: &'a Rc<Settings>,
-}
 
 /// State of a request across repeated lookups.
 #[derive(Clone, Debug, Default)]

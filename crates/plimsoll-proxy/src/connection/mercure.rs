@@ -19,8 +19,8 @@ use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::RequestHead;
 
+use super::admitted::ResponseContext;
 use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
-use super::respond::ResponseContext;
 use super::upstream_entry::length;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::channel::BodyPiece;

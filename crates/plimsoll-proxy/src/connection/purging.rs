@@ -6,7 +6,7 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::head::Header;
 
 use super::DownstreamConnection;
-use super::lookup::Admitted;
+use super::admitted::Admitted;
 use super::upstream_entry::default_host;
 use crate::lookup::Cache;
 use crate::lookup::purge::PurgeOrder;

@@ -8,7 +8,7 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::DownstreamConnection;
-use super::respond::ResponseContext;
+use super::admitted::ResponseContext;
 use crate::admission::route::shared::path;
 use crate::admission::route::takes_page;
 use crate::admission::waiting::WaitingDecision;

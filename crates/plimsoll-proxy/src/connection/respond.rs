@@ -9,22 +9,15 @@ use plimsoll_net::clock;
 use plimsoll_net::reason::Reason;
 use plimsoll_wire::request_head::RequestHead;
 
+use super::admitted::{Admitted, ResponseContext};
 use super::{After, DownstreamConnection, RequestStage};
-use crate::exchange::{Exchange, Facts};
+use crate::exchange::Exchange;
+use crate::lookup::fetch::Fetch;
 use crate::respond::head::ConnectionHeader;
 use crate::respond::synthetic_response::{self, ResponseOptions, WaitingPage};
 use crate::settings::Settings;
 use crate::telemetry::access_log_entry::{self, RequestOutcome};
 use crate::telemetry::moments::Moments;
-
-/// Facts of the request that a response depends on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ResponseContext {
-    pub(super) facts: Facts,
-    /// An unread body follows.
-    pub(super) has_body: bool,
-    pub(super) moments: Moments,
-}
 
 impl DownstreamConnection {
     /// Rejects bytes that are not a valid request.
@@ -67,6 +60,25 @@ impl DownstreamConnection {
         self.begin_line(&mut line, head, client);
         let settings = self.event_loop.settings();
         self.refuse(&settings, own, status, reason, &line);
+    }
+
+    /// Rejects a request that did not reach a server, unless a stale response can be served.
+    pub(super) fn refuse_request(
+        &mut self,
+        request: &Admitted<'_>,
+        fetch: Option<Box<Fetch>>,
+        status: u16,
+        reason: Reason,
+    ) {
+        if let Some(fetch) = fetch {
+            let mut line = Vec::new();
+            self.begin_line(&mut line, request.head, request.client);
+            let (copy, keyed) = fetch.fail();
+            if self.stands_in(copy, &keyed, request.settings, &request.own, &line, None) {
+                return;
+            }
+        }
+        self.refuse_head(request.head, request.client, &request.own, status, reason);
     }
 
     /// Rejects a request in progress.

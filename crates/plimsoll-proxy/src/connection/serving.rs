@@ -8,7 +8,8 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 use plimsoll_net::clock::{self, Nanoseconds};
 use plimsoll_net::deadline::TICK_MS;
 
-use super::respond::{ResponseContext, after, connection_header};
+use super::admitted::ResponseContext;
+use super::respond::{after, connection_header};
 use super::{After, DownstreamConnection, RequestStage};
 use crate::event_loop::EventLoop;
 use crate::exchange::SLOWEST;

@@ -11,7 +11,7 @@ use plimsoll_net::reason::Reason;
 use plimsoll_wire::head::{BodyLength, Header};
 use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 
-use super::lookup::Admitted;
+use super::admitted::Admitted;
 use super::queued_request::QueuedRequest;
 use super::{DownstreamConnection, Peer, RequestStage};
 use crate::admission::route::CompiledRoute;

@@ -8,7 +8,8 @@ use plimsoll_net::chunked;
 use plimsoll_net::clock;
 use plimsoll_net::deadline::ticks;
 
-use super::super::respond::{ResponseContext, after, connection_header};
+use super::super::admitted::ResponseContext;
+use super::super::respond::{after, connection_header};
 use super::super::serving::status_of;
 use super::super::{After, DownstreamConnection, RequestStage};
 use super::{CollapsedReader, timeouts};

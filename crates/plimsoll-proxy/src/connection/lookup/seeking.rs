@@ -10,9 +10,9 @@ use plimsoll_cache::vary::write_selecting;
 use plimsoll_cache::{CacheStatus, Class, Decision, Forward, Method};
 use plimsoll_wire::request_head::{header_buffer, parse};
 
-use super::super::respond::ResponseContext;
+use super::super::admitted::{Admitted, ResponseContext};
 use super::super::{DownstreamConnection, RequestStage};
-use super::{Admitted, CacheLookup};
+use super::CacheLookup;
 use crate::client::ClientStream;
 use crate::exchange::Facts;
 use crate::hash::hash;

@@ -4,14 +4,11 @@ use plimsoll_cache::reuse::shape;
 use plimsoll_cache::stale::may_serve;
 use plimsoll_cache::store::Hit;
 use plimsoll_cache::{CacheStatus, Forward, Shape};
-use plimsoll_net::reason::Reason;
 
-use super::super::respond::ResponseContext;
+use super::super::admitted::ResponseContext;
 use super::super::serving::Served;
 use super::super::{DownstreamConnection, RequestStage};
-use super::Admitted;
 use crate::lookup::CachedResponse;
-use crate::lookup::fetch::Fetch;
 use crate::lookup::keyed_request::KeyedRequest;
 use crate::settings::Settings;
 
@@ -83,24 +80,5 @@ impl DownstreamConnection {
             reason: Some("stale"),
             pass: None,
         });
-    }
-
-    /// Rejects a request that did not reach a server, unless a stale response can be served.
-    pub(in crate::connection) fn refuse_request(
-        &mut self,
-        request: &Admitted<'_>,
-        fetch: Option<Box<Fetch>>,
-        status: u16,
-        reason: Reason,
-    ) {
-        if let Some(fetch) = fetch {
-            let mut line = Vec::new();
-            self.begin_line(&mut line, request.head, request.client);
-            let (copy, keyed) = fetch.fail();
-            if self.stands_in(copy, &keyed, request.settings, &request.own, &line, None) {
-                return;
-            }
-        }
-        self.refuse_head(request.head, request.client, &request.own, status, reason);
     }
 }
