@@ -15,8 +15,9 @@ use super::admitted::{Admitted, ResponseContext};
 use super::client_address::client_of;
 use super::lookup::Seeking;
 use super::{DownstreamConnection, RequestStage};
-use crate::admission::route::CompiledRoute;
+use crate::admission::route::{CompiledRoute, takes_page};
 use crate::exchange::Facts;
+use crate::message::compress;
 use crate::settings::Settings;
 use crate::telemetry::moments::Moments;
 
@@ -114,6 +115,26 @@ impl DownstreamConnection {
             return self.assemble(request);
         }
         self.look_up(request, Seeking::default());
+    }
+
+    /// Handles route features beyond forwarding.
+    fn inspect_request(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        facts: &mut Facts,
+        settings: &Settings,
+    ) {
+        let route = settings.routes.get(facts.route);
+        if route.may_stand_in() {
+            facts.takes_page = takes_page(head, &settings.crawlers);
+            if facts.takes_page && route.shared.learned_fallbacks.is_some() {
+                self.keep_path(head.target);
+            }
+        }
+        self.trace_route(route);
+        if let Some(compress) = &route.config.compress {
+            facts.coding = compress::accepted(head.headers, &compress.codings);
+        }
     }
 
     fn own_of(&self, head: &RequestHead<'_, '_>) -> ResponseContext {
