@@ -1,7 +1,7 @@
 //! The subscribers of one event loop, and their subscriptions.
 
 mod delivery;
-mod farewell;
+mod disconnect;
 mod limits;
 mod missed;
 mod next;

@@ -4,7 +4,7 @@
 mod answers;
 mod controls;
 mod deflated;
-mod farewell;
+mod disconnect;
 mod keep_alive;
 
 use std::future::{Future as _, poll_fn};
@@ -23,7 +23,7 @@ use plimsoll_wire::websocket::closing::{self, code};
 use plimsoll_wire::websocket::frame::{Frame, write};
 use plimsoll_wire::websocket::{Closing, Event, Opcode, Role, WebSocketReader};
 
-use self::farewell::FAREWELL_TICKS;
+use self::disconnect::CLOSE_TIMEOUT_TICKS;
 use super::disconnect_reports::DisconnectedClient;
 use super::local_hub::{LocalHub, SubscriberTable};
 use crate::access::connection_quota::ConnectionLimits;
@@ -270,7 +270,7 @@ impl SubscriberConnection {
                     let payload = closing::payload(close.code, "");
                     self.send_frame(subscribers, Opcode::Close, &payload);
                 }
-                event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+                event_loop.set_deadline(self.deadline, CLOSE_TIMEOUT_TICKS);
             }
         }
     }

@@ -9,7 +9,7 @@ use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::loop_state::LoopState;
 
 use super::SubscriberConnection;
-use super::farewell::FAREWELL_TICKS;
+use super::disconnect::CLOSE_TIMEOUT_TICKS;
 
 /// A ping without a payload.
 const PING: &[u8] = b"\x89\x00";
@@ -34,11 +34,11 @@ impl SubscriberConnection {
         let local_hub = Rc::clone(&self.local_hub);
         let mut subscribers = local_hub.subscribers.borrow_mut();
         let subscribers = &mut *subscribers;
-        if self.is_spent() {
+        if self.is_grant_expired() {
             if let Some(socket) = subscribers.sockets.get(self.id) {
                 socket.wake();
             }
-            event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+            event_loop.set_deadline(self.deadline, CLOSE_TIMEOUT_TICKS);
             return false;
         }
         let is_waiting = subscribers.audience.is_waiting(self.id);

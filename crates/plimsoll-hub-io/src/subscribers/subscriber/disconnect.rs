@@ -10,7 +10,7 @@ use super::SubscriberConnection;
 use crate::subscribers::local_hub::SubscriberTable;
 
 /// Time for the closing handshake, ticks.
-pub(super) const FAREWELL_TICKS: u64 = 200;
+pub(super) const CLOSE_TIMEOUT_TICKS: u64 = 200;
 
 impl SubscriberConnection {
     /// Whether the closing data is written.
@@ -23,8 +23,8 @@ impl SubscriberConnection {
         }
     }
 
-    /// Whether its token has expired.
-    pub(super) fn is_spent(&self) -> bool {
+    /// Whether its token, or the authorization by the application, has expired.
+    pub(super) fn is_grant_expired(&self) -> bool {
         let grant = self.grant.as_ref();
         grant.is_some_and(|grant| grant.left_s(clock::unix_s()).is_none())
             && (self.local_hub.gate.borrow().is_some() || self.local_hub.hooks.borrow().is_some())
@@ -40,7 +40,7 @@ impl SubscriberConnection {
             None
         } else if event_loop.is_draining() {
             Some((code::GOING_AWAY, "the server is shutting down"))
-        } else if self.is_spent() {
+        } else if self.is_grant_expired() {
             let why = match *self.local_hub.gate.borrow() {
                 Some(_) => "the token has expired",
                 None => "the authorization by the application has expired",
@@ -85,7 +85,7 @@ impl SubscriberConnection {
             let payload = closing::payload(Some(code), why);
             self.send_frame(subscribers, Opcode::Close, &payload);
         }
-        event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+        event_loop.set_deadline(self.deadline, CLOSE_TIMEOUT_TICKS);
     }
 
     /// A protocol violation: it is reported, and nothing more is read.

@@ -1,4 +1,4 @@
-//! Final messages to a client.
+//! The end of a client, so that a final message can be sent to it.
 
 use super::{Audience, ClientId, EndedSubscription};
 
