@@ -1,7 +1,7 @@
 //! `plimsoll limit`: the search for the load line, on the real target.
 
 mod conclusion;
-pub mod confirm;
+pub mod confirm_limit;
 mod course;
 mod trials;
 
@@ -17,7 +17,7 @@ use plimsoll_model::plan::{Find, LoadUnit, Plan};
 use crate::active_run::{ActiveRun, Assignment, Finished};
 use crate::error::LabError;
 use crate::progress::{StopFlag, Watcher};
-use confirm::Confirm;
+use confirm_limit::ConfirmOptions;
 use course::Course;
 use trials::Trials;
 
@@ -47,7 +47,7 @@ pub struct LimitOrder {
     /// Pause of a user between an answer and the next request.
     pub think: Option<Duration>,
     /// Raise the named limit, and test whether the line rises.
-    pub confirm: Option<Confirm>,
+    pub confirm: Option<ConfirmOptions>,
 }
 
 /// Finds the load line of the plan's target, or decides the gate.

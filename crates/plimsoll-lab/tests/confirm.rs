@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_lab::active_run::{Assignment, Finished};
-use plimsoll_lab::limit::confirm::Confirm;
+use plimsoll_lab::limit::confirm_limit::ConfirmOptions;
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{StopFlag, Watcher};
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Tunable};
@@ -139,7 +139,7 @@ impl HaproxySetup {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let order = LimitOrder {
             ambition: Ambition::Within(Duration::from_mins(1)),
-            confirm: Some(Confirm {
+            confirm: Some(ConfirmOptions {
                 commands: commands.map(|(apply, undo)| (words(apply), words(undo))),
                 environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
                 journal: self.path().join("confirm.undo"),

@@ -5,7 +5,7 @@ use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
-use crate::confirmation;
+use crate::confirm_limit;
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::outcome;
@@ -27,10 +27,10 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
         at_least: arguments.at_least,
         users: arguments.users,
         think: arguments.think,
-        confirm: confirmation::from_arguments(arguments),
+        confirm: confirm_limit::from_arguments(arguments),
     };
     let undo = arguments.undo_with.as_ref().map(|words| &words.0[..]);
-    confirmation::put_back_leftovers(&planned.watch, &arguments.output, undo)?;
+    confirm_limit::put_back_leftovers(&planned.watch, &arguments.output, undo)?;
     let (transport, output) = (&arguments.transport, &arguments.output);
     match &arguments.through {
         Some(file) => through::pair(planned, order, file, transport, output, screen),
@@ -49,7 +49,7 @@ pub(crate) fn search(
         ambition: ambition(planned.effort),
         ..LimitOrder::default()
     };
-    confirmation::put_back_leftovers(&planned.watch, output, None)?;
+    confirm_limit::put_back_leftovers(&planned.watch, output, None)?;
     find(planned, order, transport, output, screen)
 }
 

@@ -5,7 +5,7 @@
 
 mod arguments;
 mod check;
-mod confirmation;
+mod confirm_limit;
 mod demo;
 mod edge;
 mod exit;

@@ -8,7 +8,7 @@ use crate::explain::CliError;
 use crate::outcome::{self, RequestedReports};
 use crate::screen::{Live, Screen};
 use crate::signals;
-use crate::{confirmation, limit, planning};
+use crate::{confirm_limit, limit, planning};
 
 /// Sends a load and measures the answers.
 pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliError> {
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliE
     if planned.plan.find.is_some() {
         return limit::search(planned, &arguments.transport, &arguments.output, screen);
     }
-    confirmation::put_back_leftovers(&planned.watch, &arguments.output, None)?;
+    confirm_limit::put_back_leftovers(&planned.watch, &arguments.output, None)?;
     let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
     let wanted = RequestedReports {
         json: arguments.output.json,

@@ -9,7 +9,7 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 
 use super::course::CourseResult;
 use super::trials::Trials;
-use super::{LimitOrder, confirm};
+use super::{LimitOrder, confirm_limit};
 use crate::active_run::ActiveRun;
 use crate::error::LabError;
 use crate::progress::Watcher;
@@ -26,7 +26,7 @@ pub(super) fn conclude(
     let mut found = findings::find(&recorded);
     active_run.append(Event::FindingsMade(found.clone()));
     if let Some(wanted) = &order.confirm {
-        confirm::confirm(active_run, &recorded, &mut found, wanted, trials, watcher)?;
+        confirm_limit::confirm(active_run, &recorded, &mut found, wanted, trials, watcher)?;
         active_run.append(Event::FindingsMade(found));
     }
     let outcome = evaluate(active_run, &recorded, order, result, watcher);

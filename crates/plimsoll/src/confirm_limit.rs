@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use plimsoll_config::plan::WatchPlan;
 use plimsoll_lab::intervention::ComponentAccess;
 use plimsoll_lab::intervention::journal::{self, Leftover};
-use plimsoll_lab::limit::confirm::Confirm;
+use plimsoll_lab::limit::confirm_limit::ConfirmOptions;
 
 use crate::arguments::{LimitArguments, OutputArguments};
 use crate::explain::CliError;
@@ -13,10 +13,10 @@ use crate::plan_file;
 use crate::screen::eprint;
 
 /// The permitted changes, if `--confirm` is given; the caller sets the path of the journal.
-pub(crate) fn from_arguments(arguments: &LimitArguments) -> Option<Confirm> {
+pub(crate) fn from_arguments(arguments: &LimitArguments) -> Option<ConfirmOptions> {
     let commands = arguments.confirm_with.as_ref();
     let commands = commands.zip(arguments.undo_with.as_ref());
-    arguments.confirm.then(|| Confirm {
+    arguments.confirm.then(|| ConfirmOptions {
         commands: commands.map(|(apply, undo)| (apply.0.clone(), undo.0.clone())),
         environment: plan_file::environment_of_processes(),
         journal: PathBuf::new(),

@@ -23,7 +23,7 @@ const TRIES_MAX: usize = 2;
 
 /// What may be done to confirm a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Confirm {
+pub struct ConfirmOptions {
     /// The user's commands that raise the first limit and revert it: a program and its arguments each. Without them,
     /// settings of components are changed over their own interfaces.
     pub commands: Option<(Vec<String>, Vec<String>)>,
@@ -38,7 +38,7 @@ pub(super) fn confirm(
     active_run: &ActiveRun,
     recorded: &Run,
     found: &mut [Finding],
-    wanted: &Confirm,
+    wanted: &ConfirmOptions,
     trials: &mut Trials<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<(), LabError> {
@@ -171,7 +171,7 @@ struct Attempt<'a> {
     active_run: &'a ActiveRun,
     failed: &'a Trial,
     access: &'a ComponentAccess,
-    options: &'a Confirm,
+    options: &'a ConfirmOptions,
 }
 
 impl Attempt<'_> {
