@@ -3,7 +3,7 @@
 //!
 //! It knows neither requests nor messages.
 
-pub mod chunked;
+pub mod chunk_writer;
 pub mod client_socket;
 pub mod clock;
 pub mod deadline;

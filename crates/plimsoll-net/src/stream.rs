@@ -21,7 +21,7 @@ use plimsoll_wire::head::{self, BodyLength, Head, Header};
 use self::held::StreamBody;
 pub use self::held::{Inbound, Outbound};
 pub use self::meter::{ConnectionMeter, Metered};
-use crate::chunked;
+use crate::chunk_writer;
 use crate::memory::Memory;
 
 /// One stream of a client.
@@ -135,7 +135,7 @@ impl Http2Stream {
                     let mut body = self.body.borrow_mut();
                     let _ = body.flow_control().release_capacity(data.len());
                     if self.in_chunks && !data.is_empty() {
-                        chunked::chunk(&mut self.pending, &data);
+                        chunk_writer::write(&mut self.pending, &data);
                     } else {
                         self.pending.extend_from_slice(&data);
                     }
@@ -144,7 +144,7 @@ impl Http2Stream {
                 None => {
                     self.body_ended = true;
                     if self.in_chunks {
-                        self.pending.extend_from_slice(chunked::LAST_CHUNK);
+                        self.pending.extend_from_slice(chunk_writer::LAST_CHUNK);
                     }
                 }
             }

@@ -6,7 +6,7 @@ use std::task::Context;
 
 use plimsoll_cache::fragments::EsiSegment;
 use plimsoll_config::edge::Fragments;
-use plimsoll_net::chunked;
+use plimsoll_net::chunk_writer;
 use plimsoll_net::clock::Nanoseconds;
 use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::head::{BodyLength, Header};
@@ -318,10 +318,10 @@ impl EsiMerge {
         if !is_chunked {
             out.extend_from_slice(content);
         } else if !content.is_empty() {
-            chunked::chunk(out, content);
+            chunk_writer::write(out, content);
         }
         if is_chunked && is_last {
-            out.extend_from_slice(chunked::LAST_CHUNK);
+            out.extend_from_slice(chunk_writer::LAST_CHUNK);
         }
         Some(())
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_net::chunked;
+use plimsoll_net::chunk_writer;
 use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 
@@ -105,7 +105,7 @@ impl ResponseBody {
     #[inline]
     pub(super) fn frame(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<usize, ExchangeEnd> {
         if self.in_chunks {
-            self.read(bytes, |content| chunked::chunk(out, content))
+            self.read(bytes, |content| chunk_writer::write(out, content))
         } else {
             self.read(bytes, |content| out.extend_from_slice(content))
         }
@@ -133,7 +133,7 @@ impl ResponseBody {
             }
             match &mut coder {
                 Some(coder) => is_good &= coder.feed(content).is_ok(),
-                None if in_chunks => chunked::chunk(out, content),
+                None if in_chunks => chunk_writer::write(out, content),
                 None => out.extend_from_slice(content),
             }
         });
@@ -207,7 +207,7 @@ impl ResponseBody {
     #[inline]
     pub(super) fn end_framing(&self, out: &mut Vec<u8>) {
         if self.in_chunks {
-            out.extend_from_slice(chunked::LAST_CHUNK);
+            out.extend_from_slice(chunk_writer::LAST_CHUNK);
         }
     }
 }
@@ -220,7 +220,7 @@ fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, in_chunks: bool, side: &Side<'_>
             .compress_out
             .add(packed.len() as u64);
         if in_chunks {
-            chunked::chunk(out, packed);
+            chunk_writer::write(out, packed);
         } else {
             out.extend_from_slice(packed);
         }

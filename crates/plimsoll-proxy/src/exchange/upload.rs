@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use plimsoll_net::chunked;
+use plimsoll_net::chunk_writer;
 use plimsoll_net::client_socket::poll_write;
 use plimsoll_net::upstream::Upstream;
 use plimsoll_wire::error::Http1Error;
@@ -124,7 +124,7 @@ impl RequestUpload {
         let out = self.pending.buffer();
         let taken = if self.is_chunked {
             self.body
-                .take(bytes, |content| chunked::chunk(out, content))
+                .take(bytes, |content| chunk_writer::write(out, content))
         } else {
             self.body
                 .take(bytes, |content| out.extend_from_slice(content))
@@ -132,7 +132,7 @@ impl RequestUpload {
         if self.body.is_complete() {
             self.is_received = true;
             if self.is_chunked {
-                self.pending.append(chunked::LAST_CHUNK);
+                self.pending.append(chunk_writer::LAST_CHUNK);
             }
         }
         Ok(taken)

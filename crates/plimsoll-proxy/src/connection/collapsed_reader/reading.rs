@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use plimsoll_cache::Shape;
 use plimsoll_cache::store::Copied;
-use plimsoll_net::chunked;
+use plimsoll_net::chunk_writer;
 use plimsoll_net::clock;
 use plimsoll_net::deadline::ticks;
 
@@ -63,7 +63,7 @@ impl CollapsedReader {
             .copy(reading.at, &mut shared[..room], cx.waker())
         {
             Copied::Bytes(count) if reading.in_chunks => {
-                chunked::chunk(self.out.buffer(), &shared[..count]);
+                chunk_writer::write(self.out.buffer(), &shared[..count]);
                 reading.at += count as u64;
                 Some(0)
             }
@@ -72,7 +72,7 @@ impl CollapsedReader {
             Copied::End => {
                 reading.is_over = true;
                 if reading.in_chunks {
-                    self.out.append(chunked::LAST_CHUNK);
+                    self.out.append(chunk_writer::LAST_CHUNK);
                 }
                 Some(0)
             }

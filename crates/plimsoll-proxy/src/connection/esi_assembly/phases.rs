@@ -5,7 +5,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use bytes::Bytes;
-use plimsoll_net::chunked;
+use plimsoll_net::chunk_writer;
 use plimsoll_net::deadline::ticks;
 use plimsoll_wire::head::BodyLength;
 
@@ -157,7 +157,7 @@ impl EsiAssembly {
         }
         if let Some(piece) = page.piece.take() {
             if in_chunks {
-                chunked::chunk(self.out.buffer(), &piece);
+                chunk_writer::write(self.out.buffer(), &piece);
             } else {
                 self.direct = piece;
             }
@@ -166,7 +166,7 @@ impl EsiAssembly {
         match page.state {
             Coming::Whole => {
                 if in_chunks {
-                    self.out.append(chunked::LAST_CHUNK);
+                    self.out.append(chunk_writer::LAST_CHUNK);
                 }
                 self.phase = AssemblyPhase::Done;
                 AssemblyStep::Moved
@@ -224,6 +224,6 @@ fn put(out: &mut Vec<u8>, content: &[u8], in_chunks: bool) {
     if !in_chunks {
         out.extend_from_slice(content);
     } else if !content.is_empty() {
-        chunked::chunk(out, content);
+        chunk_writer::write(out, content);
     }
 }

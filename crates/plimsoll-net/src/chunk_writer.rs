@@ -1,7 +1,7 @@
-//! Bodies in the chunked transfer coding of HTTP/1.1.
+//! Writes bodies in the chunked transfer coding of HTTP/1.1; `plimsoll-wire` reads them.
 
 /// Writes a piece of a body as a chunk.
-pub fn chunk(out: &mut Vec<u8>, content: &[u8]) {
+pub fn write(out: &mut Vec<u8>, content: &[u8]) {
     let mut digits = [0_u8; 18];
     let mut at = 16;
     digits[16] = b'\r';
@@ -27,8 +27,8 @@ mod tests {
     #[test]
     fn chunks_are_written_as_the_grammar_says() {
         let mut out = Vec::new();
-        chunk(&mut out, b"hello");
-        chunk(&mut out, &[b'x'; 300]);
+        write(&mut out, b"hello");
+        write(&mut out, &[b'x'; 300]);
         assert!(out.starts_with(b"5\r\nhello\r\n12c\r\nxxx"));
         assert!(out.ends_with(b"xxx\r\n"));
     }
