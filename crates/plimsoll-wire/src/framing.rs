@@ -1,6 +1,7 @@
 //! Bodies in both directions: their extent in the bytes, and their content.
 
-use crate::body::{BodyState, ContentMeter};
+use crate::body::BodyState;
+use crate::content_meter::ContentMeter;
 use crate::error::Http1Error;
 use crate::head::{BodyLength, Head};
 use crate::sink::Sink;

@@ -9,7 +9,9 @@
 //! Bytes that two readers could interpret differently are refused, not guessed: see [`error::Http1Error`].
 //! However the bytes are split, the result is the same.
 
-pub mod body;
+mod body;
+mod chunked;
+mod content_meter;
 pub mod error;
 pub mod event_stream;
 pub mod framing;

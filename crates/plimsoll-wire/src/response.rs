@@ -1,6 +1,7 @@
 //! One response, read in pieces as they arrive.
 
-use crate::body::{BodyState, ContentMeter};
+use crate::body::BodyState;
+use crate::content_meter::ContentMeter;
 use crate::error::Http1Error;
 use crate::head::{self, BodyLength, ContentCoding, Head, HeadMemo};
 use crate::limits::{HEAD_LEN_MAX, INTERIM_MAX};
