@@ -9,7 +9,7 @@ pub mod csv;
 pub mod html;
 pub mod json;
 pub mod junit;
-pub mod live;
+pub mod live_line;
 pub mod number;
 pub mod parquet;
 pub mod report;

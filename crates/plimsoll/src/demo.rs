@@ -23,8 +23,9 @@ use plimsoll_sample::SitePlan;
 use crate::arguments::{Cli, Command as CliCommand, DemoArguments, LimitArguments};
 use crate::exit::Exit;
 use crate::explain::{CliError, chain};
+use crate::live_line::LiveLine;
 use crate::planning;
-use crate::screen::{Live, eprint, print};
+use crate::screen::{eprint, print};
 use crate::signals;
 
 /// Nodes rendered before and after the change, as in the newspaper's fourth cycle.
@@ -110,7 +111,7 @@ fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Fini
         ambition: Ambition::Within(BUDGET),
         ..LimitOrder::default()
     };
-    let mut live = Live::new(false);
+    let mut live = LiveLine::new(false);
     let finished = plimsoll_lab::limit::limit(assignment, &order, stop.clone(), &mut live);
     live.clear();
     Ok(finished?)

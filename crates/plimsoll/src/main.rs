@@ -14,6 +14,7 @@ mod export;
 mod generate;
 mod import;
 mod limit;
+mod live_line;
 mod load_worker;
 mod outcome;
 mod plan_file;

@@ -5,8 +5,9 @@ use plimsoll_lab::progress::StopFlag;
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live_line::LiveLine;
 use crate::outcome::{self, RequestedReports};
-use crate::screen::{Live, Screen};
+use crate::screen::Screen;
 use crate::signals;
 use crate::{confirm_limit, limit, planning};
 
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliE
     };
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let mut live = Live::new(arguments.output.quiet);
+    let mut live = LiveLine::new(arguments.output.quiet);
     let finished = plimsoll_lab::run::run(assignment, stop, &mut live)?;
     live.clear();
     outcome::deliver(&finished, &wanted, screen)

@@ -2,15 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use plimsoll_lab::progress::{Progress, Watcher};
 use plimsoll_model::redact;
-use plimsoll_model::trial::Trial;
-use plimsoll_report::live::{self, LiveState};
 
 use crate::arguments::Colour;
-
-/// Seconds between plain progress lines where there is no terminal.
-const PLAIN_EVERY_S: u32 = 5;
 
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug)]
@@ -46,80 +40,4 @@ pub(crate) fn print(text: &str) {
 /// Writes a message to stderr, with secrets redacted.
 pub(crate) fn eprint(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", redact::text(text));
-}
-
-/// Progress of a run: a live line on a terminal, plain lines in a pipe.
-#[derive(Debug)]
-pub(crate) struct Live {
-    quiet: bool,
-    terminal: bool,
-    shown: bool,
-    seconds: u32,
-}
-
-impl Live {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self {
-            quiet,
-            terminal: io::stderr().is_terminal(),
-            shown: false,
-            seconds: 0,
-        }
-    }
-
-    /// Clears the live line.
-    pub(crate) fn clear(&mut self) {
-        if self.shown {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-            self.shown = false;
-        }
-    }
-
-    fn print_message(&mut self, text: &str) {
-        if !self.quiet {
-            self.clear();
-            eprint(text);
-        }
-    }
-}
-
-impl Watcher for Live {
-    fn window_closed(&mut self, progress: &Progress<'_>) {
-        if self.quiet {
-            return;
-        }
-        let state = LiveState {
-            window: progress.window,
-            stage: progress.stage,
-            interval: progress.interval,
-            unit: progress.unit,
-            remaining: progress.remaining,
-            cpu: progress.cpu,
-        };
-        if self.terminal {
-            let line = live::line(&state, width().saturating_sub(1));
-            let mut stderr = io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
-            self.shown = true;
-        } else {
-            self.seconds += 1;
-            if self.seconds.is_multiple_of(PLAIN_EVERY_S) {
-                eprint(&live::line(&state, 160));
-            }
-        }
-    }
-
-    fn trial_ended(&mut self, trial: &Trial) {
-        let text = plimsoll_report::text::trial_line(trial);
-        self.print_message(&text);
-    }
-
-    fn noted(&mut self, text: &str) {
-        self.print_message(text);
-    }
-}
-
-/// Columns of the terminal; 80 if unknown.
-fn width() -> usize {
-    rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col).max(20))
 }

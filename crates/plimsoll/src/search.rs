@@ -7,9 +7,9 @@ use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::explain::CliError;
+use crate::live_line::LiveLine;
 use crate::outcome::RequestedReports;
 use crate::planning::{self, Planned};
-use crate::screen::Live;
 
 /// Runs one search; returns it with the requested reports.
 pub(crate) fn search_once(
@@ -28,7 +28,7 @@ pub(crate) fn search_once(
         html: Some(assignment.log_path.with_extension("html")),
         junit: output.junit.clone(),
     };
-    let mut live = Live::new(output.quiet);
+    let mut live = LiveLine::new(output.quiet);
     let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut live)?;
     live.clear();
     Ok((finished, wanted))
