@@ -6,9 +6,9 @@
 mod access;
 mod acme;
 mod admin;
-mod answers;
 mod caching;
 mod compress;
+mod fallback;
 mod file;
 mod fragments;
 mod hub;
@@ -20,16 +20,17 @@ mod pools;
 mod routes;
 mod server;
 mod server_tls;
+mod waiting_room;
 
 pub use access::{Countries, IpFilterConfig};
 pub use acme::{Acme, AcmeCertificate};
 pub use admin::{AccessLog, Admin, LogFormat};
-pub use answers::{Captured, Fallback, LearnedFallback, WaitingRoomConfig};
 pub use caching::{
     CACHE_LEN, CACHE_LENS, CacheDisk, CacheQuery, CacheSetCookie, Caching, DISK_LEN, DISK_LENS,
     is_cookie,
 };
 pub use compress::{Compress, CompressCoding};
+pub use fallback::{Captured, Fallback, LearnedFallback};
 pub use file::{CORES, EDGE_LEN_MAX, EdgeConfig, HostLookup, read, reference};
 pub use fragments::{FragmentPages, Fragments};
 pub use hub::{
@@ -48,3 +49,4 @@ pub use routes::{
 };
 pub use server::{ServerConfig, ServerUrlError};
 pub use server_tls::{Authorities, ServerTls};
+pub use waiting_room::WaitingRoomConfig;

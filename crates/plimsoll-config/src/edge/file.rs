@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::access::{ACCESS, COUNTRIES, IpFilterConfig, access};
 use super::acme::{ACME, acme};
 use super::admin::{ADMIN, LOG, access_log, admin};
-use super::answers::{FALLBACK, WAITING};
 use super::caching::{CACHE, CACHE_LEN, CACHE_QUERY, CacheDisk, DISK, STORE, store};
 use super::compress::COMPRESS;
+use super::fallback::FALLBACK;
 use super::fragments::FRAGMENTS;
 use super::hub::{
     HUB, HUB_CHANNELS, HUB_HOOKS, HUB_REDIS, HUB_SHARED, HUB_SOURCES, HUB_TOKENS, hub,
@@ -21,6 +21,7 @@ use super::pools::{BALANCE, CHECK, EJECT, POOL, TIMEOUTS, pools};
 use super::routes::{MATCH, RATE, REDIRECT, REWRITE, ROUTE, routes};
 use super::server::SERVER;
 use super::server_tls::SERVER_TLS;
+use super::waiting_room::WAITING;
 use super::{
     AccessLog, Acme, Admin, EdgeLimits, HubConfig, ListenerConfig, Network, PoolConfig, RateAlert,
     RouteConfig, ServerConfig, Traces,

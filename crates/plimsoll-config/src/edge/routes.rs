@@ -7,11 +7,12 @@ mod rate;
 use regex::Regex;
 
 use super::access::{ACCESS, access};
-use super::answers::{FALLBACK, WAITING, fallback};
 use super::caching::{CACHE, caching};
 use super::compress::COMPRESS;
+use super::fallback::{FALLBACK, fallback};
 use super::file::required;
 use super::fragments::FRAGMENTS;
+use super::waiting_room::WAITING;
 use super::{
     Caching, Compress, Fallback, Fragments, IpFilterConfig, LearnedFallback, PoolConfig,
     WaitingRoomConfig,

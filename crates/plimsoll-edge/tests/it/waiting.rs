@@ -173,7 +173,7 @@ fn those_who_wait_get_in_in_their_order() {
     let edge = start(&with_line(
         server.address,
         WaitingRoomConfig {
-            most: 3,
+            queue_len_max: 3,
             ..WaitingRoomConfig::default()
         },
     ));

@@ -81,7 +81,7 @@ impl WaitingRoom {
             config: config.clone(),
             cookie: format!("plimsoll_place_{:08x}", name & 0xffff_ffff),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random)?,
-            line: Mutex::new(WaitingLine::new(config.most, config.retry)),
+            line: Mutex::new(WaitingLine::new(config.queue_len_max, config.retry)),
             len: AtomicU32::new(0),
         })
     }

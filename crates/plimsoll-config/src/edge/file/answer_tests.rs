@@ -56,7 +56,10 @@ fn answers_are_told_in_short_and_at_length() {
     );
     let waiting = long.waiting.as_ref().unwrap();
     assert_eq!(waiting.page.as_deref(), Some("<p>{place}"));
-    assert_eq!((waiting.most, waiting.retry), (7, Duration::from_secs(3)));
+    assert_eq!(
+        (waiting.queue_len_max, waiting.retry),
+        (7, Duration::from_secs(3))
+    );
     let compress = long.compress.as_ref().unwrap();
     assert_eq!(
         compress.codings,

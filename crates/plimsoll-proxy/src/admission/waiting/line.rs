@@ -18,7 +18,7 @@ const RATE_WEIGHT: f64 = 0.2;
 /// Places in line, in the order they were assigned.
 #[derive(Debug)]
 pub(super) struct WaitingLine {
-    most: u32,
+    len_max: u32,
     retry: Nanoseconds,
     /// The number of the first slot.
     first: u64,
@@ -45,9 +45,9 @@ struct WaitingSlot {
 }
 
 impl WaitingLine {
-    pub(super) fn new(most: u32, retry: Duration) -> Self {
+    pub(super) fn new(len_max: u32, retry: Duration) -> Self {
         Self {
-            most,
+            len_max,
             retry: nanoseconds(retry),
             first: 1,
             slots: VecDeque::new(),
@@ -94,7 +94,7 @@ impl WaitingLine {
 
     /// Adds a place at the end, unless the line is full: its number and how many are ahead.
     pub(super) fn join(&mut self, now: Nanoseconds) -> Option<(u64, u32)> {
-        if self.alive >= self.most {
+        if self.alive >= self.len_max {
             return None;
         }
         if self.slots.is_empty() {
@@ -210,8 +210,8 @@ fn whole(seconds: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn line(most: u32) -> WaitingLine {
-        WaitingLine::new(most, Duration::from_secs(10))
+    fn line(len_max: u32) -> WaitingLine {
+        WaitingLine::new(len_max, Duration::from_secs(10))
     }
 
     #[test]

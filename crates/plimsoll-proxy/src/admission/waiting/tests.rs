@@ -6,7 +6,7 @@ use super::*;
 
 fn waiting_room() -> WaitingRoom {
     let config = WaitingRoomConfig {
-        most: 3,
+        queue_len_max: 3,
         retry: Duration::from_secs(10),
         stay: Duration::from_mins(10),
         page: None,
