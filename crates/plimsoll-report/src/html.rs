@@ -11,8 +11,9 @@ use crate::answer;
 use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
 use crate::number::{count, load as load_of, micros, percent, rate, short};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::{comparison, printable, unbroken};
+use crate::text::{comparison, unbroken};
 
 mod details;
 mod findings;

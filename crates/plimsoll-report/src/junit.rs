@@ -13,8 +13,8 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::answer;
 use crate::number::{count, load, micros, percent};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::printable;
 
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ pub mod junit;
 pub mod live_line;
 pub mod number;
 pub mod parquet;
+mod printable;
 pub mod report;
 pub mod table;
 pub mod text;

@@ -7,7 +7,7 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::window::Window;
 
 use crate::number::{self, count, micros, percent, seconds, short};
-use crate::text::printable;
+use crate::printable::printable;
 
 /// The content of the live line.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ use plimsoll_model::verdict::Verdict;
 use crate::answer;
 use crate::json::{Files, certainty_name};
 use crate::number::{bytes, count, micros, percent, short};
+use crate::printable::printable;
 use crate::report::Report;
 
 pub(crate) mod comparison;
@@ -19,8 +20,6 @@ mod trial;
 pub use comparison::comparison;
 pub(crate) use layout::unbroken;
 pub(crate) use traces::{queries, route_name};
-
-pub use layout::printable;
 pub use trial::trial_line;
 
 use layout::{LINES_MAX, Style, block, wrap};

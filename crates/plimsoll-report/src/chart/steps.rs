@@ -10,8 +10,8 @@ use super::axis::{Axis, clock};
 use super::panel::{BOX_HEIGHT, horizontal_grid, path};
 use super::percent_of;
 use crate::number::{count, micros, micros_of};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::printable;
 
 /// Most charts; a plan of more steps shows those with the most samples.
 const CHARTS_MAX: usize = 24;

@@ -12,8 +12,8 @@ use crate::answer;
 use crate::chart::axis::clock;
 use crate::chart::load::{load_of, rate_of, trials_of};
 use crate::number::{bytes, count, duration, micros, percent, rate, seconds, short, whole};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::printable;
 
 /// Response classes by offered rate: one row for a plain run, one for each rate of a search.
 pub(super) fn classes_by_rate(report: &Report<'_>) -> Vec<(f64, Classes)> {

@@ -8,8 +8,9 @@ use crate::answer::not_known;
 use crate::chart::{bars, timeline};
 use crate::json::certainty_name;
 use crate::number::reading;
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::{printable, unbroken};
+use crate::text::unbroken;
 use plimsoll_analysis::summary::timeline::levels_of;
 
 /// Points of the small chart of a series.

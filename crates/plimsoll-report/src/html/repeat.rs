@@ -5,8 +5,8 @@ use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::TrialKind;
 use plimsoll_model::websocket::WebSocketLoad;
 
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::printable;
 
 /// The command line, from the plan. Secrets were removed from the plan before it was stored, so headers and
 /// bodies are not included.

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use plimsoll_analysis::statements::{self, StatementUse};
 
 use crate::number::{percent, short};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::printable;
 
 /// Their table; empty where no database counts statements.
 pub(super) fn section(report: &Report<'_>) -> Markup {

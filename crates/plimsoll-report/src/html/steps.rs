@@ -8,8 +8,9 @@ use plimsoll_model::window::FailureSample;
 use crate::answer;
 use crate::chart::axis::clock;
 use crate::chart::steps::StepCharts;
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::{printable, unbroken};
+use crate::text::unbroken;
 
 /// Most failures shown in full.
 const FAILURES_MAX: usize = 20;

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
 
 use crate::number::{percent, short};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::{printable, queries, route_name};
+use crate::text::{queries, route_name};
 
 /// A table of routes and their components; empty without spans.
 pub(super) fn section(report: &Report<'_>) -> Markup {

@@ -6,8 +6,9 @@ use plimsoll_model::trial::Percentiles;
 
 use crate::answer;
 use crate::number::{count, micros, percent};
+use crate::printable::printable;
 use crate::report::Report;
-use crate::text::{printable, unbroken};
+use crate::text::unbroken;
 
 /// Channels in the table.
 const CHANNELS_MAX: usize = 100;

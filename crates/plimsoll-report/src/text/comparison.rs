@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use plimsoll_model::run::Run;
 
-use super::layout::{printable, wrap};
+use super::layout::wrap;
 use crate::answer;
 use crate::number::{load, micros, percent, rate, short};
+use crate::printable::printable;
 use crate::report::Report;
 
 /// A table of runs, one per row, and a sentence on the first and the last of them.

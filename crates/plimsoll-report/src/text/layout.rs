@@ -1,5 +1,7 @@
 //! Lines, columns and colour of the terminal.
 
+use crate::printable::printable;
+
 /// Lines of one screen.
 pub(super) const LINES_MAX: usize = 24;
 /// Columns of one screen.
@@ -109,17 +111,4 @@ pub(crate) fn unbroken(text: &str) -> String {
         .map(|word| word.replace(' ', "\u{a0}"))
         .collect();
     words.join(" ")
-}
-
-/// `text` without characters that would move the cursor or change the terminal.
-pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => ' ',
-            c if c.is_control() => '\u{fffd}',
-            // Marks that change the direction of the text around them.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            c => c,
-        })
-        .collect()
 }

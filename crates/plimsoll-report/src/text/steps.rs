@@ -2,8 +2,9 @@
 
 use plimsoll_analysis::summary::breakdown::{Breakdown, ScopeMetrics};
 
-use super::layout::{Style, printable};
+use super::layout::Style;
 use crate::answer;
+use crate::printable::printable;
 use crate::report::Report;
 
 /// Columns of the table.

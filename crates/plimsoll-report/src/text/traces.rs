@@ -2,9 +2,10 @@
 
 use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
 
-use super::layout::{Style, printable};
+use super::layout::Style;
 use super::steps::cut;
 use crate::number::{percent, short};
+use crate::printable::printable;
 use crate::report::Report;
 
 /// Most routes, and rows of each; more are in the report.
