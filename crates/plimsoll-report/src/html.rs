@@ -10,10 +10,11 @@ use plimsoll_model::run::Run;
 use crate::answer;
 use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
+use crate::comparison;
 use crate::number::{count, load as load_of, micros, percent, rate, short};
 use crate::printable::printable;
 use crate::report::Report;
-use crate::text::{comparison, unbroken};
+use crate::text::unbroken;
 
 mod details;
 mod findings;

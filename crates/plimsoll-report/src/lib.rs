@@ -5,6 +5,7 @@
 
 pub mod answer;
 mod chart;
+mod comparison;
 pub mod csv;
 pub mod html;
 pub mod json;

@@ -11,7 +11,7 @@ use crate::number::{bytes, count, micros, percent, short};
 use crate::printable::printable;
 use crate::report::Report;
 
-pub(crate) mod comparison;
+mod comparison;
 mod layout;
 mod steps;
 mod traces;
