@@ -237,11 +237,8 @@ impl Exchange {
             ..fetch.status
         };
         let pace = Rc::new(Pace::default());
-        self.cache.divert(CacheOutcome::Collapsed(
-            leader.follow(),
-            Rc::clone(&pace),
-            status,
-        ));
+        let outcome = CacheOutcome::Collapsed(leader.follow(), Rc::clone(&pace), status);
+        self.cache.divert(outcome);
         let labels: Box<[u64]> = labels.iter().map(|label| label.0).collect();
         let spool = fetch
             .cache
