@@ -1,8 +1,9 @@
 //! Places for results in the texts of a page's data file: `{FIELD STATISTIC DIGITS}`.
 //!
-//! - FIELD is a number or a text of the runs, or a parameter of the chapter. `FIELD/PEER` is the ratio to a peer in the same
-//!   round, since rounds differ more than what is measured does; `FIELD-PEER` is the difference. Of several peers,
-//!   separated by commas, the one beside which the value is highest counts.
+//! - FIELD is a number or a text of the runs; one that no run of the chapter has is a parameter of the chapter.
+//!   `FIELD/PEER` is the ratio to a peer in the same round, since rounds differ more than what is measured does;
+//!   `FIELD-PEER` is the difference. Of several peers, separated by commas, the one beside which the value is highest
+//!   counts.
 //! - STATISTIC is `median` (the default), `min`, `max`, `sum`, `spread` (median with the smallest and largest) or `peer` (the
 //!   name of the peer).
 //! - DIGITS behind the point: none by default.
@@ -97,7 +98,10 @@ impl Scope<'_> {
         if let Some(text) = self.outcome.text(field) {
             return Ok(Some(text.to_owned()));
         }
-        if let Some(text) = (self.parameter)(field) {
+        // What was measured is never what was asked for, also where a subject of the chapter could not be measured.
+        if !self.all.iter().any(|it| it.has_number(field))
+            && let Some(text) = (self.parameter)(field)
+        {
             return Ok(Some(text));
         }
         Ok(self.spread(field).map(|found| match value {
@@ -183,7 +187,11 @@ mod tests {
         work(&Scope {
             outcome: &all[0],
             all: &all,
-            parameter: &|name| (name == "limit").then(|| "0.9".to_owned()),
+            parameter: &|name| {
+                ["limit", "cpu_us"]
+                    .contains(&name)
+                    .then(|| "0.9".to_owned())
+            },
             name: &|subject| subject.to_uppercase(),
         });
     }
@@ -202,6 +210,13 @@ mod tests {
             assert_eq!(filled("{after}; {limit}").unwrap(), "1, 2; 0.9");
             assert_eq!(filled("{cpu_us/none 1}"), None);
             assert_eq!(filled("{other}"), None);
+            assert_eq!(filled("{cpu_us}").unwrap(), "6");
+            let unmeasured = Scope {
+                outcome: &scope.all[3],
+                ..*scope
+            };
+            assert_eq!(unmeasured.fill("{cpu_us}").unwrap(), None);
+            assert_eq!(unmeasured.fill("{limit}").unwrap().unwrap(), "0.9");
             // Also where nothing was measured.
             assert!(scope.fill("{other mode}").is_err());
         });

@@ -101,6 +101,11 @@ impl Outcome {
             .collect()
     }
 
+    /// Whether a run has this number.
+    pub fn has_number(&self, name: &str) -> bool {
+        self.runs.iter().any(|run| run.number(name).is_some())
+    }
+
     /// The text of the last run.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.runs.last()?.texts.get(name).map(String::as_str)
