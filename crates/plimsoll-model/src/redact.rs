@@ -146,7 +146,7 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut replaced = Vec::new();
     for word in words {
         let is_flag = word.starts_with('-');
-        let shown = if is_next && !is_flag {
+        let shown = if is_next && !(is_flag && is_plain_flag(word)) {
             is_next = false;
             REDACTED.to_owned()
         } else {
@@ -161,6 +161,18 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         replaced.push(shown);
     }
     replaced
+}
+
+/// Whether a word that begins with a hyphen is a flag for sure, and not a value: one token in 64 begins so. Flags are a
+/// letter, or words in lower case.
+fn is_plain_flag(word: &str) -> bool {
+    let name = word.trim_start_matches('-');
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    name.len() <= 1
+        || name.starts_with(|first: char| first.is_ascii_lowercase())
+            && name
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter == '-' || letter == '.')
 }
 
 /// Whether a flag takes the name of a file that has the secret: `--token-file`. Only flags: what a server takes for a

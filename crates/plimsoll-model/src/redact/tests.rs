@@ -223,6 +223,19 @@ fn commands_show_no_secret() {
     assert!(shown.ends_with("--port 80"), "{shown}");
 }
 
+/// One token in 64 does.
+#[test]
+fn a_secret_may_begin_with_a_hyphen() {
+    for secret in ["-Ab3_xyZ", "--7f2c"] {
+        let shown = command(["app", "--token", secret, "--port", "80"]);
+        assert_eq!(shown, ["app", "--token", REDACTED, "--port", "80"]);
+    }
+    for flag in ["--listen", "--log.level=info", "-v", "-9"] {
+        let plain = ["app", "--token", flag, "80"];
+        assert_eq!(command(plain), plain);
+    }
+}
+
 #[test]
 fn texts_show_the_files_of_secrets() {
     for (written, shown) in [
