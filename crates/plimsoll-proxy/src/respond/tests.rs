@@ -161,14 +161,15 @@ fn fallbacks() {
     );
 }
 
-fn forward(out: &mut Vec<u8>, input: &str, answering: &Answering<'_>) {
+/// Writes the head that a client gets for a received one.
+pub(super) fn forward(out: &mut Vec<u8>, input: &str, answering: &Answering<'_>) {
     parse_with(input.as_bytes(), |head, headers| {
         forwarded::write(out, input.as_bytes(), head, headers, answering);
     })
     .unwrap();
 }
 
-const PLAIN: Answering<'_> = Answering {
+pub(super) const PLAIN: Answering<'_> = Answering {
     framing: Framing::Nothing,
     connection: ConnectionHeader::Omitted,
     date: "now",

@@ -1,25 +1,15 @@
-use plimsoll_wire::head;
-
 use super::*;
+use crate::respond::tests::{PLAIN, forward};
 
 #[track_caller]
 fn check_answer(input: &str, framing: Framing, connection: ConnectionHeader, expected: &str) {
     let answering = Answering {
         framing,
         connection,
-        date: "now",
-        edits: &[],
-        cookies: [None; 2],
-        coded: Coded::Plain,
-        dropped: None,
-        cache_status: None,
+        ..PLAIN
     };
-    let out = head::parse_with(input.as_bytes(), |head, headers| {
-        let mut out = Vec::new();
-        write(&mut out, input.as_bytes(), head, headers, &answering);
-        out
-    })
-    .expect("a valid head");
+    let mut out = Vec::new();
+    forward(&mut out, input, &answering);
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
 
