@@ -8,6 +8,7 @@ pub mod folder_watch;
 pub mod frames;
 pub mod link;
 mod lock;
+pub mod logging_origin;
 pub mod machine;
 pub mod not_tried;
 pub mod origin;

@@ -8,6 +8,11 @@ fuzz_target!(|text: &str| {
     if let Ok(recording) = har::read(text)
         && let Ok(imported) = journey::plan(&recording, &journey::Options::default())
     {
-        assert!(imported.plan.lines().any(|line| line.starts_with("target: ")));
+        assert!(
+            imported
+                .plan
+                .lines()
+                .any(|line| line.starts_with("target: "))
+        );
     }
 });

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_import::log::{LogFileFormat, Options, Replay, ReplayRows, LogTally};
+use plimsoll_import::log::{LogFileFormat, LogTally, Options, Replay, ReplayRows};
 
 const FORMATS: [Option<LogFileFormat>; 6] = [
     None,
@@ -20,7 +20,8 @@ fuzz_target!(|input: (u8, bool, &[u8])| {
         with_unsafe,
         ..Options::default()
     });
-    text.split_inclusive(|b| *b == b'\n').for_each(|line| tally.take(line));
+    text.split_inclusive(|b| *b == b'\n')
+        .for_each(|line| tally.take(line));
     let replay = Replay {
         speed: 3.0,
         rows: None,

@@ -66,6 +66,8 @@ pub(super) fn write(
     Imported {
         plan: yaml::document(&top, &entries),
         notes,
+        losses: Vec::new(),
+        files: Vec::new(),
     }
 }
 

@@ -174,6 +174,8 @@ impl ReplayRows {
         Ok(Imported {
             plan: yaml::document(&top, &entries),
             notes: self.notes,
+            losses: Vec::new(),
+            files: Vec::new(),
         })
     }
 

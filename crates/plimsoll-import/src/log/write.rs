@@ -70,6 +70,8 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     Ok(Imported {
         plan: yaml::document(&top, &entries),
         notes,
+        losses: Vec::new(),
+        files: Vec::new(),
     })
 }
 

@@ -15,6 +15,16 @@ pub(crate) enum ImportCommand {
     Har(HarArguments),
     /// Import access logs of a server, in chronological order; `.gz` is supported
     Log(LogArguments),
+    /// Import a script of k6
+    K6(ScriptArguments),
+    /// Import a test plan of JMeter (.jmx)
+    Jmeter(ScriptArguments),
+    /// Import a Postman collection (v2.1)
+    Postman(ScriptArguments),
+    /// Import an OpenAPI document (3.0 or 3.1, YAML or JSON)
+    Openapi(ScriptArguments),
+    /// Import curl command lines
+    Curl(ScriptArguments),
 }
 
 #[derive(Debug, Args)]
@@ -33,6 +43,28 @@ pub(crate) struct HarArguments {
     /// Also keep requests to this host, as NAME or NAME:PORT; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScriptArguments {
+    /// The script; `-` reads standard input. For curl, also the command line itself, in quotes
+    #[arg(value_name = "FILE")]
+    pub(crate) script: String,
+    /// URL of the site, instead of the one that the script names
+    #[arg(long, value_name = "URL")]
+    pub(crate) target: Option<String>,
+    /// File with values of variables: an exported environment of Postman
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env: Option<PathBuf>,
+    /// Folder for the plan and the files it names, instead of the plan on standard output
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Exit with code 2 if the plan lacks anything of the script
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Seed of values that are made up
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]

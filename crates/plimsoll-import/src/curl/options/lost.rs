@@ -1,0 +1,222 @@
+//! Options that change a request, its connection or its order, and that a plan lacks.
+
+use super::NONE;
+
+/// Long name, short name, whether a value follows.
+type Row = (&'static str, char, bool);
+
+/// Why, what to do instead, and the options.
+pub(super) const LOST: [(&str, &str, &[Row]); 17] = [
+    (
+        "a plan has no proxies",
+        "name the proxy's address as the target, or run the plan where none is needed",
+        &[
+            ("proxy", 'x', true),
+            ("preproxy", NONE, true),
+            ("proxy1.0", NONE, true),
+            ("proxytunnel", 'p', false),
+            ("proxy-user", 'U', true),
+            ("proxy-header", NONE, true),
+            ("proxy-anyauth", NONE, false),
+            ("proxy-basic", NONE, false),
+            ("proxy-digest", NONE, false),
+            ("proxy-negotiate", NONE, false),
+            ("proxy-ntlm", NONE, false),
+            ("proxy-http2", NONE, false),
+            ("proxy-http3", NONE, false),
+            ("proxy-cacert", NONE, true),
+            ("proxy-capath", NONE, true),
+            ("proxy-cert", NONE, true),
+            ("proxy-cert-type", NONE, true),
+            ("proxy-ciphers", NONE, true),
+            ("proxy-crlfile", NONE, true),
+            ("proxy-insecure", NONE, false),
+            ("proxy-key", NONE, true),
+            ("proxy-key-type", NONE, true),
+            ("proxy-pass", NONE, true),
+            ("proxy-pinnedpubkey", NONE, true),
+            ("proxy-service-name", NONE, true),
+            ("proxy-tls13-ciphers", NONE, true),
+            ("proxy-tlsauthtype", NONE, true),
+            ("proxy-tlspassword", NONE, true),
+            ("proxy-tlsuser", NONE, true),
+            ("socks4", NONE, true),
+            ("socks4a", NONE, true),
+            ("socks5", NONE, true),
+            ("socks5-basic", NONE, false),
+            ("socks5-gssapi", NONE, false),
+            ("socks5-gssapi-nec", NONE, false),
+            ("socks5-gssapi-service", NONE, true),
+            ("socks5-hostname", NONE, true),
+        ],
+    ),
+    (
+        "a plan has no authentication that answers a challenge or signs the request",
+        "send the header Authorization as the server accepts it: headers: { authorization: … }",
+        &[
+            ("digest", NONE, false),
+            ("ntlm", NONE, false),
+            ("ntlm-wb", NONE, false),
+            ("negotiate", NONE, false),
+            ("anyauth", NONE, false),
+            ("aws-sigv4", NONE, true),
+        ],
+    ),
+    (
+        "passwords of a .netrc file are not read",
+        "add headers: { authorization: \"Basic {{ base64(env('CREDENTIALS')) }}\" } to the step",
+        &[
+            ("netrc", 'n', false),
+            ("netrc-file", NONE, true),
+            ("netrc-optional", NONE, false),
+        ],
+    ),
+    (
+        "a plan has no client certificates",
+        "run against a port of the service that asks for none",
+        &[
+            ("cert", 'E', true),
+            ("cert-type", NONE, true),
+            ("key", NONE, true),
+            ("key-type", NONE, true),
+            ("pass", NONE, true),
+            ("ssl-auto-client-cert", NONE, false),
+            ("tlsauthtype", NONE, true),
+            ("tlspassword", NONE, true),
+            ("tlsuser", NONE, true),
+        ],
+    ),
+    (
+        "which certificates are trusted is set by `transport: { ca_file: … }` alone",
+        "name a PEM file with the authorities there",
+        &[
+            ("capath", NONE, true),
+            ("ca-native", NONE, false),
+            ("cert-status", NONE, false),
+            ("crlfile", NONE, true),
+            ("pinnedpubkey", NONE, true),
+        ],
+    ),
+    (
+        "a plan has no settings of TLS",
+        "none: the newest version that both sides know is used",
+        &[
+            ("ciphers", NONE, true),
+            ("curves", NONE, true),
+            ("ech", NONE, true),
+            ("sigalgs", NONE, true),
+            ("tls-earlydata", NONE, false),
+            ("tls-max", NONE, true),
+            ("tls13-ciphers", NONE, true),
+            ("tlsv1.3", NONE, false),
+        ],
+    ),
+    (
+        "the address of the target is no part of a plan",
+        "run the plan with --address IP:PORT",
+        &[
+            ("resolve", NONE, true),
+            ("connect-to", NONE, true),
+            ("dns-interface", NONE, true),
+            ("dns-ipv4-addr", NONE, true),
+            ("dns-ipv6-addr", NONE, true),
+            ("dns-servers", NONE, true),
+            ("doh-url", NONE, true),
+            ("doh-insecure", NONE, false),
+            ("doh-cert-status", NONE, false),
+        ],
+    ),
+    (
+        "the address family is no part of a plan",
+        "run the plan with --ipv4 or --ipv6",
+        &[("ipv4", '4', false), ("ipv6", '6', false)],
+    ),
+    (
+        "a Unix socket is no part of a plan",
+        "run the plan with --unix-socket PATH",
+        &[
+            ("unix-socket", NONE, true),
+            ("abstract-unix-socket", NONE, true),
+        ],
+    ),
+    (
+        "a load generator counts a failure once and does not retry",
+        "none: retries would hide failures",
+        &[
+            ("retry", NONE, true),
+            ("retry-all-errors", NONE, false),
+            ("retry-connrefused", NONE, false),
+            ("retry-delay", NONE, true),
+            ("retry-max-time", NONE, true),
+        ],
+    ),
+    (
+        "a user of a plan sends its requests one after another",
+        "give the plan more users: load: { users: 50, hold: 10m }",
+        &[
+            ("parallel", 'Z', false),
+            ("parallel-max", NONE, true),
+            ("parallel-max-host", NONE, true),
+            ("rate", NONE, true),
+        ],
+    ),
+    (
+        "a plan has no limits of speed or size of one transfer",
+        "for the size of answers: transport: { max_body: 64MiB }",
+        &[
+            ("limit-rate", NONE, true),
+            ("max-filesize", NONE, true),
+            ("speed-limit", 'Y', true),
+            ("speed-time", 'y', true),
+        ],
+    ),
+    (
+        "plans speak HTTP/1.1 and HTTP/2",
+        "none",
+        &[
+            ("http1.0", '0', false),
+            ("http3", NONE, false),
+            ("http3-only", NONE, false),
+            ("tr-encoding", NONE, false),
+        ],
+    ),
+    (
+        "what curl stored of earlier answers is not read",
+        "write the URL with https://, or the header If-None-Match, into the plan",
+        &[
+            ("alt-svc", NONE, true),
+            ("hsts", NONE, true),
+            ("etag-compare", NONE, true),
+            ("time-cond", 'z', true),
+        ],
+    ),
+    (
+        "after a redirect a plan asks as browsers do: with GET after 301, 302 and 303",
+        "write the second request as a step of its own",
+        &[
+            ("post301", NONE, false),
+            ("post302", NONE, false),
+            ("post303", NONE, false),
+        ],
+    ),
+    (
+        "a plan has no settings of the connection below HTTP",
+        "none",
+        &[
+            ("haproxy-protocol", NONE, false),
+            ("haproxy-clientip", NONE, true),
+            ("ip-tos", NONE, true),
+            ("local-port", NONE, true),
+            ("vlan-priority", NONE, true),
+        ],
+    ),
+    (
+        "a plan cannot change a request in this way",
+        "write the step of the plan as it shall be sent",
+        &[
+            ("crlf", NONE, false),
+            ("request-target", NONE, true),
+            ("variable", NONE, true),
+        ],
+    ),
+];

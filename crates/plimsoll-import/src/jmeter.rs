@@ -1,0 +1,13 @@
+//! JMeter plans as plans.
+
+use crate::Imported;
+use crate::script::{Script, ScriptError, ScriptOptions};
+
+/// Makes a plan of JMeter plans.
+///
+/// # Errors
+/// When nothing of it can be read.
+pub fn import(script: &Script<'_>, options: &ScriptOptions) -> Result<Imported, ScriptError> {
+    let _ = options;
+    Err(script.error(0, "not written yet", "wait"))
+}
