@@ -3,20 +3,22 @@
 //! A log is processed line by line in bounded memory: tables of paths and
 //! of open sessions are limited, values of paths are sampled, gaps are counted in classes.
 
+mod clients;
 mod fit;
-mod format;
-mod line;
+mod order;
 mod paths;
 mod rates;
 mod replay;
+mod rows;
 mod sessions;
 mod tally;
 mod write;
 
-pub use format::LogFileFormat;
-pub use line::{LineError, LogEntry};
+pub use plimsoll_logs::{Detected, Format, FormatError};
 pub use replay::{Replay, ReplayRows};
 pub use tally::{LogTally, Options, Unreadable};
+
+use plimsoll_logs::DetectError;
 
 use crate::Imported;
 
@@ -25,7 +27,8 @@ use crate::Imported;
 pub enum LogError {
     /// No line could be parsed.
     #[error(
-        "none of the {lines} lines can be parsed as {format}; {first}; set the format with --format: nginx, apache, haproxy, cloudfront or json"
+        "none of the {lines} lines can be parsed as {format}; {first}; set the format with --format: a name ({}) or the line of the server's configuration",
+        Format::names().join(", ")
     )]
     NothingReadable {
         /// Lines that are not empty.
@@ -35,6 +38,9 @@ pub enum LogError {
         /// The first unreadable line, with its number and error.
         first: String,
     },
+    /// The format cannot be decided.
+    #[error(transparent)]
+    Format(DetectError),
     /// The log is empty.
     #[error("the log is empty: it has no requests")]
     Empty,

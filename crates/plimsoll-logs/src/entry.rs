@@ -38,6 +38,37 @@ pub struct LogEntry<'a> {
     pub haproxy: Option<HaproxyDetails<'a>>,
 }
 
+/// Longest plausible response time, milliseconds: a day. What is longer is no duration but, say, a Unix time.
+pub(crate) const LASTED_MAX_MS: f64 = 86_400_000.0;
+
+impl LogEntry<'_> {
+    /// When the request began, milliseconds since 1970: an end less the response time. A log without response times
+    /// has only its own moment.
+    pub fn began_ms(&self) -> i64 {
+        if self.is_end {
+            self.at_ms - self.whole_ms()
+        } else {
+            self.at_ms
+        }
+    }
+
+    /// When the request ended, milliseconds since 1970, as far as the log tells.
+    pub fn ended_ms(&self) -> i64 {
+        if self.is_end {
+            self.at_ms
+        } else {
+            self.at_ms + self.whole_ms()
+        }
+    }
+
+    fn whole_ms(&self) -> i64 {
+        let ms = self.lasted_ms.unwrap_or(0.0).clamp(0.0, LASTED_MAX_MS);
+        #[expect(clippy::cast_possible_truncation, reason = "at most a day")]
+        let whole = ms.round() as i64;
+        whole
+    }
+}
+
 /// What a cache made of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CacheOutcome {
@@ -60,6 +91,7 @@ pub struct UpstreamTimes<'a> {
     pub address: Option<Cow<'a, str>>,
     /// How many servers it tried.
     pub tries: u32,
+    /// To connect.
     pub connect_ms: Option<f64>,
     /// Until the head of the answer.
     pub header_ms: Option<f64>,
@@ -70,7 +102,9 @@ pub struct UpstreamTimes<'a> {
 /// What `HAProxy` tells of a request. Times are milliseconds; absent where it writes -1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HaproxyDetails<'a> {
+    /// The frontend that accepted it.
     pub frontend: &'a str,
+    /// The backend that it was given to.
     pub backend: &'a str,
     /// `<NOSRV>` if it came to none.
     pub server: &'a str,
@@ -86,6 +120,7 @@ pub struct HaproxyDetails<'a> {
     pub response_ms: Option<f64>,
     /// In all (Tt, Ta).
     pub total_ms: Option<f64>,
+    /// Attempts to connect again.
     pub retries: u32,
     /// Requests before it in the server's queue.
     pub server_queue: u32,
@@ -107,16 +142,23 @@ pub enum LineError {
         /// As written, shortened.
         found: String,
     },
+    /// The line tells of something else than an HTTP request.
+    #[error("not an HTTP request: {0}")]
+    NotHttp(&'static str),
+    /// Bytes that were in no known encoding and cannot be sent again as they were.
+    #[error("{0} is not UTF-8, and the log does not tell its encoding")]
+    NotText(&'static str),
     /// The line is too long.
     #[error("the line is longer than 64 KiB")]
     TooLong,
 }
 
 impl LineError {
-    pub(crate) fn invalid(what: &'static str, found: &str) -> Self {
+    pub(crate) fn invalid(what: &'static str, found: &[u8]) -> Self {
+        let shown = String::from_utf8_lossy(&found[..found.len().min(160)]);
         Self::Invalid {
             what,
-            found: found.chars().filter(|c| !c.is_control()).take(40).collect(),
+            found: shown.chars().filter(|c| !c.is_control()).take(40).collect(),
         }
     }
 }

@@ -3,6 +3,17 @@
 //! Bytes in, values out: nothing here reads a file, a clock or a socket. A line that cannot be read never affects the
 //! others; it is counted with its number and reason.
 
+mod client;
+mod detect;
+mod draft;
 mod entry;
+mod format;
+mod moment;
+mod reader;
+mod request;
+mod value;
 
+pub use detect::{DetectError, Detected, SAMPLE_LEN_MAX, SAMPLE_LINES_MAX, detect};
 pub use entry::{CacheOutcome, HaproxyDetails, LineError, LogEntry, UpstreamTimes};
+pub use format::{Format, FormatError};
+pub use reader::{LINE_LEN_MAX, LogReader};

@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 24] = [
+const CRATE_RULES: [CrateRule; 25] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -64,11 +64,15 @@ const CRATE_RULES: [CrateRule; 24] = [
     },
     CrateRule {
         name: "plimsoll-import",
-        may_know: &[MODEL],
+        may_know: &[MODEL, "plimsoll-logs"],
+    },
+    CrateRule {
+        name: "plimsoll-logs",
+        may_know: &["plimsoll-cache"],
     },
     CrateRule {
         name: "plimsoll-report",
-        may_know: &[MODEL, "plimsoll-analysis"],
+        may_know: &[MODEL, "plimsoll-analysis", "plimsoll-logs"],
     },
     CrateRule {
         name: "plimsoll-sample",
@@ -85,6 +89,7 @@ const CRATE_RULES: [CrateRule; 24] = [
             "plimsoll-analysis",
             "plimsoll-import",
             "plimsoll-lab",
+            "plimsoll-logs",
             "plimsoll-report",
             "plimsoll-sample",
             "plimsoll-edge",

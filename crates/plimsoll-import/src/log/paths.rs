@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use percent_encoding::percent_decode_str;
+
 use crate::heuristics;
 
 /// Most paths in the table at a time.
@@ -258,8 +260,10 @@ fn is_variable_segment(segment: &str) -> bool {
     if segment.is_empty() || is_asset(segment) {
         return false;
     }
-    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
-    digits == segment.len() || digits >= 4 || heuristics::is_id_segment(segment)
+    // Digits of percent-encoded bytes belong to letters: `/caf%C3%A9`.
+    let plain: String = percent_decode_str(segment).decode_utf8_lossy().into_owned();
+    let digits = plain.bytes().filter(u8::is_ascii_digit).count();
+    digits == plain.len() || digits >= 4 || heuristics::is_id_segment(&plain)
 }
 
 /// Whether a path has the extension of a resource.
@@ -325,6 +329,7 @@ mod tests {
             "/article/23?page=2&token=abc",
             "/s/app.3fa8b1c2d9.js",
             "/about",
+            "/caf%C3%A9-%22x%22-%C3%A9",
         ] {
             paths.add("GET", path, false);
         }
@@ -338,6 +343,7 @@ mod tests {
             ("GET /article/{id}", 2),
             ("GET /about", 1),
             ("GET /article/{id}?page={page}", 1),
+            ("GET /caf%C3%A9-%22x%22-%C3%A9", 1),
             ("GET /s/app.3fa8b1c2d9.js", 1),
         ];
         let mut labels: Vec<_> = labels

@@ -1,12 +1,16 @@
 //! Replays the requests of a log, in their order and with their gaps.
 //!
+//! A request is sent when it began, also if its line tells when it ended.
 //! Most logs have timestamps in seconds, so the requests of a second are spread evenly over it; seconds keep their
 //! places. Each arrival takes the next row of a list of paths.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
+use plimsoll_logs::LogReader;
 
 use super::LogError;
-use super::format::LineReader;
+use super::rows::WaitingRows;
 use super::tally::LogTally;
 use super::write;
 use crate::heuristics;
@@ -41,13 +45,14 @@ impl Replay {
 #[derive(Debug)]
 pub struct ReplayRows {
     replay: Replay,
-    reader: LineReader,
+    reader: LogReader,
     target: String,
     notes: Vec<String>,
     from_ms: i64,
     to_ms: i64,
     /// Requests of each second.
     seconds: Vec<u32>,
+    waiting: WaitingRows,
     rows: Vec<String>,
     count: u64,
     left_out: u64,
@@ -67,17 +72,18 @@ impl ReplayRows {
         let (from_ms, to_ms) = tally
             .window()
             .ok_or_else(|| nothing("no page has a successful response"))?;
-        let format = tally.format().ok_or(LogError::Empty)?;
+        let format = &tally.detected().ok_or(LogError::Empty)?.format;
         if to_ms - from_ms > SECONDS_MAX * 1000 {
             return Err(nothing(
                 "the log is longer than a day: use its busiest hour with --window busiest-hour, or cut the file",
             ));
         }
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = tally.order.note().into_iter().collect();
         Ok(Self {
             target: tally.target(&mut notes),
             replay,
-            reader: LineReader::new(format),
+            reader: LogReader::new(format.clone()),
+            waiting: WaitingRows::new(tally.order.disorder_ms()),
             notes,
             from_ms,
             to_ms,
@@ -89,46 +95,40 @@ impl ReplayRows {
         })
     }
 
-    /// Takes one line; returns the row where rows have a file of their own.
-    pub fn take(&mut self, line: &[u8]) -> Option<String> {
-        let text = std::str::from_utf8(line)
-            .ok()?
-            .trim_end_matches(['\n', '\r']);
-        if text.is_empty() || text.len() > 64 << 10 {
-            return None;
-        }
-        let line = self.reader.read(text).ok()??;
-        let is_replayable = matches!(line.method.as_ref(), "GET" | "HEAD");
-        let second = usize::try_from((line.at_ms - self.from_ms).div_euclid(1000)).ok()?;
-        if line.at_ms > self.to_ms {
-            return None;
-        }
-        let is_good = (200..400).contains(&line.status);
-        if !is_replayable || !is_good || line.path.contains(char::is_control) {
+    /// Takes one line; appends to `out` the rows that are complete where rows have a file of their own.
+    pub fn take(&mut self, line: &[u8], out: &mut String) {
+        let Ok(Some(entry)) = self.reader.read(line) else {
+            return;
+        };
+        let began_ms = entry.began_ms();
+        let is_inside = (self.from_ms..=self.to_ms).contains(&began_ms);
+        let second = usize::try_from((began_ms - self.from_ms).div_euclid(1000));
+        let (true, Ok(second)) = (is_inside, second) else {
+            return;
+        };
+        let is_replayable = matches!(entry.method.as_ref(), "GET" | "HEAD");
+        let is_good = (200..400).contains(&entry.status);
+        if !is_replayable || !is_good || entry.path.contains(char::is_control) {
             self.left_out += 1;
-            return None;
+            return;
         }
-        let path = without_secrets(&line.path);
-        if self.replay.rows.is_none() && self.rows.len() >= ROWS_INLINE_MAX {
+        let path = without_secrets(&entry.path);
+        if self.replay.rows.is_none() && self.count >= ROWS_INLINE_MAX as u64 {
             self.overflow += 1;
-            return None;
+            return;
         }
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, 0);
         }
         self.seconds[second] += 1;
         self.count += 1;
-        if self.replay.rows.is_none() {
-            self.rows.push(path);
-            return None;
-        }
-        let at_ms = line.at_ms - self.from_ms;
-        Some(format!(
-            "{}.{:03},\"{}\"\n",
-            at_ms / 1000,
-            at_ms % 1000,
-            path.replace('"', "\"\"")
-        ))
+        let mut sink = RowSink {
+            from_ms: self.from_ms,
+            file: self.replay.rows.is_some().then_some(out),
+            rows: &mut self.rows,
+        };
+        self.waiting
+            .push(began_ms, path, |began_ms, path| sink.write(began_ms, path));
     }
 
     /// The first line of a file of rows.
@@ -136,11 +136,24 @@ impl ReplayRows {
         "at,path\n"
     }
 
-    /// Makes the plan.
+    /// Makes the plan, and appends the last rows to `out`.
     ///
     /// # Errors
     /// When no request could be replayed, or there are too many for the plan.
-    pub fn finish(mut self) -> Result<Imported, LogError> {
+    pub fn finish(mut self, out: &mut String) -> Result<Imported, LogError> {
+        let mut sink = RowSink {
+            from_ms: self.from_ms,
+            file: self.replay.rows.is_some().then_some(out),
+            rows: &mut self.rows,
+        };
+        self.waiting
+            .end(|began_ms, path| sink.write(began_ms, path));
+        if self.waiting.late > 0 {
+            self.notes.push(format!(
+                "{} of the rows come after one that began later: the log is further out of order than fits into memory",
+                self.waiting.late
+            ));
+        }
         let unusable = |reason: String| LogError::NothingUsable {
             lines: self.count + self.left_out + self.overflow,
             reason,
@@ -251,6 +264,26 @@ impl ReplayRows {
             ])
         };
         runs.iter().map(phase).collect()
+    }
+}
+
+/// Where rows go: into a file, or into the plan.
+struct RowSink<'a> {
+    from_ms: i64,
+    file: Option<&'a mut String>,
+    rows: &'a mut Vec<String>,
+}
+
+impl RowSink<'_> {
+    fn write(&mut self, began_ms: i64, path: &str) {
+        let Some(file) = &mut self.file else {
+            self.rows.push(path.to_owned());
+            return;
+        };
+        let at_ms = began_ms - self.from_ms;
+        let path = path.replace('"', "\"\"");
+        // Writing into a text cannot fail.
+        let _ = writeln!(file, "{}.{:03},\"{path}\"", at_ms / 1000, at_ms % 1000);
     }
 }
 

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::fit::THINK_MIN_MS;
-use super::format::{LineReader, LogFileFormat};
-use super::line::{LineError, LogEntry};
+use plimsoll_logs::{
+    DetectError, Detected, Format, LineError, LogEntry, LogReader, SAMPLE_LEN_MAX,
+    SAMPLE_LINES_MAX, detect,
+};
+
+use super::LogError;
+use super::clients::Clients;
+use super::order::Order;
 use super::paths::{self, Paths};
 use super::rates::Rates;
 use super::sessions::Sessions;
 
-/// Longest line that is read, bytes.
-const LINE_LEN_MAX: usize = 64 << 10;
-/// Lines buffered until the format is known.
+/// Unreadable lines that are shown.
 const SHOWN_MAX: usize = 3;
 /// Hosts that are counted.
 const HOSTS_MAX: usize = 1_000;
@@ -19,8 +22,8 @@ const HOSTS_MAX: usize = 1_000;
 /// Options that the log does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Its format; `None` detects it from the first unambiguous line.
-    pub format: Option<LogFileFormat>,
+    /// Its format; `None` detects it from the first lines.
+    pub format: Option<Format>,
     /// The site's URL.
     pub target: Option<String>,
     /// Include requests with unsafe methods; without their bodies, which a log does not contain.
@@ -38,16 +41,27 @@ pub struct Unreadable {
     pub first: Vec<(u64, LineError)>,
 }
 
+/// Lines that wait until the format is known.
+#[derive(Debug, Default)]
+struct Sample {
+    lines: Vec<(u64, Vec<u8>)>,
+    len: usize,
+}
+
 /// Statistics of the lines so far.
 #[derive(Debug)]
 pub struct LogTally {
     pub(super) options: Options,
-    reader: Option<LineReader>,
+    sample: Sample,
+    reader: Option<LogReader>,
+    detected: Option<Detected>,
     lines: u64,
     pub(super) read: u64,
     unreadable: Unreadable,
     pub(super) paths: Paths,
     pub(super) sessions: Sessions,
+    pub(super) clients: Clients,
+    pub(super) order: Order,
     pub(super) rates: Rates,
     pub(super) pages: u64,
     pub(super) assets: u64,
@@ -61,13 +75,17 @@ impl LogTally {
     /// Empty statistics.
     pub fn new(options: Options) -> Self {
         Self {
-            reader: options.format.map(LineReader::new),
             options,
+            sample: Sample::default(),
+            reader: None,
+            detected: None,
             lines: 0,
             read: 0,
             unreadable: Unreadable::default(),
             paths: Paths::default(),
             sessions: Sessions::default(),
+            clients: Clients::default(),
+            order: Order::default(),
             rates: Rates::default(),
             pages: 0,
             assets: 0,
@@ -78,18 +96,49 @@ impl LogTally {
     }
 
     /// Takes one line, with its end or without.
-    pub fn take(&mut self, line: &[u8]) {
+    ///
+    /// # Errors
+    /// When several formats fit the first lines and would read them differently.
+    pub fn take(&mut self, line: &[u8]) -> Result<(), LogError> {
         self.lines += 1;
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            return;
+        if self.reader.is_some() {
+            self.read_line(self.lines, line);
+            return Ok(());
         }
-        match std::str::from_utf8(line) {
-            _ if line.len() > LINE_LEN_MAX => self.record_error(LineError::TooLong),
-            Err(_) => self.record_error(LineError::NotText),
-            Ok(line) => self.take_text(line.trim_start_matches('\u{feff}')),
+        self.sample.len += line.len();
+        self.sample.lines.push((self.lines, line.to_vec()));
+        if self.sample.lines.len() >= SAMPLE_LINES_MAX || self.sample.len >= SAMPLE_LEN_MAX {
+            self.end()?;
         }
+        Ok(())
+    }
+
+    /// Reads what waits for the format; to be called after the last line.
+    ///
+    /// # Errors
+    /// When several formats fit the first lines and would read them differently.
+    pub fn end(&mut self) -> Result<(), LogError> {
+        if self.reader.is_some() {
+            return Ok(());
+        }
+        let sample = std::mem::take(&mut self.sample);
+        let lines: Vec<&[u8]> = sample
+            .lines
+            .iter()
+            .map(|(_, line)| line.as_slice())
+            .collect();
+        match detect(&lines, self.options.format.as_ref()) {
+            Ok(detected) => {
+                self.reader = Some(LogReader::new(detected.format.clone()));
+                self.detected = Some(detected);
+            }
+            Err(error @ DetectError::Ambiguous { .. }) => return Err(LogError::Format(error)),
+            Err(DetectError::Unknown { .. } | DetectError::Empty) => {}
+        }
+        for (number, line) in &sample.lines {
+            self.read_line(*number, line);
+        }
+        Ok(())
     }
 
     /// Lines that could not be read so far.
@@ -97,48 +146,59 @@ impl LogTally {
         &self.unreadable
     }
 
-    /// The format of the log, as far as it is known.
-    pub fn format(&self) -> Option<LogFileFormat> {
-        self.reader.as_ref().map(|reader| reader.format)
+    /// The format of the log with what speaks for it, as far as it is known.
+    pub fn detected(&self) -> Option<&Detected> {
+        self.detected.as_ref()
     }
 
-    /// First and last moment of the hour or of the whole log, as the options say, in milliseconds since 1970.
+    /// First and last beginning in the hour or in the whole log, as the options say, in milliseconds since 1970.
     pub fn window(&self) -> Option<(i64, i64)> {
-        if self.options.busiest_hour {
-            let (start, end) = self.rates.busiest_hour()?;
-            // The end of an hour belongs to the next one.
-            Some((start, end - 1))
-        } else {
-            self.rates.span()
+        let (first, last) = self.rates.span()?;
+        let (first_sent, last_sent) = self.order.span().unwrap_or((first, last));
+        let (first, last) = (first.min(first_sent), last.max(last_sent));
+        if !self.options.busiest_hour {
+            return Some((first, last));
         }
+        let (start, end) = self.rates.busiest_hour()?;
+        let is_cut_by_log = end - start < 3_600_000;
+        // The end of an hour belongs to the next one. The files of the last page are in the hour if the log ends in it.
+        let end = if is_cut_by_log {
+            last.min(start + 3_600_000 - 1).max(end - 1)
+        } else {
+            end - 1
+        };
+        Some((start, end))
     }
 
-    fn record_error(&mut self, error: LineError) {
+    fn record_error(&mut self, line: u64, error: LineError) {
         self.unreadable.count += 1;
         if self.unreadable.first.len() < SHOWN_MAX {
-            self.unreadable.first.push((self.lines, error));
+            self.unreadable.first.push((line, error));
         }
     }
 
-    fn take_text(&mut self, text: &str) {
-        if self.reader.is_none() {
-            self.reader = LogFileFormat::of(text).map(LineReader::new);
-        }
-        let read = match &mut self.reader {
-            Some(reader) => reader.read(text),
-            // No format fits: the error of the most common one is reported.
-            None => LineReader::new(LogFileFormat::Nginx).read(text),
+    fn read_line(&mut self, number: u64, line: &[u8]) {
+        let mut reader = match self.reader.take() {
+            Some(reader) => reader,
+            // No format fits: errors are those of the most common one.
+            None => match Format::parse("nginx") {
+                Ok(format) => LogReader::new(format),
+                Err(_) => return,
+            },
         };
-        match read {
-            Ok(Some(line)) => self.count(&line),
+        match reader.read(line) {
+            Ok(Some(entry)) => self.count(number, &entry),
             Ok(None) => {}
-            Err(error) => self.record_error(error),
+            Err(error) => self.record_error(number, error),
         }
+        self.reader = Some(reader);
     }
 
-    fn count(&mut self, line: &LogEntry<'_>) {
+    fn count(&mut self, number: u64, entry: &LogEntry<'_>) {
         self.read += 1;
-        let method = line.method.as_ref();
+        self.order.add(entry, number);
+        let method = entry.method.as_ref();
+        let is_bad = entry.status < 200 || entry.status >= 400;
         if !matches!(method, "GET" | "HEAD") {
             if self.unsafe_methods.len() < 50 || self.unsafe_methods.contains_key(method) {
                 *self.unsafe_methods.entry(method.to_owned()).or_default() += 1;
@@ -147,14 +207,15 @@ impl LogTally {
             if !(self.options.with_unsafe && is_known_method) {
                 return;
             }
+        } else if !is_bad {
+            self.order.add_sent(entry.began_ms());
         }
-        let is_bad = line.status < 200 || line.status >= 400;
         if !is_bad {
             self.good += 1;
-            self.count_host(line);
+            self.count_host(entry);
         }
-        self.paths.add(method, &line.path, is_bad);
-        let path = line.path.split('?').next().unwrap_or_default();
+        self.paths.add(method, &entry.path, is_bad);
+        let path = entry.path.split('?').next().unwrap_or_default();
         if paths::is_asset(path) {
             self.assets += 1;
             return;
@@ -163,21 +224,18 @@ impl LogTally {
             return;
         }
         self.pages += 1;
-        let lasted = lasted_ms(line);
-        let (started, ended) = if line.is_end {
-            (line.at_ms - lasted, line.at_ms)
-        } else {
-            (line.at_ms, line.at_ms + lasted)
-        };
-        self.rates.add(started);
-        self.sessions
-            .add(&line.address, &line.agent, started, ended);
+        self.rates.add(entry.began_ms());
+        self.clients.count(entry);
+        // Pages of unknown clients belong to no visit.
+        if let Some(address) = &entry.address {
+            let agent = entry.agent.as_deref().unwrap_or_default();
+            self.sessions
+                .add(address, agent, entry.began_ms(), entry.ended_ms());
+        }
     }
-}
 
-impl LogTally {
-    fn count_host(&mut self, line: &LogEntry<'_>) {
-        if let Some(host) = &line.host
+    fn count_host(&mut self, entry: &LogEntry<'_>) {
+        if let Some(host) = &entry.host
             && is_host(host)
             && (self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(host.as_ref()))
         {
@@ -186,22 +244,10 @@ impl LogTally {
     }
 }
 
-/// A response time; implausibly long values are dropped.
-fn lasted_ms(line: &LogEntry<'_>) -> i64 {
-    let ms = line.lasted_ms.unwrap_or(0.0);
-    #[expect(clippy::cast_possible_truncation, reason = "below the bound")]
-    let ms = if (0.0..3_600_000.0).contains(&ms) {
-        ms as i64
-    } else {
-        0
-    };
-    // Below the resolution of most logs.
-    if ms < THINK_MIN_MS / 1000 { 0 } else { ms }
-}
-
 fn is_host(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 255
+        && text.bytes().any(|b| b.is_ascii_alphanumeric())
         && text
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))

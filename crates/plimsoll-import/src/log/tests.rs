@@ -5,9 +5,22 @@ use super::*;
 fn tally(options: Options, lines: &[String]) -> LogTally {
     let mut tally = LogTally::new(options);
     for line in lines {
-        tally.take(line.as_bytes());
+        tally.take(line.as_bytes()).unwrap();
     }
+    tally.end().unwrap();
     tally
+}
+
+/// Rows of a file, and the plan.
+fn replayed(lines: &[String], replay: Replay) -> (Vec<String>, String) {
+    let tally = tally(Options::default(), lines);
+    let mut rows = ReplayRows::new(&tally, replay).unwrap();
+    let mut out = String::new();
+    for line in lines {
+        rows.take(line.as_bytes(), &mut out);
+    }
+    let plan = rows.finish(&mut out).unwrap().plan;
+    (out.lines().map(str::to_owned).collect(), plan)
 }
 
 fn line(second: u32, address: &str, request: &str, status: u16) -> String {
@@ -45,7 +58,10 @@ fn visits_mix_and_load_of_a_log() {
     assert_eq!(tally.unreadable().count, 1);
     assert_eq!(
         tally.unreadable().first,
-        [(21, LineError::Missing("timestamp in brackets"))]
+        [(
+            21,
+            plimsoll_logs::LineError::Missing("timestamp in brackets")
+        )]
     );
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }
@@ -96,31 +112,126 @@ fn the_same_requests_again() {
         rows: None,
     };
     let mut rows = ReplayRows::new(&tally, replay).unwrap();
+    let mut out = String::new();
     for line in &lines {
-        assert_eq!(rows.take(line.as_bytes()), None);
+        rows.take(line.as_bytes(), &mut out);
     }
-    insta::assert_snapshot!(rows.finish().unwrap().plan);
+    insta::assert_snapshot!(rows.finish(&mut out).unwrap().plan);
+    assert_eq!(out, "");
 }
 
 #[test]
 fn rows_in_a_file_keep_their_moments() {
-    let lines = morning();
-    let tally = tally(Options::default(), &lines);
     let replay = Replay {
         speed: 3.0,
         rows: Some("rows.csv".to_owned()),
     };
-    let mut rows = ReplayRows::new(&tally, replay).unwrap();
-    let written: Vec<String> = lines
-        .iter()
-        .filter_map(|line| rows.take(line.as_bytes()))
-        .collect();
+    let (written, plan) = replayed(&morning(), replay);
     assert_eq!(ReplayRows::head(), "at,path\n");
     assert!(written[0].starts_with("0.000,\"/"), "{}", written[0]);
-    let plan = rows.finish().unwrap().plan;
+    assert_eq!(written.len(), 18);
     assert!(
         plan.contains("replay: rows.csv") && plan.contains("speed: \"3x\""),
         "{plan}"
+    );
+}
+
+/// nginx writes a line when the answer is out. What is sent again is sent when it began, and nothing is lost at the end.
+#[test]
+fn rows_are_in_the_order_of_beginnings() {
+    let timed = |address: u32, second: u32, path: &str, took: f64| {
+        format!(
+            "{} {took:.3}",
+            line(
+                second,
+                &format!("10.0.0.{address}"),
+                &format!("GET {path}"),
+                200
+            )
+        )
+    };
+    let lines = [
+        timed(2, 101, "/second", 0.1),
+        timed(3, 102, "/third", 0.2),
+        timed(1, 130, "/first", 30.0),
+        timed(4, 131, "/last", 0.5),
+        timed(4, 132, "/last.css", 0.25),
+    ];
+    let replay = Replay {
+        speed: 1.0,
+        rows: Some("rows.csv".to_owned()),
+    };
+    let (written, _) = replayed(&lines, replay);
+    assert_eq!(
+        written,
+        [
+            "0.000,\"/first\"",
+            "0.900,\"/second\"",
+            "1.800,\"/third\"",
+            "30.500,\"/last\"",
+            "31.750,\"/last.css\""
+        ]
+    );
+}
+
+#[test]
+fn clients_that_cannot_be_separated_are_no_visits() {
+    let lines: Vec<String> = (0..40)
+        .map(|second| line(second * 20, "-", "GET /", 200))
+        .collect();
+    let imported = tally(Options::default(), &lines).finish().unwrap();
+    let note = "visits cannot be separated: 40 of 40 pages have no client address";
+    assert!(
+        imported.notes.iter().any(|text| text.starts_with(note)),
+        "{:?}",
+        imported.notes
+    );
+    assert!(
+        !imported.plan.contains("think:") && !imported.plan.contains(" visits,"),
+        "{}",
+        imported.plan
+    );
+    // Behind a proxy that is not recorded, all clients are one.
+    let lines: Vec<String> = (0..40)
+        .map(|second| line(second * 20, "10.0.0.1", "GET /", 200))
+        .collect();
+    let imported = tally(Options::default(), &lines).finish().unwrap();
+    let has_note = imported
+        .notes
+        .iter()
+        .any(|text| text.contains("if that is a proxy"));
+    assert!(has_note, "{:?}", imported.notes);
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_reported() {
+    let mut lines = morning();
+    lines.push(line(120, "10.0.0.7", "GET /early", 200));
+    lines.push(line(140, "10.0.0.7", "GET /early", 200));
+    let imported = tally(Options::default(), &lines).finish().unwrap();
+    let note = imported
+        .notes
+        .iter()
+        .find(|text| text.contains("the clock of the log"));
+    assert!(
+        note.is_some_and(|note| note.contains("(line 22)")),
+        "{:?}",
+        imported.notes
+    );
+}
+
+#[test]
+fn formats_that_fit_alike_are_a_question() {
+    let combined = line(1, "10.0.0.1", "GET /", 200);
+    let json = r#"{"time":"2026-11-22T01:43:45Z","method":"GET","path":"/","status":200}"#;
+    let mut tally = LogTally::new(Options::default());
+    for text in [combined.as_str(), json] {
+        tally.take(text.as_bytes()).unwrap();
+    }
+    let error = tally.end().unwrap_err().to_string();
+    assert!(
+        error.contains("--format json") && error.contains("--format nginx"),
+        "{error}"
     );
 }
 
@@ -184,9 +295,13 @@ fn think_times_come_back_from_a_log() {
 
 proptest! {
     #[test]
-    fn no_line_panics(lines in prop::collection::vec(".{0,120}", 0..8), format in 0..6_usize) {
-        let format = [None, Some(LogFileFormat::Nginx), Some(LogFileFormat::Apache), Some(LogFileFormat::Haproxy), Some(LogFileFormat::Cloudfront), Some(LogFileFormat::Json)][format];
-        let _ = tally(Options { format, ..Options::default() }, &lines).finish();
+    fn no_line_panics(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 0..8), name in 0..17_usize) {
+        let format = Format::names().get(name).map(|name| Format::parse(name).unwrap());
+        let mut tally = LogTally::new(Options { format, ..Options::default() });
+        for line in &lines {
+            tally.take(line).unwrap();
+        }
+        let _ = tally.finish();
     }
 
     #[test]
@@ -194,10 +309,11 @@ proptest! {
         let lines = [line(1, "10.0.0.1", &format!("GET {path}"), status), line(70, "10.0.0.1", "GET /", 200)];
         let tally = tally(Options::default(), &lines);
         let mut rows = ReplayRows::new(&tally, Replay { speed: 3.0, rows: None }).unwrap();
+        let mut out = String::new();
         for line in &lines {
-            rows.take(line.as_bytes());
+            rows.take(line.as_bytes(), &mut out);
         }
-        for plan in [rows.finish().unwrap().plan, tally.finish().unwrap().plan] {
+        for plan in [rows.finish(&mut out).unwrap().plan, tally.finish().unwrap().plan] {
             prop_assert!(crate::yaml::scalars(&plan).contains(&"target".to_owned()));
         }
     }

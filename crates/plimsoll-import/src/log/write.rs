@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::clients::Identity;
 use super::paths::{PathStats, Pattern};
 use super::rates::Stretch;
 use super::sessions::Summary;
@@ -19,10 +20,11 @@ const HOST_SHARE_MIN: u64 = 10;
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
 pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
+    tally.end()?;
     check_usable(&tally)?;
     let mut notes = tally.left_out();
     let target = tally.target(&mut notes);
-    let summary = tally.sessions.summary();
+    let summary = tally.visits();
     let window = tally.window();
     let (ranked, rare) = std::mem::take(&mut tally.paths).ranked();
     let (pages, assets) = chosen(ranked, rare, &mut notes);
@@ -59,11 +61,15 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
         (from_ms, to_ms),
     ));
     let mut top = vec![format!(
-        "A log of {} ({}) as a plan: {} of {}, {} of pages.",
+        "A log of {} ({}) as a plan: {}{}, {} of pages.",
         counted(tally.read, "request"),
-        tally.format().map_or("nginx", super::LogFileFormat::name),
+        tally.format_name().unwrap_or("nginx"),
         counted(tally.pages, "page"),
-        counted(summary.count, "visit"),
+        if tally.clients.identity() == Identity::Unknown {
+            String::new()
+        } else {
+            format!(" of {}", counted(summary.count, "visit"))
+        },
         counted(tally.assets, "file")
     )];
     top.extend(notes.iter().cloned());
@@ -98,9 +104,7 @@ fn check_usable(tally: &LogTally) -> Result<(), LogError> {
     match tally.unreadable().first.first() {
         Some((number, error)) => Err(LogError::NothingReadable {
             lines: tally.unreadable().count,
-            format: tally
-                .format()
-                .map_or("any known format", super::LogFileFormat::name),
+            format: tally.format_name().unwrap_or("any known format"),
             first: format!("line {number}: {error}"),
         }),
         None => Err(LogError::Empty),
@@ -108,8 +112,29 @@ fn check_usable(tally: &LogTally) -> Result<(), LogError> {
 }
 
 impl LogTally {
+    fn format_name(&self) -> Option<&'static str> {
+        self.detected().map(|detected| detected.format.name())
+    }
+
+    /// How long visits are. Where clients are unknown, each page is a visit.
+    fn visits(&mut self) -> Option<Summary> {
+        if self.clients.identity() == Identity::Unknown {
+            return (self.pages > 0).then_some(Summary {
+                count: self.pages,
+                pages_mean: 1.0,
+                pages_median: 1,
+                pages_p90: 1,
+            });
+        }
+        self.sessions.summary()
+    }
+
     fn left_out(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if self.pages > 0 {
+            notes.extend(self.clients.notes());
+        }
+        notes.extend(self.order.note());
         let changing: u64 = self.unsafe_methods.values().sum();
         if changing > 0 {
             let named: Vec<String> = self
@@ -218,7 +243,8 @@ fn visit(
     if !assets.is_empty() {
         steps.push(files(tally, assets, feeds));
     }
-    if let Some((median, sigma)) = tally.sessions.thinks.fit() {
+    let is_known = tally.clients.identity() != Identity::Unknown;
+    if let Some((median, sigma)) = tally.sessions.thinks.fit().filter(|_| is_known) {
         let think = YamlNode::map([(
             "lognormal",
             YamlNode::list([
@@ -231,10 +257,13 @@ fn visit(
             value: YamlNode::map([("think", think)]),
         });
     }
-    let lengths = format!(
+    let mut lengths = format!(
         "Pages per visit: mean {:.2}; half of the visits have at most {}, nine of ten at most {}.",
         summary.pages_mean, summary.pages_median, summary.pages_p90
     );
+    if !is_known {
+        "The log does not tell clients apart: each page is a visit.".clone_into(&mut lengths);
+    }
     YamlNode::Map(vec![
         YamlEntry::new("iterations", YamlNode::plain(iterations(summary))).with_notes([lengths]),
         YamlEntry::new("steps", YamlNode::List(steps)),

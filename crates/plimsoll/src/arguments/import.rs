@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use plimsoll_import::log::LogFileFormat;
+use plimsoll_import::log::Format;
 
 use super::socket_address;
 
@@ -13,7 +13,7 @@ use super::socket_address;
 pub(crate) enum ImportCommand {
     /// Import a browser recording (HAR 1.2)
     Har(HarArguments),
-    /// Import access logs of a server, in chronological order; `.gz` is supported
+    /// Import access logs of a server, in chronological order; `.gz` and `.zst` are supported
     Log(LogArguments),
     /// Import a script of k6
     K6(ScriptArguments),
@@ -72,9 +72,9 @@ pub(crate) struct LogArguments {
     /// The logs; `-` reads standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Log format [default: detected]
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<LogFormat>,
+    /// Log format: a name, or a line of the server's configuration [default: detected]
+    #[arg(long, value_name = "FORMAT", value_parser = log_format, long_help = log_format_help())]
+    pub(crate) format: Option<Format>,
     /// URL of the site [default: the host named in the log]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
@@ -92,30 +92,21 @@ pub(crate) struct LogArguments {
     pub(crate) rows: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// `combined`, optionally with more fields after it
-    Nginx,
-    /// `common`, `combined`, `vhost_combined`
-    Apache,
-    /// `option httplog`
-    Haproxy,
-    /// W3C extended log format, with a `#Fields` line
-    Cloudfront,
-    /// One JSON object per line
-    Json,
+fn log_format(text: &str) -> Result<Format, String> {
+    Format::parse(text).map_err(|error| error.to_string())
 }
 
-impl From<LogFormat> for LogFileFormat {
-    fn from(format: LogFormat) -> Self {
-        match format {
-            LogFormat::Nginx => Self::Nginx,
-            LogFormat::Apache => Self::Apache,
-            LogFormat::Haproxy => Self::Haproxy,
-            LogFormat::Cloudfront => Self::Cloudfront,
-            LogFormat::Json => Self::Json,
-        }
-    }
+/// The formats by name, and what else is taken.
+fn log_format_help() -> String {
+    let names: Vec<String> = Format::described()
+        .map(|(name, about)| format!("- {name}: {about}"))
+        .collect();
+    format!(
+        "Log format: a name, or a line of the server's configuration [default: detected]\n\n{}\n\n\
+         A line of configuration is that of nginx (log_format main '…';), Apache (LogFormat \"…\" name), \
+         HAProxy (log-format \"…\") or a format string of Envoy",
+        names.join("\n")
+    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -22,18 +22,17 @@ pub(super) fn plan(arguments: &LogArguments) -> Result<Imported, CliError> {
         || arguments.replay == Some(ReplayArgument::BusiestHour);
     let target = arguments.target.as_deref().map(site).transpose()?;
     let mut tally = LogTally::new(Options {
-        format: arguments.format.map(Into::into),
+        format: arguments.format.clone(),
         target: target.map(|url| url.as_str().trim_end_matches('/').to_owned()),
         with_unsafe: arguments.with_unsafe,
         busiest_hour: of_hour,
     });
-    each_line(arguments, |line| {
-        tally.take(line);
-        Ok(())
-    })?;
-    report_unreadable(&tally);
     let log_error =
         |error: LogError| CliError::usage(format!("{}: {}", names(arguments), chain(&error)));
+    each_line(arguments, |line| tally.take(line).map_err(log_error))?;
+    tally.end().map_err(log_error)?;
+    report_format(&tally);
+    report_unreadable(&tally);
     let Some(replay) = arguments.replay else {
         return tally.finish().map_err(log_error);
     };
@@ -55,14 +54,41 @@ pub(super) fn plan(arguments: &LogArguments) -> Result<Imported, CliError> {
     }
     let mut rows = ReplayRows::new(&tally, replay).map_err(log_error)?;
     let mut out = arguments.rows.as_deref().map(create).transpose()?;
-    each_line(arguments, |line| match (rows.take(line), &mut out) {
-        (Some(row), Some(out)) => out.write_all(row.as_bytes()),
-        _ => Ok(()),
+    let mut ready = String::new();
+    each_line(arguments, |line| {
+        rows.take(line, &mut ready);
+        write_rows(&mut out, &mut ready)
     })?;
+    let imported = rows.finish(&mut ready).map_err(log_error)?;
+    write_rows(&mut out, &mut ready)?;
     if let Some(mut out) = out {
         out.flush()?;
     }
-    rows.finish().map_err(log_error)
+    Ok(imported)
+}
+
+/// Writes complete rows to their file.
+fn write_rows(out: &mut Option<BufWriter<File>>, ready: &mut String) -> Result<(), CliError> {
+    if let Some(out) = out {
+        out.write_all(ready.as_bytes())?;
+    }
+    ready.clear();
+    Ok(())
+}
+
+/// Names the format with what speaks for it, so that a wrong guess is noticed.
+fn report_format(tally: &LogTally) {
+    let Some(detected) = tally.detected() else {
+        return;
+    };
+    eprint(&format!(
+        "format: {} ({})",
+        detected.format.name(),
+        detected.evidence
+    ));
+    for warning in &detected.warnings {
+        eprint(&format!("note: {warning}"));
+    }
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
@@ -99,7 +125,7 @@ fn names(arguments: &LogArguments) -> String {
 /// Calls `take` for each line of all files; a long line is truncated.
 fn each_line(
     arguments: &LogArguments,
-    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    mut take: impl FnMut(&[u8]) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let mut line = Vec::new();
     for file in &arguments.files {
@@ -118,7 +144,7 @@ fn each_line(
             if !line.ends_with(b"\n") && length as u64 == LINE_LEN_MAX {
                 reader.skip_until(b'\n').map_err(read_error)?;
             }
-            take(&line).map_err(read_error)?;
+            take(&line)?;
         }
     }
     Ok(())

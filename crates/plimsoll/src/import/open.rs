@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_lab::input;
+use zstd::stream::read::Decoder;
 
 use crate::explain::CliError;
 
@@ -17,7 +18,11 @@ pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Opens a file or standard input, decompressed if it is gzip.
+/// First bytes of compressed files: RFC 1952, 2.3.1, and RFC 8878, 3.1.1.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Opens a file or standard input, decompressed if it is gzip or zstd.
 pub(super) fn file(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
     let read_error =
         |error: io::Error| CliError::usage(format!("cannot read {}: {error}", path.display()));
@@ -27,12 +32,13 @@ pub(super) fn file(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
         let file = input::open(path, PATIENCE).map_err(read_error)?;
         Box::new(BufReader::with_capacity(1 << 16, file))
     };
-    let is_packed = reader
-        .fill_buf()
-        .map_err(read_error)?
-        .starts_with(&[0x1f, 0x8b]);
-    if is_packed {
+    let start = reader.fill_buf().map_err(read_error)?;
+    if start.starts_with(&GZIP) {
         return Ok(Box::new(BufReader::new(MultiGzDecoder::new(reader))));
+    }
+    if start.starts_with(&ZSTD) {
+        let decoder = Decoder::with_buffer(reader).map_err(read_error)?;
+        return Ok(Box::new(BufReader::new(decoder)));
     }
     Ok(reader)
 }

@@ -224,6 +224,53 @@ fn lines_that_cannot_be_read_are_shown() {
 }
 
 #[test]
+fn a_format_by_its_configuration_in_a_compressed_log() {
+    let place = Sandbox::new();
+    let log = place.path().join("access.log.zst");
+    let line = |second: u32| {
+        format!("200 GET /article/{second} 0.{second}0 17890{second}000.000 192.0.2.{second}\r\n")
+    };
+    let lines: Vec<String> = (10..40).map(line).collect();
+    let text = format!("\u{feff}{}", lines.concat());
+    std::fs::write(&log, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+    let format =
+        "log_format x '$status $request_method $request_uri $request_time $msec $remote_addr';";
+    let rows = place.path().join("rows.csv");
+    let replay = [
+        "import",
+        "log",
+        "access.log.zst",
+        "--format",
+        format,
+        "--replay",
+        "--rows",
+    ];
+    let output = place.run(&[&replay[..], &[rows.to_str().unwrap()]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stderr.contains("format: nginx"), "{output:?}");
+    assert!(output.stderr.contains("0 unreadable"), "{output:?}");
+    let rows = std::fs::read_to_string(rows).unwrap();
+    // From 10 s less 0.1 s on, each 1000 s later and 10 ms longer.
+    let first = "at,path\n0.000,\"/article/10\"\n999.990,\"/article/11\"\n";
+    assert!(rows.starts_with(first), "{rows}");
+    assert_eq!(rows.lines().count(), 31);
+    let output = place.run(&["import", "log", "access.log.zst"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    let output = place.run(&[
+        "import",
+        "log",
+        "access.log.zst",
+        "--format",
+        "$time_local $status",
+    ]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("lacks the request line"),
+        "{output:?}"
+    );
+}
+
+#[test]
 fn a_recording_that_is_cut_off() {
     let place = Sandbox::new();
     std::fs::write(place.path().join("cut.har"), "{\"log\":").unwrap();
