@@ -1,6 +1,6 @@
 //! Effect of a 304, or of the response to a HEAD, on a stored response (RFC 9111, 3.2, 4.3.4 and 4.3.5).
 
-use httparse::{EMPTY_HEADER, Header};
+use httparse::Header;
 
 use crate::answer::{OriginExchange, OriginResponse};
 use crate::date;
@@ -14,8 +14,8 @@ use crate::response::{Stored, ends_with_connection, is_named_by_connection};
 use crate::storing::{self, Storable, Terms, UncacheableReason};
 use crate::vary::Vary;
 
-/// Maximum number of fields of a stored response together with those of its update.
-const FIELDS_MAX: usize = 256;
+/// Maximum number of fields of a renewed response: as many as one that has just arrived may have.
+const FIELDS_MAX: usize = 1000;
 
 /// Effect of a 304 on the revalidated response.
 #[derive(Debug)]
@@ -46,14 +46,13 @@ pub fn renew(
         method: Method::Get,
         ..*request
     };
-    let mut room = [EMPTY_HEADER; FIELDS_MAX];
-    let Some(headers) = merged(stored, answer.headers, policy, &mut room) else {
+    let Some(headers) = merged(stored, answer.headers, policy) else {
         return Renewed::Mismatch;
     };
     let merged = OriginResponse {
         status: stored.status(),
         reason: stored.reason(),
-        headers,
+        headers: &headers,
     };
     match storing::evaluate(&request, key, &merged, policy, exchange) {
         Ok(storable) => {
@@ -142,22 +141,17 @@ fn is_about(stored: &Stored, answer: &[Header<'_>]) -> bool {
 
 /// The stored fields, replaced by those of the update. The date is always the update's own: without one the current
 /// time is used. `None` when there are too many.
-fn merged<'r, 'b>(
+fn merged<'b>(
     stored: &'b Stored,
     answer: &[Header<'b>],
     policy: &CachePolicy,
-    room: &'r mut [Header<'b>; FIELDS_MAX],
-) -> Option<&'r [Header<'b>]> {
+) -> Option<Vec<Header<'b>>> {
     let renews = |name: &str| is_renewed(name, policy) && !is_named_by_connection(answer, name);
     let is_replaced = |name: &str| is(name, "date") || (renews(name) && has(answer, name));
     let old = stored.fields().filter(|header| !is_replaced(header.name));
     let new = answer.iter().copied().filter(|header| renews(header.name));
-    let mut count = 0;
-    for header in old.chain(new) {
-        *room.get_mut(count)? = header;
-        count += 1;
-    }
-    Some(&room[..count])
+    let fields: Vec<_> = old.chain(new).take(FIELDS_MAX + 1).collect();
+    (fields.len() <= FIELDS_MAX).then_some(fields)
 }
 
 /// Whether a field of a 304 replaces the stored one (RFC 9111, 3.2). Coding, length and digest of the body stay as the

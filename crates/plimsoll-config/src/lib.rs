@@ -6,6 +6,7 @@
 pub mod document;
 pub mod edge;
 pub mod load;
+pub mod login;
 pub mod objective;
 pub mod plan;
 pub mod problem;

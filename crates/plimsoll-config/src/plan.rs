@@ -54,7 +54,7 @@ pub use load::{Effort, FindPlan, LoadPlan};
 pub use reference::reference;
 pub use schema::schema;
 pub use target::PlanOrigin;
-pub use transport::{CONNECTIONS, Http, TransportPlan};
+pub use transport::{CONNECTIONS, HEADS, HEADS_VALID, Http, TransportPlan};
 pub use watch::{WatchPlan, read_watch, watched_words};
 
 /// Maximum size of a plan file, bytes.

@@ -8,6 +8,7 @@ mod draft;
 mod extract;
 mod finder;
 mod fold;
+mod losses;
 mod secrets;
 mod sift;
 mod write;
@@ -24,6 +25,10 @@ pub struct Options {
     pub target: Option<Url>,
     /// Hosts included beside the site's own, as `host` or `host:port`.
     pub hosts: Vec<String>,
+    /// Name of the recording, for losses.
+    pub file: String,
+    /// Whether the plan has a folder for the files of bodies that are no text.
+    pub has_folder: bool,
 }
 
 /// Why a recording gives no plan.
@@ -53,8 +58,11 @@ pub enum JourneyError {
 pub fn plan(recording: &Recording, options: &Options) -> Result<Imported, JourneyError> {
     let sifted = sift::sift(recording, options)?;
     let journey = fold::fold(&sifted.exchanges);
-    let drafted = draft::draft(&sifted, &journey);
-    Ok(write::write(recording, &sifted, &journey, &drafted))
+    let drafted = draft::draft(&sifted, &journey, options.has_folder);
+    let mut imported = write::write(recording, &sifted, &journey, &drafted);
+    imported.losses = losses::list(&options.file, recording, &sifted, &drafted);
+    imported.files = drafted.files;
+    Ok(imported)
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use url::Url;
 
+/// Body that may be a part of a longer one, bytes.
+const LONG_LEN: usize = 8 << 20;
+
 /// Requests and responses in the order in which they began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
@@ -13,6 +16,17 @@ pub struct Recording {
     pub unrecorded_hosts: Vec<String>,
     /// Invalid entries, one sentence each.
     pub problems: Vec<String>,
+    /// What is lost of the recording, with its place.
+    pub losses: Vec<RecordingLoss>,
+}
+
+/// A part of a recording that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingLoss {
+    /// Line and column of its entry in the file, from 1.
+    pub place: (usize, usize),
+    /// What is lost, and why.
+    pub what: String,
 }
 
 /// One request and its response.
@@ -44,6 +58,8 @@ pub struct RecordedExchange {
     pub kind: ResourceKind,
     /// Served by the browser's own cache.
     pub from_cache: bool,
+    /// Line and column of its entry in the file, from 1; zeros where it comes from no file.
+    pub place: (usize, usize),
 }
 
 /// The initiator of a request.
@@ -66,8 +82,25 @@ pub struct Payload {
     pub media_type: String,
     /// As sent, where it is text.
     pub text: Option<String>,
+    /// As sent, where it is not UTF-8.
+    pub bytes: Option<Vec<u8>>,
     /// Decoded fields of a form.
     pub fields: Vec<FormField>,
+}
+
+impl Payload {
+    /// Bytes of it that are kept.
+    fn len(&self) -> usize {
+        let field = |field: &FormField| field.name.len() + field.value.len();
+        self.text.as_ref().map_or(0, String::len)
+            + self.bytes.as_ref().map_or(0, Vec::len)
+            + self.fields.iter().map(field).sum::<usize>()
+    }
+
+    /// Whether it is so long that it may have been cut.
+    pub(crate) fn is_long(&self) -> bool {
+        self.len() >= LONG_LEN
+    }
 }
 
 /// One field of a form.
@@ -77,6 +110,8 @@ pub struct FormField {
     pub name: String,
     /// Value; the content of a file, where it was recorded.
     pub value: String,
+    /// The same as bytes, where it is not UTF-8.
+    pub bytes: Option<Vec<u8>>,
     /// File name, for a file.
     pub file_name: Option<String>,
     /// Media type of a part.
@@ -92,6 +127,14 @@ impl RecordedExchange {
     /// First header of the request of this name, whatever its case.
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
+    }
+
+    /// Bytes that are kept of the request and of both heads.
+    pub(crate) fn request_len(&self) -> usize {
+        let headers = self.headers.iter().chain(&self.answer_headers);
+        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
+        let payload = self.payload.as_ref().map_or(0, Payload::len);
+        self.url.as_str().len() + headers + payload
     }
 
     /// When it ended, milliseconds since the same moment as its beginning.

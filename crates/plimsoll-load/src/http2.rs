@@ -21,6 +21,8 @@ use bytes::Bytes;
 use h2::client::{self, Connection, SendRequest};
 use http::Request;
 use plimsoll_model::plan::STREAMS_MAX;
+use plimsoll_wire::head::HeadLimits;
+use plimsoll_wire::response::Expected;
 use slab::Slab;
 
 use self::pipe::{H2PipeEnd, Pipe};
@@ -37,8 +39,15 @@ const STREAM_WINDOW: u32 = 6 << 20;
 /// Flow-control window of a connection.
 const CONNECTION_WINDOW: u32 = 15 << 20;
 
-/// Longest list of headers accepted, bytes: as for HTTP/1.1.
-const HEADERS_LEN_MAX: u32 = 64 * 1024;
+/// What HTTP/2 counts for each header beside its name and value, bytes (RFC 9113, 6.5.2).
+const HEADER_OVERHEAD: usize = 32;
+
+/// Longest list of headers that h2 hands over, bytes: several times the limit, so that the outcome can name the limit. A
+/// longer one is a protocol error of h2, from which its cause cannot be told.
+fn header_list_max(limits: HeadLimits) -> u32 {
+    let longest = limits.len + HEADER_OVERHEAD * limits.headers;
+    u32::try_from(4 * longest).unwrap_or(u32::MAX)
+}
 
 /// How a request ended.
 #[derive(Debug)]
@@ -92,14 +101,14 @@ impl Http2Connection {
     ///
     /// The target's settings are still unknown: until then one request is sent, so that a target with a lower limit has
     /// nothing to refuse.
-    pub(crate) fn new(streams_max: u32, now: u64) -> Option<Box<Self>> {
+    pub(crate) fn new(streams_max: u32, limits: HeadLimits, now: u64) -> Option<Box<Self>> {
         let pipe = Pipe::default();
         let mut builder = client::Builder::new();
         builder
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(HEADERS_LEN_MAX)
+            .max_header_list_size(header_list_max(limits))
             .initial_max_send_streams(1);
         let wakes = Arc::new(Wakes::default());
         let own = Waker::from(Arc::clone(&wakes));
@@ -172,13 +181,13 @@ impl Http2Connection {
         self.wakes.has_any()
     }
 
-    /// Sends a request with a limit for the response body. Returns whether it was sent.
+    /// Sends a request; `expected` limits the response. Returns whether it was sent.
     pub(crate) fn send(
         &mut self,
         request: u32,
         message: Request<()>,
         body: Bytes,
-        body_len_max: u64,
+        expected: Expected,
     ) -> bool {
         let Some(sender) = &mut self.sender else {
             return false;
@@ -194,7 +203,7 @@ impl Http2Connection {
         }
         let index = self
             .streams
-            .insert(Http2Stream::new(request, answer, body_len_max));
+            .insert(Http2Stream::new(request, answer, expected));
         while self.wakers.len() <= index {
             let waker = stream_waker(&self.wakes, self.wakers.len());
             self.wakers.push(waker);

@@ -3,6 +3,10 @@
 //! Deviations: without a public suffix list, only a domain without a dot is refused; `HttpOnly` and `SameSite`
 //! have no effect, because a user runs no scripts and follows only the plan.
 
+mod cookie_date;
+
+use std::borrow::Cow;
+
 use cookie::Cookie as Parsed;
 
 use crate::clock::SECOND_NS;
@@ -35,8 +39,8 @@ impl<'a> CookieSite<'a> {
 
 #[derive(Clone, Debug)]
 struct Cookie {
-    name: Box<str>,
-    value: Box<str>,
+    name: Box<[u8]>,
+    value: Box<[u8]>,
     domain: Box<str>,
     path: Box<[u8]>,
     host_only: bool,
@@ -58,8 +62,8 @@ pub(crate) struct Jar {
 impl Jar {
     /// Stores the value of one `Set-Cookie`. `unix_ns` is the Unix time of the run time `now`.
     pub(crate) fn store(&mut self, header: &[u8], site: CookieSite<'_>, now: u64, unix_ns: u64) {
-        let text = String::from_utf8_lossy(header);
-        let Ok(parsed) = Parsed::parse(text.as_ref()) else {
+        let text = HeaderText::of(header);
+        let Ok(parsed) = Parsed::parse(text.as_str()) else {
             return;
         };
         if parsed.name().len() + parsed.value().len() > COOKIE_LEN_MAX || has_control(&parsed) {
@@ -71,12 +75,12 @@ impl Jar {
             return;
         }
         let path = match parsed.path() {
-            Some(path) if path.starts_with('/') => path.as_bytes(),
-            _ => default_path(site.path()),
+            Some(path) if path.starts_with('/') => text.bytes(path),
+            _ => Cow::Borrowed(default_path(site.path())),
         };
         let cookie = Cookie {
-            name: parsed.name().into(),
-            value: parsed.value().into(),
+            name: text.bytes(parsed.name()).into_owned().into(),
+            value: text.bytes(parsed.value()).into_owned().into(),
             // A Domain attribute that names a registered host itself is valid for its subdomains.
             host_only: domain.is_empty() || is_address(site.host),
             domain: if domain.is_empty() {
@@ -84,9 +88,9 @@ impl Jar {
             } else {
                 domain.into()
             },
-            path: path.into(),
+            path: path.into_owned().into(),
             secure: parsed.secure().unwrap_or(false),
-            expires: expiry(&parsed, now, unix_ns),
+            expires: expiry(header, now, unix_ns),
             seq: 0,
         };
         self.put(cookie, now);
@@ -150,9 +154,9 @@ impl Jar {
                 out.extend_from_slice(b"; ");
             }
             any = true;
-            out.extend_from_slice(cookie.name.as_bytes());
+            out.extend_from_slice(&cookie.name);
             out.push(b'=');
-            out.extend_from_slice(cookie.value.as_bytes());
+            out.extend_from_slice(&cookie.value);
         }
         any
     }
@@ -162,9 +166,36 @@ impl Jar {
     }
 
     /// The value of a cookie, for any domain and path.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        let named = self.cookies.iter().find(|cookie| *cookie.name == *name);
-        named.map(|cookie| &*cookie.value)
+    pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
+        let named = |cookie: &&Cookie| *cookie.name == *name.as_bytes();
+        self.cookies.iter().find(named).map(|cookie| &*cookie.value)
+    }
+}
+
+/// A header as text, and the bytes that a part of it stands for: cookies are sent as they came, in any encoding.
+struct HeaderText<'a> {
+    text: Cow<'a, str>,
+}
+
+impl<'a> HeaderText<'a> {
+    fn of(header: &'a [u8]) -> Self {
+        let text = match std::str::from_utf8(header) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(header.iter().copied().map(char::from).collect()),
+        };
+        Self { text }
+    }
+
+    fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    fn bytes<'t>(&self, part: &'t str) -> Cow<'t, [u8]> {
+        match self.text {
+            Cow::Borrowed(_) => Cow::Borrowed(part.as_bytes()),
+            // Each character stands for the byte of its number.
+            Cow::Owned(_) => part.chars().filter_map(|c| u8::try_from(c).ok()).collect(),
+        }
     }
 }
 
@@ -174,23 +205,59 @@ fn has_control(parsed: &Parsed<'_>) -> bool {
 }
 
 /// When a cookie expires: `Max-Age` before `Expires` (5.3).
-fn expiry(parsed: &Parsed<'_>, now: u64, unix_ns: u64) -> u64 {
-    if let Some(age) = parsed.max_age() {
-        let seconds = u64::try_from(age.whole_seconds()).unwrap_or(0);
+fn expiry(header: &[u8], now: u64, unix_ns: u64) -> u64 {
+    if let Some(seconds) = max_age(header) {
         return match seconds {
             0 => 0,
             seconds => now.saturating_add(seconds.saturating_mul(SECOND_NS)),
         };
     }
-    let Some(moment) = parsed.expires_datetime() else {
+    let Some(moment) = expires(header) else {
         return SESSION;
     };
-    let moment = u64::try_from(moment.unix_timestamp()).unwrap_or(0);
+    let moment = u64::try_from(moment).unwrap_or(0);
     let left = moment.saturating_mul(SECOND_NS).saturating_sub(unix_ns);
     match left {
         0 => 0,
         left => now.saturating_add(left),
     }
+}
+
+/// Unix time of the last `Expires` that is a date, seconds. The parser of the rest of the header knows a few forms of
+/// dates only.
+fn expires(header: &[u8]) -> Option<i64> {
+    attributes(header, b"expires")
+        .filter_map(cookie_date::parse)
+        .last()
+}
+
+/// Seconds of the last `Max-Age` that is a number; 0 for a negative one. The parser of the rest takes an empty one for the
+/// end of time.
+fn max_age(header: &[u8]) -> Option<u64> {
+    let seconds = |value: &[u8]| {
+        let digits = value.strip_prefix(b"-").unwrap_or(value);
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let is_negative = digits.len() < value.len();
+        let number = std::str::from_utf8(digits).ok()?.parse();
+        Some(if is_negative {
+            0
+        } else {
+            number.unwrap_or(u64::MAX)
+        })
+    };
+    attributes(header, b"max-age").filter_map(seconds).last()
+}
+
+/// Values of the attributes of a name (5.2).
+fn attributes<'h>(header: &'h [u8], name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
+    let attributes = header.split(|&byte| byte == b';').skip(1);
+    attributes.filter_map(move |attribute| {
+        let equals = memchr::memchr(b'=', attribute)?;
+        let is_named = attribute[..equals].trim_ascii().eq_ignore_ascii_case(name);
+        is_named.then(|| attribute[equals + 1..].trim_ascii())
+    })
 }
 
 /// Whether a host equals a domain or is a subdomain of it (5.1.3).
@@ -348,9 +415,48 @@ mod tests {
             sent(&changed, "www.example.com", "/acme/", false, 1),
             "a=3; b=2"
         );
-        assert_eq!(changed.get("a"), Some("3"));
+        assert_eq!(changed.get("a"), Some(&b"3"[..]));
         let ended = jar(&["a=1", "a=; Max-Age=0"]);
         assert_eq!(ended.get("a"), None);
+    }
+
+    #[test]
+    fn any_date_in_the_past_deletes_and_no_date_keeps() {
+        let check = |date: &str, expected: &str| {
+            let header = format!("a=; Path=/; Expires={date}");
+            let jar = jar(&["a=1; Path=/", &header]);
+            let sent = sent(&jar, "www.example.com", "/", false, 1);
+            assert_eq!(sent, expected, "{date}");
+        };
+        check("Thu Jan 01 1970 00:00:00 GMT+0000 (UTC)", "");
+        check("thu, 1 jan 1970 0:00:00", "");
+        check("Thu, 01 Jan 1970 00:00:00 GMT; Expires=never", "");
+        check("Sun, 31 Feb 1999 00:00:00 GMT", "a=");
+        check(
+            "Thu, 01 Jan 2099 00:00:00 GMT; expires=01 Jan 1970 00:00:00",
+            "",
+        );
+        check("01 Jan 1970 00:00:00; Max-Age=5", "a=");
+        check("01 Jan 1970 00:00:00; Max-Age=five", "");
+        check("01 Jan 1970 00:00:00; Max-Age=", "");
+        check("01 Jan 1970 00:00:00; Max-Age=99999999999999999999", "a=");
+        check("01 Jan 2099 00:00:00; max-age=-1", "");
+        check("01 Jan 2099 00:00:00; Max-Age=5; Max-Age=0", "");
+    }
+
+    #[test]
+    fn a_value_is_sent_as_the_bytes_that_came() {
+        let mut jar = Jar::default();
+        let from = site("a.example", "/", false);
+        jar.store(b"name=caf\xe9 au lait; Path=/", from, 0, UNIX_NS);
+        jar.store("other=café; Path=/".as_bytes(), from, 0, UNIX_NS);
+        let mut out = Vec::new();
+        jar.write(from, 1, &mut out);
+        assert_eq!(
+            out,
+            [&b"name=caf\xe9 au lait; other="[..], "café".as_bytes()].concat()
+        );
+        assert_eq!(jar.get("name"), Some(&b"caf\xe9 au lait"[..]));
     }
 
     #[test]
@@ -361,7 +467,7 @@ mod tests {
             jar.store(header.as_bytes(), site("a.example", "/", false), 0, 0);
         }
         assert_eq!(jar.cookies.len(), COOKIES_MAX);
-        assert_eq!(jar.get("c999"), Some("x"));
+        assert_eq!(jar.get("c999"), Some(&b"x"[..]));
         assert_eq!(jar.get("c0"), None);
         jar.store(
             format!("big={}", "x".repeat(5000)).as_bytes(),

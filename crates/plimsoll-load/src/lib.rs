@@ -12,6 +12,7 @@
 mod addresses;
 mod affinity;
 mod agenda;
+mod answer_error;
 mod channels;
 mod clock;
 mod connections;

@@ -20,7 +20,7 @@ use plimsoll_model::plan::Load;
 use plimsoll_model::redact;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::{FAILURES_MAX, FailureSample};
-use plimsoll_wire::head::HeadMemo;
+use plimsoll_wire::head::{HeadLimits, HeadMemo};
 use rand::RngExt as _;
 use slab::Slab;
 
@@ -75,6 +75,7 @@ pub(crate) struct VirtualUsers {
     unix_ns: u64,
     failures_left: usize,
     body_len_max: u64,
+    head_limits: HeadLimits,
     #[expect(clippy::vec_box, reason = "calls travel in their boxes")]
     spare: Vec<Box<UserRequest>>,
     scratch: Vec<u8>,
@@ -139,6 +140,7 @@ impl VirtualUsers {
             unix_ns: 0,
             failures_left: FAILURES_MAX,
             body_len_max: prepared.plan().transport.body_len_max,
+            head_limits: prepared.request().expected().head,
             spare: Vec::new(),
             scratch: Vec::new(),
             ending: false,
@@ -442,7 +444,11 @@ fn default_reason(outcome: Outcome, status: u16) -> String {
         Outcome::ConnectTimeout => "no connection within the time-out",
         Outcome::Reset => "the connection was closed before any byte of the answer",
         Outcome::BodyCut => "the connection ended inside the body",
-        Outcome::Protocol => "the answer was not valid HTTP, or longer than allowed",
+        Outcome::Protocol => {
+            "the answer was not valid HTTP, or its body was longer than `max_body`"
+        }
+        Outcome::HeadTooLong => "the head of the answer was longer than `max_head`",
+        Outcome::TooManyHeaders => "the answer had more headers than `max_headers`",
         Outcome::Tls => "the TLS handshake or a TLS record failed",
         Outcome::Dropped => "due and never sent",
         Outcome::Ok | Outcome::Dns | Outcome::Expectation => outcome.name(),

@@ -7,6 +7,7 @@
 //! percentile: histograms are merged by adding counts.
 
 pub mod broadcast;
+pub mod byte_order_mark;
 pub mod component;
 pub mod event;
 pub mod finding;

@@ -27,6 +27,10 @@ pub enum Outcome {
     Tls,
     /// The answer was not valid HTTP.
     Protocol,
+    /// The head of the answer was longer than the plan's `max_head`.
+    HeadTooLong,
+    /// The answer had more headers than the plan's `max_headers`.
+    TooManyHeaders,
     /// The connection ended inside the body.
     BodyCut,
     /// Due and never sent.
@@ -37,7 +41,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of reports.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Ok,
         Self::WrongStatus,
         Self::Timeout,
@@ -47,6 +51,8 @@ impl Outcome {
         Self::Reset,
         Self::Tls,
         Self::Protocol,
+        Self::HeadTooLong,
+        Self::TooManyHeaders,
         Self::BodyCut,
         Self::Dropped,
         Self::Expectation,
@@ -64,6 +70,8 @@ impl Outcome {
             Self::Reset => "reset",
             Self::Tls => "tls",
             Self::Protocol => "protocol",
+            Self::HeadTooLong => "head_too_long",
+            Self::TooManyHeaders => "too_many_headers",
             Self::BodyCut => "body_cut",
             Self::Dropped => "dropped",
             Self::Expectation => "expectation",

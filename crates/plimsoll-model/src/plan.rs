@@ -99,9 +99,34 @@ pub struct Transport {
     pub insecure: bool,
     /// Longest body accepted, bytes; a longer one is a protocol failure.
     pub body_len_max: u64,
+    /// Longest head of an answer, bytes.
+    #[serde(default = "head_len_max")]
+    pub head_len_max: u32,
+    /// Headers of an answer at most; 1 to [`HEADERS_MAX`].
+    #[serde(default = "headers_max")]
+    pub headers_max: u32,
     /// Where HTTP/2 is used; `None` for HTTP/1.1 alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<Http2>,
+}
+
+/// Longest head of an answer where the plan sets no other limit, bytes: as in browsers.
+pub const HEAD_LEN_MAX_DEFAULT: u32 = 256 << 10;
+
+/// Most headers of an answer where the plan sets no other limit.
+pub const HEADERS_MAX_DEFAULT: u32 = 1000;
+
+/// Most headers of an answer that a plan can allow.
+pub const HEADERS_MAX: u32 = 20_000;
+
+/// The limit of earlier versions, whose logs do not have it, bytes.
+const fn head_len_max() -> u32 {
+    64 << 10
+}
+
+/// The limit of earlier versions, whose logs do not have it.
+const fn headers_max() -> u32 {
+    128
 }
 
 /// HTTP/2: over TLS where the target chooses it (ALPN), else HTTP/1.1.

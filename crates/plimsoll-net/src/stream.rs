@@ -205,8 +205,10 @@ impl Http2Stream {
 
     fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let wrong = || io::Error::other("incomplete response head");
-        let end = head::find_end(bytes, 0).ok().flatten().ok_or_else(wrong)?;
-        let parsed = head::parse_with(&bytes[..end], |head, headers| {
+        // The edge's own: a head within its limits, and what the edge adds to it.
+        let end = head::find_end_within(bytes, 0, usize::MAX).ok().flatten();
+        let end = end.ok_or_else(wrong)?;
+        let parsed = head::parse_within(&bytes[..end], usize::MAX, |head, headers| {
             (*head, response(head, headers))
         });
         let (head, response) = parsed.map_err(io::Error::other)?;

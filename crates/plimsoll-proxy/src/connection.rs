@@ -53,7 +53,7 @@ use h2c::H2cConnection;
 use hub_admission::HubAdmission;
 use mercure::Posting;
 use queued_request::QueuedRequest;
-use request_context::RequestContext;
+use request_context::{HeadLimit, RequestContext};
 use serving::Serving;
 use timer::Timer;
 
@@ -302,8 +302,13 @@ impl DownstreamConnection {
                     UpstreamFailure::Timeout => 504,
                     UpstreamFailure::NoConnection
                     | UpstreamFailure::Reset
-                    | UpstreamFailure::BadAnswer => 502,
+                    | UpstreamFailure::BadAnswer
+                    | UpstreamFailure::HeadTooLong
+                    | UpstreamFailure::TooManyHeaders => 502,
                 };
+                if let Some(limit) = HeadLimit::of_response(failure) {
+                    self.exceeded(limit);
+                }
                 self.refuse_exchange(&mut exchange, status, Reason::NoServer);
             }
             ExchangeEnd::Refused(status) => {
@@ -385,7 +390,7 @@ impl DownstreamConnection {
         match &mut self.stage {
             RequestStage::Head if !self.client.is_idle() => {
                 self.client.release_held();
-                self.refuse_bad(408);
+                self.refuse_early(408, Reason::BadRequest);
             }
             RequestStage::Waiting(_) => self.give_up_waiting(),
             RequestStage::Exchanging(exchange) => {

@@ -100,6 +100,10 @@ pub(crate) enum UpstreamFailure {
     Timeout,
     /// The response is not valid HTTP.
     BadAnswer,
+    /// The head of the response is longer than allowed.
+    HeadTooLong,
+    /// The response has more headers than allowed.
+    TooManyHeaders,
 }
 
 /// The client's side of an exchange.

@@ -17,6 +17,7 @@ use h2::server::{Builder, Connection as Frames};
 use plimsoll_net::client_socket::ClientSocket;
 use plimsoll_net::clock::nanoseconds;
 use plimsoll_net::stream::{ConnectionMeter, Http2Stream, Inbound, Metered, Outbound};
+use plimsoll_wire::head::HEADERS_MAX;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::ClientStream;
@@ -42,6 +43,16 @@ const BROKEN_MAX: usize = STREAMS_MAX as usize;
 const RESETS_BEFORE_ACCEPT_MAX: usize = 50;
 /// How often an idle connection is checked.
 const IDLE_POLL: Duration = Duration::from_millis(500);
+
+/// What HTTP/2 counts for each header beside its name and value, bytes (RFC 9113, 6.5.2).
+const HEADER_OVERHEAD: u32 = 32;
+
+/// Longest list of headers that h2 hands over, bytes: longer than the longest head, which the reader of heads refuses and
+/// the log then explains. What is longer still, h2 answers itself with 431.
+fn header_list_max(head_len_max: u32) -> u32 {
+    let overhead = HEADER_OVERHEAD * u32::try_from(HEADERS_MAX).unwrap_or(u32::MAX);
+    head_len_max.saturating_mul(2).saturating_add(overhead)
+}
 
 /// Starts serving the request of a stream, which acts as a client of its own.
 pub(crate) type Begin = fn(ClientStream, Peer, &Rc<Worker>);
@@ -69,7 +80,7 @@ where
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_MAX)
-        .max_header_list_size(limits.head_len_max)
+        .max_header_list_size(header_list_max(limits.head_len_max))
         .max_concurrent_reset_streams(RESET_KNOWN_MAX)
         .reset_stream_duration(RESET_KNOWN)
         .max_local_error_reset_streams(Some(BROKEN_MAX))

@@ -217,6 +217,10 @@ pub struct OutcomesObject {
     pub tls: u64,
     /// The response was not valid HTTP.
     pub protocol: u64,
+    /// The head of the response was longer than the plan's `max_head`.
+    pub head_too_long: u64,
+    /// The response had more headers than the plan's `max_headers`.
+    pub too_many_headers: u64,
     /// The connection ended inside the body.
     pub body_cut: u64,
     /// Due and never sent.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_model::finding::{Certainty, Finding};
+use plimsoll_model::outcome::Outcome;
 use plimsoll_model::verdict::Verdict;
 
 use crate::answer;
@@ -180,11 +181,31 @@ fn classes(report: &Report<'_>) -> String {
     texts.join(", ")
 }
 
+/// The limit of the plan that an outcome is about.
+pub(crate) fn outcome_limit(report: &Report<'_>, outcome: Outcome) -> Option<String> {
+    let transport = &report.run.header.plan.transport;
+    match outcome {
+        Outcome::HeadTooLong => {
+            let limit = bytes(u64::from(transport.head_len_max));
+            Some(format!("longer than `max_head`, {limit}"))
+        }
+        Outcome::TooManyHeaders => {
+            let limit = count(u64::from(transport.headers_max));
+            Some(format!("more than `max_headers`, {limit}"))
+        }
+        _ => None,
+    }
+}
+
 fn outcomes(report: &Report<'_>) -> String {
     let summary = &report.summary;
     let ended = summary.outcomes.iter().filter(|pair| pair.1 > 0);
     let mut texts: Vec<String> = ended
-        .map(|(outcome, number)| format!("{} {}", outcome.name(), count(number)))
+        .map(|(outcome, number)| {
+            let limit = outcome_limit(report, outcome).map(|limit| format!(" ({limit})"));
+            let limit = limit.unwrap_or_default();
+            format!("{} {}{limit}", outcome.name(), count(number))
+        })
         .collect();
     let statuses = summary.status.iter();
     texts.extend(statuses.map(|(status, &number)| format!("HTTP {status}: {}", count(number))));

@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{
+    GoodStatus, HEAD_LEN_MAX_DEFAULT, HEADERS_MAX_DEFAULT, Load, PathOrder, Plan, RequestPlan,
+    Target, Transport,
+};
 use plimsoll_model::seed::Seed;
 
 /// `GET /` from `address`, one request after the other on one connection for a second, without an objective.
@@ -30,6 +33,8 @@ pub fn get_root(address: SocketAddr) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 20,
+            head_len_max: HEAD_LEN_MAX_DEFAULT,
+            headers_max: HEADERS_MAX_DEFAULT,
             http2: None,
         },
         load: Load::Closed {

@@ -11,12 +11,12 @@ pub enum Http1Error {
     /// A line of the head, a chunk line or a trailer ends without a carriage return.
     #[error("a line ends with a bare line feed")]
     BareLineFeed,
-    /// The head is longer than [`crate::limits::HEAD_LEN_MAX`].
-    #[error("the head is longer than {} bytes", crate::limits::HEAD_LEN_MAX)]
-    HeadTooLong,
-    /// The head has more headers than [`crate::limits::HEADERS_MAX`].
-    #[error("the head has more than {} headers", crate::limits::HEADERS_MAX)]
-    TooManyHeaders,
+    /// The head is longer than this limit, bytes.
+    #[error("the head is longer than {0} bytes")]
+    HeadTooLong(usize),
+    /// The head has more headers than this limit.
+    #[error("the head has more than {0} headers")]
+    TooManyHeaders(usize),
     /// The status line or a header breaks the grammar; a folded header does too.
     #[error("the head is not valid: {0}")]
     Head(httparse::Error),

@@ -15,7 +15,8 @@ pub(crate) use self::fields::decimal;
 
 use self::fields::ResponseFields;
 use crate::error::Http1Error;
-pub use crate::limits::{HEAD_LEN_MAX, HEADERS_MAX};
+pub use crate::limits::{HEAD_LEN_MAX, HEADERS_MAX, HeadLimits};
+use crate::limits::{HEADERS_USUAL, header_room};
 
 /// The start of every response.
 const PREFIX: &[u8] = b"HTTP/1.";
@@ -75,12 +76,24 @@ impl Head {
 /// # Errors
 /// At the first byte that is invalid in a head.
 pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Http1Error> {
+    find_end_within(bytes, scanned, HEAD_LEN_MAX)
+}
+
+/// As [`find_end`], of a head of at most `len_max` bytes.
+///
+/// # Errors
+/// As [`find_end`].
+pub fn find_end_within(
+    bytes: &[u8],
+    scanned: usize,
+    len_max: usize,
+) -> Result<Option<usize>, Http1Error> {
     let start = bytes.len().min(PREFIX.len());
     if bytes[..start] != PREFIX[..start] {
         return Err(Http1Error::NotHttp);
     }
-    let within = &bytes[..bytes.len().min(HEAD_LEN_MAX)];
-    for line_feed in memchr::memchr_iter(b'\n', &within[scanned..]) {
+    let within = &bytes[..bytes.len().min(len_max)];
+    for line_feed in memchr::memchr_iter(b'\n', &within[scanned.min(within.len())..]) {
         // The prefix has no line feed, so at least its seven bytes are before this one.
         let end = scanned + line_feed;
         if within[end - 1] != b'\r' {
@@ -90,8 +103,8 @@ pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Http1Erro
             return Ok(Some(end + 1));
         }
     }
-    if within.len() == HEAD_LEN_MAX {
-        return Err(Http1Error::HeadTooLong);
+    if within.len() == len_max {
+        return Err(Http1Error::HeadTooLong(len_max));
     }
     Ok(None)
 }
@@ -113,29 +126,63 @@ pub fn parse_with<T>(
     bytes: &[u8],
     use_it: impl FnOnce(&Head, &[Header<'_>]) -> T,
 ) -> Result<T, Http1Error> {
-    let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+    parse_within(bytes, HEADERS_MAX, use_it)
+}
+
+/// As [`parse_with`], of a head of at most `headers_max` headers.
+///
+/// # Errors
+/// As [`parse`].
+#[inline]
+pub fn parse_within<T>(
+    bytes: &[u8],
+    headers_max: usize,
+    use_it: impl FnOnce(&Head, &[Header<'_>]) -> T,
+) -> Result<T, Http1Error> {
+    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_USUAL];
+    let usual = HEADERS_USUAL.min(headers_max);
+    match read(bytes, &mut room[..usual]) {
+        Ok((head, headers)) => Ok(use_it(&head, headers)),
+        Err(Http1Error::TooManyHeaders(_)) if usual < headers_max => {
+            let mut room = header_room(bytes, headers_max);
+            let (head, headers) = read(bytes, &mut room).map_err(|error| match error {
+                Http1Error::TooManyHeaders(_) => Http1Error::TooManyHeaders(headers_max),
+                error => error,
+            })?;
+            Ok(use_it(&head, headers))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Parses a complete head into the room for its headers.
+#[inline]
+fn read<'r, 'b>(
+    bytes: &'b [u8],
+    room: &'r mut [MaybeUninit<Header<'b>>],
+) -> Result<(Head, &'r [Header<'b>]), Http1Error> {
+    let headers_max = room.len();
     let mut response = Response::new(&mut []);
-    match ParserConfig::default().parse_response_with_uninit_headers(
-        &mut response,
-        bytes,
-        &mut headers,
-    ) {
+    match ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, room) {
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
         // There is no empty line inside, because `find_end` would have ended there; nor can it be missing.
         Ok(_) => return Err(Http1Error::Head(httparse::Error::NewLine)),
-        Err(httparse::Error::TooManyHeaders) => return Err(Http1Error::TooManyHeaders),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(Http1Error::TooManyHeaders(headers_max));
+        }
         Err(error) => return Err(Http1Error::Head(error)),
     }
     let status = response.code.unwrap_or(0);
     if status < 100 {
         return Err(Http1Error::Status);
     }
+    let is_1_1 = response.version == Some(1);
+    let headers: &'r [Header<'b>] = response.headers;
     let mut found = ResponseFields::default();
-    for header in response.headers.iter() {
+    for header in headers {
         found.take(header, bytes)?;
     }
-    let head = found.head(status, response.version == Some(1))?;
-    Ok(use_it(&head, response.headers))
+    Ok((found.head(status, is_1_1)?, headers))
 }
 
 /// Names and values of the headers of a head that [`parse`] accepted, in order; values without blanks around them.
@@ -325,8 +372,12 @@ mod tests {
         assert!(with(&headers).is_ok());
         assert_eq!(
             with(&format!("{headers}C: d\r\n")),
-            Err(Http1Error::TooManyHeaders)
+            Err(Http1Error::TooManyHeaders(HEADERS_MAX))
         );
+        let few = b"HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n\r\n";
+        let count = |headers_max| parse_within(few, headers_max, |_, headers| headers.len());
+        assert_eq!(count(2), Ok(2));
+        assert_eq!(count(1), Err(Http1Error::TooManyHeaders(1)));
         let long = |length: usize| {
             let frame = "HTTP/1.1 200 OK\r\nA: \r\n\r\n".len();
             format!(
@@ -338,9 +389,32 @@ mod tests {
             find_end(long(HEAD_LEN_MAX).as_bytes(), 0),
             Ok(Some(HEAD_LEN_MAX))
         );
+        let longer = long(HEAD_LEN_MAX + 1);
         assert_eq!(
-            find_end(long(HEAD_LEN_MAX + 1).as_bytes(), 0),
-            Err(Http1Error::HeadTooLong)
+            find_end(longer.as_bytes(), 0),
+            Err(Http1Error::HeadTooLong(HEAD_LEN_MAX))
         );
+        assert_eq!(
+            find_end_within(longer.as_bytes(), 0, HEAD_LEN_MAX + 1),
+            Ok(Some(HEAD_LEN_MAX + 1))
+        );
+    }
+
+    #[test]
+    fn more_headers_than_usual_are_read_alike() {
+        for count in [HEADERS_USUAL - 1, HEADERS_USUAL, HEADERS_USUAL + 1, 300] {
+            let lines = (0..count).map(|n| format!("X-{n}: {n}\r\n"));
+            let lines = lines.collect::<Vec<_>>().concat();
+            let text = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 5\r\n\r\n");
+            let found = parse_with(text.as_bytes(), |head, headers| {
+                (
+                    head.length,
+                    headers.len(),
+                    headers[count - 1].value.to_vec(),
+                )
+            });
+            let last = (count - 1).to_string().into_bytes();
+            assert_eq!(found, Ok((BodyLength::Sized(5), count + 1, last)));
+        }
     }
 }

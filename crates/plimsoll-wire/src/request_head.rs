@@ -9,6 +9,7 @@ use httparse::{Header, ParserConfig, Request};
 use thiserror::Error;
 
 use crate::head::{BodyLength, HEADERS_MAX, decimal};
+use crate::limits::{HEADERS_USUAL, header_room};
 
 /// Longest request line accepted, bytes.
 pub const LINE_LEN_MAX: usize = 16 * 1024;
@@ -16,13 +17,19 @@ pub const LINE_LEN_MAX: usize = 16 * 1024;
 /// Most empty lines skipped before a request line.
 pub const EMPTY_LINES_MAX: usize = 4;
 
-/// Room for the headers of one head.
-pub type HeaderBuffer<'b> = [MaybeUninit<Header<'b>>; HEADERS_MAX];
+/// Room for the headers of one head; it grows for a head with more than usual.
+pub struct HeaderBuffer<'b> {
+    usual: [MaybeUninit<Header<'b>>; HEADERS_USUAL],
+    more: Vec<MaybeUninit<Header<'b>>>,
+}
 
 /// An empty slot.
 #[inline]
 pub fn header_buffer<'b>() -> HeaderBuffer<'b> {
-    [const { MaybeUninit::uninit() }; HEADERS_MAX]
+    HeaderBuffer {
+        usual: [const { MaybeUninit::uninit() }; HEADERS_USUAL],
+        more: Vec::new(),
+    }
 }
 
 /// Why a request is refused. Its connection cannot be used any further.
@@ -196,9 +203,15 @@ pub fn parse<'h, 'b>(
     bytes: &'b [u8],
     room: &'h mut HeaderBuffer<'b>,
 ) -> Result<RequestHead<'h, 'b>, RequestError> {
+    let HeaderBuffer { usual, more } = room;
+    let config = ParserConfig::default();
     let mut request = Request::new(&mut []);
-    let parsed =
-        ParserConfig::default().parse_request_with_uninit_headers(&mut request, bytes, room);
+    let mut parsed = config.parse_request_with_uninit_headers(&mut request, bytes, usual);
+    if parsed == Err(httparse::Error::TooManyHeaders) {
+        *more = header_room(bytes, HEADERS_MAX);
+        request = Request::new(&mut []);
+        parsed = config.parse_request_with_uninit_headers(&mut request, bytes, more);
+    }
     match parsed {
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
         Ok(_) => return Err(RequestError::Head(httparse::Error::NewLine)),
@@ -378,11 +391,11 @@ fn split_target<'b>(
         return Err(RequestError::Method);
     }
     // A fragment is never sent, and bytes beyond ASCII are invalid in a target; servers read them
-    // differently. The same holds for a backslash, which some read as a slash.
-    if target
-        .bytes()
-        .any(|byte| !(0x21..0x7f).contains(&byte) || matches!(byte, b'#' | b'\\'))
-    {
+    // differently. The same holds for a backslash in a path, which some read as a slash; in a query it means itself,
+    // and browsers send it (WHATWG URL, query state).
+    let query = memchr::memchr(b'?', target.as_bytes()).unwrap_or(target.len());
+    let is_invalid = |byte: u8| !(0x21..0x7f).contains(&byte) || byte == b'#';
+    if target.bytes().any(is_invalid) || target[..query].contains('\\') {
         return Err(RequestError::Target);
     }
     if target.starts_with('/') {

@@ -4,7 +4,7 @@ use crate::body::BodyState;
 use crate::content_meter::ContentMeter;
 use crate::error::Http1Error;
 use crate::head::{self, BodyLength, ContentCoding, Head, HeadMemo};
-use crate::limits::{HEAD_LEN_MAX, INTERIM_MAX};
+use crate::limits::{HeadLimits, INTERIM_MAX};
 pub use crate::sink::Sink;
 
 /// The parts of the request that the reader needs.
@@ -14,6 +14,8 @@ pub struct Expected {
     pub no_body: bool,
     /// Store the value of `Location` of a redirect.
     pub keep_location: bool,
+    /// Limits of a head.
+    pub head: HeadLimits,
     /// Longest body accepted, bytes.
     pub body_len_max: u64,
 }
@@ -247,24 +249,24 @@ impl ResponseReader {
         sink: &mut impl Sink,
     ) -> Result<Option<usize>, Http1Error> {
         if self.partial.is_empty() {
-            let Some(len) = head::find_end(input, 0)? else {
+            let Some(len) = head::find_end_within(input, 0, expected.head.len)? else {
                 self.partial.extend_from_slice(input);
                 return Ok(None);
             };
-            let head = head::parse(&input[..len])?;
+            let head = head::parse_within(&input[..len], expected.head.headers, |head, _| *head)?;
             memo.store(&input[..len], head);
             self.begin_body(head, &input[..len], expected, sink)?;
             return Ok(Some(len));
         }
         let scanned = self.partial.len();
-        let room = HEAD_LEN_MAX - scanned;
+        let room = expected.head.len.saturating_sub(scanned);
         self.partial
             .extend_from_slice(&input[..input.len().min(room)]);
-        let Some(len) = head::find_end(&self.partial, scanned)? else {
+        let Some(len) = head::find_end_within(&self.partial, scanned, expected.head.len)? else {
             return Ok(None);
         };
         let bytes = std::mem::take(&mut self.partial);
-        let head = head::parse(&bytes[..len])?;
+        let head = head::parse_within(&bytes[..len], expected.head.headers, |head, _| *head)?;
         self.begin_body(head, &bytes[..len], expected, sink)?;
         Ok(Some(len - scanned))
     }
@@ -319,6 +321,7 @@ mod tests {
     const EXPECTED: Expected = Expected {
         no_body: false,
         keep_location: true,
+        head: HeadLimits::DEFAULT,
         body_len_max: 1 << 20,
     };
 
@@ -362,6 +365,38 @@ mod tests {
             read(input, head_request).0,
             Ok(Progress::Complete(input.len()))
         );
+    }
+
+    #[test]
+    fn heads_have_the_limits_of_their_reader() {
+        let lines = |count: usize| "A: b\r\n".repeat(count);
+        let answer = format!("HTTP/1.1 204 No Content\r\n{}\r\n", lines(300));
+        let limited = |len, headers| Expected {
+            head: HeadLimits { len, headers },
+            ..EXPECTED
+        };
+        let whole = |expected| read(&answer, expected).0;
+        let split = |expected| {
+            let mut reader = ResponseReader::default();
+            let memo = &mut HeadMemo::default();
+            let pieces = answer.as_bytes().chunks(100);
+            pieces
+                .map(|piece| reader.feed(piece, expected, memo))
+                .find(|progress| !matches!(progress, Ok(Progress::More)))
+                .unwrap()
+        };
+        let len = answer.len();
+        assert_eq!(whole(limited(len, 300)), Ok(Progress::Complete(len)));
+        assert_eq!(
+            split(limited(len, 300)),
+            Ok(Progress::Complete(len - len / 100 * 100))
+        );
+        for result in [whole(limited(len - 1, 300)), split(limited(len - 1, 300))] {
+            assert_eq!(result, Err(Http1Error::HeadTooLong(len - 1)));
+        }
+        for result in [whole(limited(len, 299)), split(limited(len, 299))] {
+            assert_eq!(result, Err(Http1Error::TooManyHeaders(299)));
+        }
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn answer() -> impl Strategy<Value = Vec<u8>> {
 fn expected() -> impl Strategy<Value = Expected> {
     (any::<bool>(), any::<bool>(), 0_u64..60).prop_map(|(no_body, keep_location, body_len_max)| {
         Expected {
+            head: plimsoll_wire::head::HeadLimits::DEFAULT,
             no_body,
             keep_location,
             body_len_max,

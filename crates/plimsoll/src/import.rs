@@ -3,6 +3,7 @@
 mod har;
 mod log;
 mod open;
+pub(crate) mod output;
 mod script;
 
 use plimsoll_import::{Imported, curl, jmeter, k6, openapi, postman};
@@ -17,7 +18,7 @@ use crate::target;
 /// Prints the imported plan.
 pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, CliError> {
     let imported = match &arguments.what {
-        ImportCommand::Har(arguments) => har::plan(arguments)?,
+        ImportCommand::Har(arguments) => return har::import(arguments),
         ImportCommand::Log(arguments) => log::plan(arguments)?,
         ImportCommand::K6(arguments) => return script::import(arguments, k6::import),
         ImportCommand::Jmeter(arguments) => return script::import(arguments, jmeter::import),

@@ -12,7 +12,10 @@ use plimsoll_config::plan::{Effort, Http, LoadPlan, WatchPlan};
 use plimsoll_lab::active_run::Assignment;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Facts, Find, Http2, Load, Plan, STREAMS_MAX, Target, Transport};
+use plimsoll_model::plan::{
+    Facts, Find, HEAD_LEN_MAX_DEFAULT, HEADERS_MAX_DEFAULT, Http2, Load, Plan, STREAMS_MAX, Target,
+    Transport,
+};
 use plimsoll_model::seed::Seed;
 use plimsoll_probe::ProbePlan;
 
@@ -308,6 +311,14 @@ fn transport_of(transport: &TransportArguments, written: Option<&LoadedPlan>) ->
             .max_body
             .or(plan.body_len_max)
             .unwrap_or(BODY_LEN_MAX_DEFAULT),
+        head_len_max: flags
+            .max_head
+            .or(plan.head_len_max)
+            .unwrap_or(HEAD_LEN_MAX_DEFAULT),
+        headers_max: flags
+            .max_headers
+            .or(plan.headers_max)
+            .unwrap_or(HEADERS_MAX_DEFAULT),
         http2: http2_of(transport, written),
     }
 }

@@ -80,12 +80,16 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, CliError> {
     let options = journey::Options {
         target: Some(url),
         hosts: arguments.host.clone(),
+        file: "recording".to_owned(),
+        has_folder: arguments.out.is_some(),
     };
     let imported =
         journey::plan(&recording, &options).map_err(|error| CliError::usage(chain(&error)))?;
     import::show(&imported);
     match &arguments.out {
         Some(path) => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            import::output::write_files(&imported, Path::new(""), folder)?;
             write(path, &imported.plan)?;
             eprint(&format!("wrote {}", path.display()));
         }

@@ -1,6 +1,7 @@
 //! The request from flags: method, paths, headers, body.
 
-use base64::Engine as _;
+use plimsoll_config::login;
+use plimsoll_model::byte_order_mark;
 use plimsoll_model::plan::{PathOrder, RequestPlan};
 use url::Url;
 
@@ -31,10 +32,7 @@ pub(crate) fn request_plan(
         None => "GET".to_owned(),
     };
     let (paths, order) = match &request.urls {
-        Some(file) => (
-            paths_of(file, &resolved.target.url)?,
-            order(request.urls_order),
-        ),
+        Some(file) => (paths_of(file, resolved)?, order(request.urls_order)),
         None => (vec![resolved.path.clone()], PathOrder::Circular),
     };
     let headers = headers(request, resolved, plan_headers)?;
@@ -114,9 +112,9 @@ fn headers(
             "application/x-www-form-urlencoded".to_owned(),
         ));
     }
-    if let Some(user) = request.user.as_ref().or(resolved.credentials.as_ref()) {
-        let token = base64::engine::general_purpose::STANDARD.encode(user);
-        headers.push(("Authorization".to_owned(), format!("Basic {token}")));
+    let user = request.user.as_ref().map(String::as_bytes);
+    if let Some(user) = user.or(resolved.credentials.as_deref()) {
+        headers.push(("Authorization".to_owned(), login::basic(user)));
     }
     let lines: Result<Vec<_>, CliError> = request
         .header
@@ -186,7 +184,7 @@ fn header_line(line: &str) -> Result<(String, String), CliError> {
 }
 
 /// Paths from a file of URLs; every invalid line is reported.
-fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliError> {
+fn paths_of(file: &std::path::Path, resolved: &Resolved) -> Result<Vec<String>, CliError> {
     let bytes = bounded(file, URLS_LEN_MAX).map_err(|error| {
         CliError::usage(format!(
             "cannot read the URLs from {}: {error}",
@@ -194,8 +192,9 @@ fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliErro
         ))
         .remedy("valid: a file of at most 256 MiB")
     })?;
-    let text = String::from_utf8_lossy(&bytes);
-    let base = target::parse_any(target)?;
+    let text = String::from_utf8_lossy(byte_order_mark::skip(&bytes));
+    let base = target::parse_any(&resolved.target.url)?;
+    let login = resolved.credentials.as_deref();
     let mut paths = Vec::new();
     let mut errors = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -203,7 +202,7 @@ fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliErro
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match path_on_origin(&base, line) {
+        match path_on_origin(&base, login, line) {
             Ok(path) => paths.push(path),
             Err(error) => errors.push(format!("  line {}: {error}", index + 1)),
         }
@@ -234,8 +233,8 @@ fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliErro
     Ok(paths)
 }
 
-/// Path and query of `line`, which must lie on the target's origin.
-fn path_on_origin(base: &Url, line: &str) -> Result<String, String> {
+/// Path and query of `line`, which must lie on the target's origin, and may have no login but the target's.
+fn path_on_origin(base: &Url, login: Option<&[u8]>, line: &str) -> Result<String, String> {
     if line
         .chars()
         .any(|c| c.is_whitespace() || c.is_control() || c == '\u{fffd}')
@@ -251,6 +250,12 @@ fn path_on_origin(base: &Url, line: &str) -> Result<String, String> {
     if url.origin() != base.origin() {
         return Err(format!("`{line}` is not on the target's host"));
     }
+    let own = login::of(&url);
+    if own.is_some() && own.as_deref() != login {
+        return Err(
+            "a login here is not sent; write it into the target's URL, or use --user".into(),
+        );
+    }
     Ok(url.query().map_or_else(
         || url.path().to_owned(),
         |query| format!("{}?{query}", url.path()),
@@ -264,14 +269,14 @@ mod tests {
     #[test]
     fn urls_are_relative_to_the_target() {
         let base = target::parse("http://site/news/?x=1").unwrap();
-        assert_eq!(
-            path_on_origin(&base, "/a?b=c d".split(' ').next().unwrap()),
-            Ok("/a?b=c".to_owned())
-        );
-        assert_eq!(path_on_origin(&base, "7"), Ok("/news/7".to_owned()));
-        assert_eq!(path_on_origin(&base, "http://site/z"), Ok("/z".to_owned()));
-        assert!(path_on_origin(&base, "http://other/z").is_err());
-        assert!(path_on_origin(&base, "a b").is_err());
+        let check = |line: &str| path_on_origin(&base, Some(b"ada:p@w"), line);
+        assert_eq!(check("/a?b=c"), Ok("/a?b=c".to_owned()));
+        assert_eq!(check("7"), Ok("/news/7".to_owned()));
+        assert_eq!(check("http://site/z"), Ok("/z".to_owned()));
+        assert_eq!(check("http://ada:p%40w@site/z"), Ok("/z".to_owned()));
+        assert!(check("http://bob:pw@site/z").is_err());
+        assert!(check("http://other/z").is_err());
+        assert!(check("a b").is_err());
     }
 
     #[test]

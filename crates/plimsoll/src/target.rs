@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
+use plimsoll_config::login;
 use plimsoll_model::plan::Target;
 use url::Url;
 
@@ -17,7 +18,7 @@ pub(crate) struct Resolved {
     /// Path and query of the URL.
     pub(crate) path: String,
     /// `user:password` of the URL.
-    pub(crate) credentials: Option<String>,
+    pub(crate) credentials: Option<Vec<u8>>,
 }
 
 /// Parses a URL and resolves its host.
@@ -47,7 +48,7 @@ pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Reso
     Ok(Resolved {
         target,
         path: path_of(&url),
-        credentials: credentials(&url),
+        credentials: login::of(&url),
     })
 }
 
@@ -130,11 +131,6 @@ fn path_of(url: &Url) -> String {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
     }
-}
-
-fn credentials(url: &Url) -> Option<String> {
-    (!url.username().is_empty())
-        .then(|| format!("{}:{}", url.username(), url.password().unwrap_or_default()))
 }
 
 fn without_secrets(url: &Url) -> String {
@@ -312,6 +308,5 @@ mod tests {
             "{shown}"
         );
         assert!(shown.contains("page=2"), "{shown}");
-        assert_eq!(credentials(&url).as_deref(), Some("me:hunter2"));
     }
 }

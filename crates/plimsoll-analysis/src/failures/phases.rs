@@ -23,7 +23,9 @@ fn phase(outcome: Outcome) -> Option<&'static str> {
         Outcome::ConnectRefused | Outcome::ConnectTimeout => Some("while connecting"),
         Outcome::Tls => Some("in TLS"),
         Outcome::Timeout | Outcome::Reset => Some("while waiting for the answer"),
-        Outcome::Protocol | Outcome::BodyCut => Some("during the answer"),
+        Outcome::Protocol | Outcome::HeadTooLong | Outcome::TooManyHeaders | Outcome::BodyCut => {
+            Some("during the answer")
+        }
         Outcome::WrongStatus | Outcome::Expectation => Some("with an answer"),
     }
 }

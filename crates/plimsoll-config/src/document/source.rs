@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use plimsoll_model::byte_order_mark;
+
 /// Text with the places of its lines.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceText {
@@ -13,7 +15,7 @@ pub(crate) struct SourceText {
 impl SourceText {
     /// A byte order mark at the start is not included.
     pub(crate) fn new(text: &str) -> Self {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let text = byte_order_mark::skip_in(text).to_owned();
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = std::iter::once(0)
             .chain(breaks.map(|(at, _)| at + 1))

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use plimsoll_model::byte_order_mark;
+
 use super::Network;
 use super::file::required;
 use crate::document::Shape::{Of, OneOrMore, Text};
@@ -130,6 +132,7 @@ fn listed(reader: &DocumentReader<'_>, node: &DocumentNode, list: &mut Vec<Netwo
         return;
     };
     let mut wrong = 0;
+    let content = byte_order_mark::skip(&content);
     for (line, text) in (1..).zip(content.split(|&byte| byte == b'\n')) {
         let text = String::from_utf8_lossy(text);
         let text = text.split('#').next().unwrap_or_default().trim();

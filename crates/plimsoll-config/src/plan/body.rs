@@ -1,5 +1,6 @@
 //! Reads request bodies: texts, files, forms, multipart, JSON, GraphQL.
 
+use plimsoll_model::byte_order_mark;
 use plimsoll_model::journey::{
     Function, MultipartPart as MultiPart, RequestBody, TextPiece, TextTemplate,
 };
@@ -126,7 +127,8 @@ impl PlanScope<'_> {
                 .report(node, message, "a UTF-8 file, or no `template: true`");
             return None;
         };
-        self.text_at(Spot::of_file(node, &text, path), reach)
+        let text = byte_order_mark::skip_in(&text);
+        self.text_at(Spot::of_file(node, text, path), reach)
     }
 
     fn form(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<RequestBody> {
@@ -145,19 +147,28 @@ impl PlanScope<'_> {
         let entries = self.reader.entries(node, "fields and values")?;
         let mut parts = Vec::new();
         for (key, value) in entries {
-            let part = if matches!(value.kind, NodeKind::Map(_)) {
-                self.multipart_part(&key.text, value, reach)
-            } else {
-                self.text(value, reach).map(|content| MultiPart {
-                    name: key.text.clone(),
-                    file_name: None,
-                    content_type: None,
-                    content,
-                })
-            };
-            parts.extend(part);
+            for item in self.reader.one_or_more(value) {
+                parts.extend(self.multipart_item(&key.text, item, reach));
+            }
         }
         Some(RequestBody::Multipart(parts))
+    }
+
+    fn multipart_item(
+        &mut self,
+        name: &str,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<MultiPart> {
+        if matches!(node.kind, NodeKind::Map(_)) {
+            return self.multipart_part(name, node, reach);
+        }
+        Some(MultiPart {
+            name: name.to_owned(),
+            file_name: None,
+            content_type: None,
+            content: self.text(node, reach)?,
+        })
     }
 
     fn multipart_part(

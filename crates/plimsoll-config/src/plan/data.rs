@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use plimsoll_model::byte_order_mark;
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder};
 use serde_json::Value;
 
@@ -175,7 +176,7 @@ pub(crate) fn csv_rows(
     };
     let mut csv_reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
-        .from_reader(content);
+        .from_reader(byte_order_mark::skip(content));
     let columns: Vec<String> = match csv_reader.headers() {
         Ok(names) => names.iter().map(|name| name.trim().to_owned()).collect(),
         Err(error) => {
@@ -264,6 +265,7 @@ fn json_rows(
         let valid = "a list of objects, or one object per line";
         reader.report(node, format!("`{path}`: {reason}"), valid);
     };
+    let content = byte_order_mark::skip(content);
     let is_list = content.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     let values: Result<Vec<Value>, _> = if is_list {
         serde_json::from_slice(content)

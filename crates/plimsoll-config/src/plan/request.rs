@@ -6,19 +6,25 @@ use plimsoll_model::journey::{RequestBody, RequestStep, StepId, TextPiece, TextT
 
 use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
+use super::target::StepAddress;
 use crate::document::{DocumentKey, DocumentNode, DocumentReader, MapFields};
+use crate::login;
 
 /// Redirects followed by `follow: true`.
 const FOLLOW_TRUE: u32 = 10;
 pub(crate) const FOLLOW_MAX: u32 = 50;
 
-/// A request for a URL and nothing more.
-pub(crate) fn plain_get(id: StepId, url: TextTemplate) -> RequestStep {
+/// A request for a URL, with these headers and nothing more.
+pub(crate) fn plain_get(
+    id: StepId,
+    address: StepAddress,
+    headers: Vec<(String, TextTemplate)>,
+) -> RequestStep {
     RequestStep {
         id,
         method: "GET".to_owned(),
-        url,
-        headers: Vec::new(),
+        headers: address.headers(headers),
+        url: address.url,
         body: RequestBody::Empty,
         follow: 0,
         timeout: None,
@@ -40,7 +46,7 @@ impl Walk<'_, '_> {
         let written = reader.scalar(url, "a path such as /login, or an absolute URL");
         let label = match fields.get("label") {
             Some(node) => reader.word(node, "a name"),
-            None => written.map(|url| format!("{method} {url}")),
+            None => written.map(|url| format!("{method} {}", login::removed(url))),
         };
         let id = self.count_step(label.unwrap_or_default());
         let address = self.scope.url(url, &self.reach);
@@ -49,6 +55,7 @@ impl Walk<'_, '_> {
             None => Vec::new(),
         };
         let body = self.scope.body(fields, &self.reach);
+        let address = address.map(|address| (address.headers(headers), address.url));
         let follow = fields
             .get("follow")
             .map_or(Some(0), |node| follow(reader, node));
@@ -63,10 +70,11 @@ impl Walk<'_, '_> {
             Some(node) => self.captures(node),
             None => Vec::new(),
         };
+        let (headers, url) = address?;
         Some(RequestStep {
             id,
             method,
-            url: address?,
+            url,
             headers,
             body: body?,
             follow: follow?,

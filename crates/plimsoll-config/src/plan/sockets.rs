@@ -25,6 +25,7 @@ use crate::document::Shape::{Of, Template, Text};
 use crate::document::{
     DocumentNode, DocumentReader, KeywordTable, MapFields, NodeKind, SettingKind as _, word,
 };
+use crate::login;
 
 /// Keys allowed with `await` alone, and with `subscribe`.
 pub(crate) const AWAIT_OPTIONS: [&str; 3] = ["label", "timeout", "capture"];
@@ -84,7 +85,9 @@ impl Walk<'_, '_> {
     pub(crate) fn socket(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let written = reader.scalar(url, "a path such as /live, or an absolute URL");
-        let label = self.label(fields, || format!("WS {}", written.unwrap_or_default()));
+        let label = self.label(fields, || {
+            format!("WS {}", login::removed(written.unwrap_or_default()))
+        });
         let id = self.count_step(label);
         let address = self.scope.socket_url(url, &self.reach);
         let headers = fields.get("headers").map(|node| {
@@ -97,6 +100,7 @@ impl Walk<'_, '_> {
             None => Preset::default(),
         }
         .socket();
+        let address = address.map(|address| address.map_url(|url| preset.address(url)));
         let protocols = fields.get("protocol").map(|node| self.protocols(node));
         let compress = fields.get("compress").map(|node| reader.switch(node));
         let reconnect = fields
@@ -108,9 +112,8 @@ impl Walk<'_, '_> {
         let beat = fields.get("beat").map(|node| beat::beat(reader, node));
         Some(Step::Socket(Box::new(SocketStep {
             request: RequestStep {
-                headers: headers.unwrap_or_default(),
                 timeout: timeout?,
-                ..super::request::plain_get(id, preset.address(address?))
+                ..super::request::plain_get(id, address?, headers.unwrap_or_default())
             },
             protocols: protocols.unwrap_or(Some(preset.protocols))?,
             compress: compress.unwrap_or(Some(false))?,
@@ -134,7 +137,9 @@ impl Walk<'_, '_> {
     pub(crate) fn stream(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let written = reader.scalar(url, "a path such as /events, or an absolute URL");
-        let label = self.label(fields, || format!("SSE {}", written.unwrap_or_default()));
+        let label = self.label(fields, || {
+            format!("SSE {}", login::removed(written.unwrap_or_default()))
+        });
         let id = self.count_step(label);
         let address = self.scope.url(url, &self.reach);
         let headers = fields
@@ -147,9 +152,8 @@ impl Walk<'_, '_> {
         let plain = Preset::Plain.socket();
         Some(Step::Socket(Box::new(SocketStep {
             request: RequestStep {
-                headers: headers.unwrap_or_default(),
                 timeout: timeout?,
-                ..super::request::plain_get(id, address?)
+                ..super::request::plain_get(id, address?, headers.unwrap_or_default())
             },
             protocols: plain.protocols,
             compress: false,

@@ -16,6 +16,7 @@ use crate::document::Shape::Steps;
 use crate::document::{
     DocumentKey, DocumentNode, MapFields, NodeKind, SettingsMap as _, number, settings,
 };
+use crate::login;
 use keys::{KINDS, METHODS, StepKind, kind_of};
 pub(crate) use keys::{RESOURCE, STEP};
 pub(crate) use think::THINK;
@@ -169,8 +170,8 @@ impl Walk<'_, '_> {
     fn resource(&mut self, node: &DocumentNode) -> Option<RequestStep> {
         if let NodeKind::Scalar { text, .. } = &node.kind {
             let url = self.scope.url(node, &self.reach);
-            let id = self.count_step(format!("GET {text}"));
-            return Some(super::request::plain_get(id, url?));
+            let id = self.count_step(format!("GET {}", login::removed(text)));
+            return Some(super::request::plain_get(id, url?, Vec::new()));
         }
         let reader = self.scope.reader;
         let fields = reader.fields(node, &RESOURCE)?;

@@ -5,6 +5,7 @@ use url::Url;
 
 use super::scope::{PlanScope, VisibleSlots, merge_literals};
 use crate::document::{DocumentNode, DocumentReader, Expression, Spot, TemplateSegment};
+use crate::login;
 
 /// A further origin, used by steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,15 +71,43 @@ pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     }
 }
 
+/// Where a step's request goes.
+pub(crate) struct StepAddress {
+    pub(crate) url: TextTemplate,
+    /// Value of `Authorization` by the login in the URL.
+    authorization: Option<String>,
+}
+
+impl StepAddress {
+    /// The root of the target.
+    pub(crate) fn root() -> Self {
+        Self {
+            url: TextTemplate::literal("/"),
+            authorization: None,
+        }
+    }
+
+    /// The same login for another URL.
+    pub(crate) fn map_url(self, change: impl FnOnce(TextTemplate) -> TextTemplate) -> Self {
+        Self {
+            url: change(self.url),
+            ..self
+        }
+    }
+
+    /// The headers of the step, which replace the one by the login.
+    pub(crate) fn headers(&self, own: Vec<(String, TextTemplate)>) -> Vec<(String, TextTemplate)> {
+        let login = self.authorization.iter();
+        let login = login.map(|value| ("Authorization".to_owned(), TextTemplate::literal(value)));
+        login.chain(own).collect()
+    }
+}
+
 const STEP_VALID: &str = "a path such as /login, or an absolute URL";
 
 impl PlanScope<'_> {
     /// The URL of a step: a path of the target, an absolute URL of another origin, or a value at run time.
-    pub(crate) fn url(
-        &mut self,
-        node: &DocumentNode,
-        reach: &VisibleSlots,
-    ) -> Option<TextTemplate> {
+    pub(crate) fn url(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<StepAddress> {
         let text = self.reader.scalar(node, STEP_VALID)?;
         self.url_at(Spot::of(node, text), reach)
     }
@@ -88,7 +117,7 @@ impl PlanScope<'_> {
         &mut self,
         node: &DocumentNode,
         reach: &VisibleSlots,
-    ) -> Option<TextTemplate> {
+    ) -> Option<StepAddress> {
         let text = self.reader.scalar(node, STEP_VALID)?;
         let http = ["ws", "wss"].iter().find_map(|scheme| {
             let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
@@ -100,23 +129,28 @@ impl PlanScope<'_> {
         }
     }
 
-    fn url_at(&mut self, spot: Spot<'_>, reach: &VisibleSlots) -> Option<TextTemplate> {
+    fn url_at(&mut self, spot: Spot<'_>, reach: &VisibleSlots) -> Option<StepAddress> {
         let node = spot.node;
+        let mut authorization = None;
         let mut segments = spot.segments(self.reader)?;
         self.fill_start(spot, &mut segments)?;
         match segments.first() {
             None => {
                 self.reader.report(node, "the URL is missing", STEP_VALID);
-                None
+                return None;
             }
-            Some(TemplateSegment::Hole(_)) => self.checked(spot, segments, reach),
+            Some(TemplateSegment::Hole(_)) => {}
             Some(TemplateSegment::Literal(start)) => {
                 let start = start.clone();
-                let replaced = self.start(spot, &start, segments.len() > 1)?;
+                let (replaced, login) = self.start(spot, &start, segments.len() > 1)?;
                 segments[0] = TemplateSegment::Literal(replaced);
-                self.checked(spot, segments, reach)
+                authorization = login.map(|login| login::basic(&login));
             }
         }
+        Some(StepAddress {
+            url: self.checked(spot, segments, reach)?,
+            authorization,
+        })
     }
 
     /// `{{ env('API') }}/path`: an origin from the environment is constant.
@@ -138,11 +172,16 @@ impl PlanScope<'_> {
         Some(())
     }
 
-    /// The constant start of a URL, as it is sent.
-    fn start(&mut self, spot: Spot<'_>, start: &str, goes_on: bool) -> Option<String> {
+    /// The constant start of a URL, as it is sent, and the login in it.
+    fn start(
+        &mut self,
+        spot: Spot<'_>,
+        start: &str,
+        goes_on: bool,
+    ) -> Option<(String, Option<Vec<u8>>)> {
         if start.starts_with('/') && !start.starts_with("//") {
             let prefix = self.base.as_ref().map_or("", |base| base.prefix.as_str());
-            return Some(format!("{prefix}{start}"));
+            return Some((format!("{prefix}{start}"), None));
         }
         if !start.contains("://") {
             let message = format!("`{}` is neither a path nor an absolute URL", spot.text);
@@ -160,8 +199,8 @@ impl PlanScope<'_> {
             return None;
         }
         let (origin, path) = start.split_at(path_at.unwrap_or(start.len()));
-        let origin = match url_of(origin) {
-            Ok(url) => url.origin().ascii_serialization(),
+        let (origin, login) = match url_of(origin) {
+            Ok(url) => (url.origin().ascii_serialization(), login::of(&url)),
             Err(message) => {
                 self.reader.report(spot.node, message, STEP_VALID);
                 return None;
@@ -173,7 +212,7 @@ impl PlanScope<'_> {
             format!("/{path}")
         };
         if self.base.as_ref().is_some_and(|base| base.origin == origin) {
-            return Some(path);
+            return Some((path, login));
         }
         if self.origins.iter().all(|have| have.url != origin) {
             let place = self.reader.position(spot.node.span.start);
@@ -182,7 +221,7 @@ impl PlanScope<'_> {
                 place,
             });
         }
-        Some(format!("{origin}{path}"))
+        Some((format!("{origin}{path}"), login))
     }
 
     /// The pieces of a URL: invalid characters are reported, non-ASCII ones percent-encoded.

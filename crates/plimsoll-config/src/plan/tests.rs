@@ -127,6 +127,73 @@ fn every_construct_is_read() {
 }
 
 #[test]
+fn several_parts_of_a_multipart_body_may_have_one_name() {
+    use plimsoll_model::journey::{RequestBody, Step};
+
+    let text = with_steps(
+        "  - post: /a\n    multipart:\n      f: [one, { file: answer.c, type: text/x-c }, { text: two, name: b.txt }]\n      g: three\n",
+    );
+    let plan = read(&text, &given(), &desktop()).unwrap();
+    let scenario = plan.scenario.unwrap();
+    let Step::Request(request) = &scenario.journeys[0].steps[0] else {
+        panic!("{scenario:?}");
+    };
+    let RequestBody::Multipart(parts) = &request.body else {
+        panic!("{request:?}");
+    };
+    let shown: Vec<_> = parts
+        .iter()
+        .map(|part| (part.name.as_str(), part.file_name.as_deref().unwrap_or("-")))
+        .collect();
+    assert_eq!(
+        shown,
+        [("f", "-"), ("f", "answer.c"), ("f", "b.txt"), ("g", "-")]
+    );
+    check(
+        &with_steps("  - post: /a\n    multipart: { f: [one, { name: b.txt }] }\n"),
+        (5, 27),
+        "file",
+    );
+}
+
+#[test]
+fn a_byte_order_mark_and_line_ends_of_windows_change_nothing() {
+    let marked = |content: &[u8]| {
+        let text = String::from_utf8(content.to_vec()).unwrap();
+        format!("\u{feff}{}", text.replace('\n', "\r\n")).into_bytes()
+    };
+    let text = "target: http://site\nload: { users: 1, hold: 1s }\ndata:\n  a: { csv: a.csv }\n  b: { json: b.json }\n  c: { json: c.json }\nsteps:\n  - post: /{{ a.name }}/{{ b.name }}/{{ c.name }}\n    body: { file: body.txt, template: true }\n    headers:\n      X-Long: >-\n        one\n        two\n  - post: /text\n    body: |\n      first\n      second\n";
+    let files = BTreeMap::from([
+        ("a.csv", b"name,more\nada,1\ngrace,2\n".to_vec()),
+        (
+            "b.json",
+            b"[{\"name\": \"ulm\"},\n {\"name\": \"bonn\"}]\n".to_vec(),
+        ),
+        ("c.json", b"{\"name\": \"x\"}\n{\"name\": \"y\"}\n".to_vec()),
+        ("body.txt", b"Dear {{ a.name }}".to_vec()),
+    ]);
+    let plain = Desktop {
+        files: files.clone(),
+        ..Desktop::default()
+    };
+    let windows = Desktop {
+        files: files
+            .into_iter()
+            .map(|(name, content)| (name, marked(&content)))
+            .collect(),
+        ..Desktop::default()
+    };
+    let expected = read(text, &given(), &plain).unwrap();
+    let marked = String::from_utf8(marked(text.as_bytes())).unwrap();
+    let found = read(&marked, &given(), &windows).unwrap();
+    assert_eq!(
+        format!("{:?}", found.scenario),
+        format!("{:?}", expected.scenario)
+    );
+    assert_eq!(found.inputs.rows, expected.inputs.rows);
+}
+
+#[test]
 fn the_schema_accepts_what_the_reader_accepts() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -255,6 +322,44 @@ fn urls_are_paths_or_whole() {
         &with_steps("  - get: http://x{{ user }}/\n"),
         (4, 18),
         "host",
+    );
+}
+
+#[test]
+fn a_login_in_a_url_becomes_basic_authentication() {
+    let text = with_steps(
+        "  - get: http://ada:pa%40ss@site/a\n  - get: http://ada:pw@site/b\n    headers: { authorization: Bearer x }\n  - sse: http://:pw@other/c\n",
+    );
+    let plan = read(&text, &given(), &desktop()).unwrap();
+    let scenario = plan.scenario.unwrap();
+    let requests = scenario.journeys[0].steps.iter().map(|step| match step {
+        plimsoll_model::journey::Step::Request(request) => request,
+        plimsoll_model::journey::Step::Socket(socket) => &socket.request,
+        step => panic!("{step:?}"),
+    });
+    let shown: Vec<_> = requests
+        .map(|request| {
+            let (name, value) = request.headers.last().unwrap();
+            let url = request.url.as_literal().unwrap();
+            format!("{url} {name}: {}", value.as_literal().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "/a Authorization: Basic YWRhOnBhQHNz",
+            "/b authorization: Bearer x",
+            "http://other/c Authorization: Basic OnB3",
+        ]
+    );
+    let labels: Vec<_> = scenario.steps.iter().map(|step| &step.label).collect();
+    assert_eq!(
+        labels,
+        [
+            "GET http://site/a",
+            "GET http://site/b",
+            "SSE http://other/c"
+        ]
     );
 }
 

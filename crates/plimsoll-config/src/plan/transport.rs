@@ -5,10 +5,17 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_model::plan::STREAMS_MAX;
+use plimsoll_model::plan::{HEADERS_MAX, STREAMS_MAX};
 
 use crate::document::Shape::{Count, Either, OneOf, OneOrMore, Text};
-use crate::document::{DocumentNode, DocumentReader, count, file, settings, size, switch, time};
+use crate::document::{
+    DocumentNode, DocumentReader, count, file, settings, size, size_as, switch, time,
+};
+
+/// Limits of heads that can be configured, bytes.
+pub const HEADS: RangeInclusive<u64> = 1 << 10..=16 << 20;
+/// The same in words.
+pub const HEADS_VALID: &str = "1KiB to 16MiB, such as 256KiB";
 
 /// Numbers of open connections that can be configured.
 pub const CONNECTIONS: RangeInclusive<u32> = 1..=1_000_000;
@@ -37,6 +44,10 @@ settings! {
         streams: Option<u32> = None, "streams": count(1..=STREAMS_MAX);
         /// Local addresses to connect from, in round-robin order.
         sources: Vec<IpAddr> = Vec::new(), "sources": OneOrMore(&Text) => each source;
+        /// Maximum size of the head of a response; the outcome of a longer one is `head_too_long`. Default: 256KiB.
+        head_len_max: Option<u32> = None, "max_head": size_as::<u32>(HEADS).such_as(HEADS_VALID);
+        /// Maximum headers of a response; the outcome of one with more is `too_many_headers`. Default: 1000.
+        headers_max: Option<u32> = None, "max_headers": count(1..=HEADERS_MAX);
         /// Maximum size of a response body. Default: 1GiB.
         body_len_max: Option<u64> = None, "max_body": size(0..=u64::MAX).such_as("a size such as 64MiB");
     }

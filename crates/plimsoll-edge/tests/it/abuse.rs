@@ -143,7 +143,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
             431,
             format!(
                 "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
-                "X: y\r\n".repeat(200)
+                "X: y\r\n".repeat(1000)
             ),
         ),
         (417, post("Expect: wonders\r\n", "")),

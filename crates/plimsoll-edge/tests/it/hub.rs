@@ -414,6 +414,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
         key: &key,
         protocols: "",
         offer,
+        limits: plimsoll_wire::head::HeadLimits::DEFAULT,
     };
     let opened = read_answer(head.as_bytes(), 0, &asked).unwrap().unwrap();
     assert!(opened.deflate.unwrap().server_begins_anew);

@@ -19,6 +19,7 @@ mod dns;
 mod ending;
 mod fallback;
 mod frames;
+mod heads;
 mod hub;
 mod hub_attacks;
 mod origins;

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
+use super::mend;
 use crate::recording::{
     FormField, Payload, RecordedExchange, ResourceKind, header, kind_of, media_type_of,
 };
@@ -25,7 +26,8 @@ pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
     let url = request["url"]
         .as_str()
         .ok_or("`request.url` is not a string")?;
-    let mut url = Url::parse(url).map_err(|error| format!("invalid `request.url`: {error}"))?;
+    let mut url = Url::parse(&mend::percent_encoded(url))
+        .map_err(|error| format!("invalid `request.url`: {error}"))?;
     if !matches!(url.scheme(), "http" | "https" | "ws" | "wss")
         || url.host_str().is_none_or(str::is_empty)
     {
@@ -51,7 +53,7 @@ pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
             .as_f64()
             .filter(|time| time.is_finite() && *time >= 0.0),
         method: method.to_ascii_uppercase(),
-        payload: payload(&request["postData"], &headers),
+        payload: payload(request, &headers),
         content: text(content, &media_type),
         page: entry["pageref"].as_str().map(str::to_owned),
         from_cache: entry["_fromCache"].is_string() || entry["response"]["_fromCache"].is_string(),
@@ -61,6 +63,7 @@ pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
         answer_headers,
         media_type,
         kind,
+        place: (0, 0),
     })
 }
 
@@ -85,7 +88,7 @@ fn headers(value: &Value) -> Vec<(String, String)> {
         is_name.then(|| {
             (
                 name.to_owned(),
-                header["value"].as_str().unwrap_or_default().to_owned(),
+                mend::shown(header["value"].as_str().unwrap_or_default()),
             )
         })
     };
@@ -122,7 +125,7 @@ fn text(content: &Value, media_type: &str) -> Option<String> {
         let bytes = STANDARD.decode(text.trim()).ok()?;
         return Some(String::from_utf8_lossy(&bytes).into_owned());
     }
-    Some(text.to_owned())
+    Some(mend::shown(text))
 }
 
 fn is_text(media_type: &str) -> bool {
@@ -182,43 +185,51 @@ fn kind(
     }
 }
 
-fn payload(post: &Value, headers: &[(String, String)]) -> Option<Payload> {
+fn payload(request: &Value, headers: &[(String, String)]) -> Option<Payload> {
+    let post = &request["postData"];
     let media_type = post["mimeType"]
         .as_str()
         .or_else(|| header(headers, "content-type"))
-        .unwrap_or_default()
-        .to_owned();
-    let text = post["text"].as_str().map(|text| {
-        let is_base64 = post["encoding"].as_str().or(post["_encoding"].as_str()) == Some("base64");
-        match STANDARD.decode(text) {
-            Ok(bytes) if is_base64 => String::from_utf8_lossy(&bytes).into_owned(),
-            _ => text.to_owned(),
-        }
-    });
-    let fields = fields(post, &media_type, text.as_deref());
-    let is_empty = text.as_deref().is_none_or(str::is_empty) && fields.is_empty();
-    (!is_empty).then_some(Payload {
-        media_type,
-        text,
-        fields,
-    })
+        .unwrap_or_default();
+    let text = post["text"].as_str().unwrap_or_default();
+    let mut payload = super::payload(media_type, body(post, text, sent_len(request, headers)));
+    // Without the text, only the recorder's list is left.
+    if text.is_empty()
+        || (payload.fields.is_empty() && media_type_of(media_type) == "multipart/form-data")
+    {
+        payload.fields = listed(post);
+    }
+    let is_empty = text.is_empty() && payload.fields.is_empty();
+    (!is_empty).then_some(payload)
 }
 
-fn fields(post: &Value, media_type: &str, text: Option<&str>) -> Vec<FormField> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else {
-        // Without the text, only the recorder's list is left.
-        return listed(post);
-    };
-    let found = crate::har::form_fields(media_type, text);
-    if found.is_empty() && media_type_of(media_type) == "multipart/form-data" {
-        return listed(post);
+/// The body as it was sent.
+fn body(post: &Value, text: &str, sent_len: Option<usize>) -> Vec<u8> {
+    let is_base64 = post["encoding"].as_str().or(post["_encoding"].as_str()) == Some("base64");
+    if is_base64 && let Ok(bytes) = STANDARD.decode(text.trim()) {
+        return bytes;
     }
-    found
+    // Browsers write a body that is not UTF-8 with one character for each byte; its length then tells.
+    let chars = || text.chars().map(u8::try_from);
+    let is_binary = sent_len.is_some_and(|len| len < text.len())
+        && sent_len == Some(text.chars().count())
+        && chars().all(|byte| byte.is_ok());
+    if is_binary {
+        return chars().filter_map(Result::ok).collect();
+    }
+    mend::bytes_of(text)
+}
+
+/// Length of the body as it was sent, bytes.
+fn sent_len(request: &Value, headers: &[(String, String)]) -> Option<usize> {
+    let of_header = || header(headers, "content-length")?.trim().parse().ok();
+    let of_entry = || usize::try_from(request["bodySize"].as_i64()?).ok();
+    of_header().or_else(of_entry).filter(|len| *len > 0)
 }
 
 /// Fields of `application/x-www-form-urlencoded`, decoded.
-pub(super) fn decode_form(text: &str) -> Vec<FormField> {
-    form_urlencoded::parse(text.trim().as_bytes())
+pub(super) fn decode_form(body: &[u8]) -> Vec<FormField> {
+    form_urlencoded::parse(body.trim_ascii())
         .map(|(name, value)| FormField {
             name: name.into_owned(),
             value: value.into_owned(),
@@ -230,10 +241,11 @@ pub(super) fn decode_form(text: &str) -> Vec<FormField> {
 fn listed(post: &Value) -> Vec<FormField> {
     let field = |value: &Value| {
         Some(FormField {
-            name: value["name"].as_str()?.to_owned(),
-            value: value["value"].as_str().unwrap_or_default().to_owned(),
+            name: mend::shown(value["name"].as_str()?),
+            value: mend::shown(value["value"].as_str().unwrap_or_default()),
             file_name: value["fileName"].as_str().map(str::to_owned),
             media_type: value["contentType"].as_str().map(str::to_owned),
+            bytes: None,
         })
     };
     post["params"]

@@ -1,16 +1,23 @@
 //! Fields of a `multipart/form-data` body (RFC 7578) that was recorded as text.
 
+use std::borrow::Cow;
+
 use crate::recording::FormField;
 
-/// The parts of `text`; none if it is not valid for its media type.
-pub(super) fn fields(media_type: &str, text: &str) -> Vec<FormField> {
+/// The parts of a body; none if it is not valid for its media type.
+pub(super) fn fields(media_type: &str, body: &[u8]) -> Vec<FormField> {
     let Some(boundary) = boundary(media_type) else {
         return Vec::new();
     };
     let mark = format!("--{boundary}");
-    text.split(mark.as_str())
-        .skip(1)
-        .filter_map(parse_part)
+    let starts: Vec<usize> = memchr::memmem::find_iter(body, mark.as_bytes())
+        .map(|at| at + mark.len())
+        .collect();
+    let ends = starts.iter().skip(1).map(|start| start - mark.len());
+    starts
+        .iter()
+        .zip(ends.chain([body.len()]))
+        .filter_map(|(&start, end)| parse_part(body.get(start..end)?))
         .collect()
 }
 
@@ -26,21 +33,22 @@ fn boundary(media_type: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-fn parse_part(text: &str) -> Option<FormField> {
-    let text = text
-        .strip_prefix("\r\n")
-        .or_else(|| text.strip_prefix('\n'))?;
-    let (head, value) = text
-        .split_once("\r\n\r\n")
-        .or_else(|| text.split_once("\n\n"))?;
+fn parse_part(part: &[u8]) -> Option<FormField> {
+    let part = part
+        .strip_prefix(b"\r\n")
+        .or_else(|| part.strip_prefix(b"\n"))?;
+    let (head, value) = split(part, b"\r\n\r\n").or_else(|| split(part, b"\n\n"))?;
     let value = value
-        .strip_suffix("\r\n")
-        .or_else(|| value.strip_suffix('\n'))
+        .strip_suffix(b"\r\n")
+        .or_else(|| value.strip_suffix(b"\n"))
         .unwrap_or(value);
+    let text = String::from_utf8_lossy(value);
     let mut field = FormField {
-        value: value.to_owned(),
+        bytes: matches!(text, Cow::Owned(_)).then(|| value.to_vec()),
+        value: text.into_owned(),
         ..FormField::default()
     };
+    let head = String::from_utf8_lossy(head);
     let mut named = false;
     for line in head.lines() {
         let (name, content) = line.split_once(':')?;
@@ -53,6 +61,12 @@ fn parse_part(text: &str) -> Option<FormField> {
         }
     }
     named.then_some(field)
+}
+
+/// What lies before and behind the first `mark`.
+fn split<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = memchr::memmem::find(bytes, mark)?;
+    Some((&bytes[..at], &bytes[at + mark.len()..]))
 }
 
 fn parameter(content: &str, name: &str) -> Option<String> {
@@ -72,7 +86,7 @@ mod tests {
         let text = "--XyZ\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\nabc\r\n\
                     --XyZ\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.c\"\r\n\
                     Content-Type: text/plain\r\n\r\nint x;\n\r\n--XyZ--\r\n";
-        let found = fields("multipart/form-data; boundary=XyZ", text);
+        let found = fields("multipart/form-data; boundary=XyZ", text.as_bytes());
         assert_eq!(found.len(), 2);
         assert_eq!(
             (found[0].name.as_str(), found[0].value.as_str()),
@@ -80,6 +94,19 @@ mod tests {
         );
         assert_eq!(found[1].file_name.as_deref(), Some("a.c"));
         assert_eq!(found[1].value, "int x;\n");
-        assert!(fields("multipart/form-data", text).is_empty());
+        assert!(fields("multipart/form-data", text.as_bytes()).is_empty());
+    }
+
+    #[test]
+    fn parts_that_are_not_utf8_keep_their_bytes() {
+        let body = b"--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.png\"\r\n\r\n\x89PNG\r\n\r\n--B\r\n\
+                     Content-Disposition: form-data; name=\"f\"\r\n\r\nb\r\n--B--\r\n";
+        let found = fields("multipart/form-data; boundary=B", body);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].bytes.as_deref(), Some(&b"\x89PNG\r\n"[..]));
+        assert_eq!(
+            (found[1].value.as_str(), found[1].bytes.as_ref()),
+            ("b", None)
+        );
     }
 }

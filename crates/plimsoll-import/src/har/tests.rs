@@ -140,3 +140,208 @@ proptest! {
         }
     }
 }
+
+/// Bytes of a HAR file with one form or other body.
+fn posted(mime: &str, text: &[u8], more: &str) -> Vec<u8> {
+    let start = format!(
+        r#"{{"log":{{"entries":[{},{{"startedDateTime":"2026-11-22T01:00:01.000Z","time":10,"request":{{"method":"POST","url":"http://site/a","headers":[{more}],"postData":{{"mimeType":"{mime}","text":""#,
+        entry("")
+    );
+    let end =
+        r#""}},"response":{"status":200,"headers":[],"content":{"mimeType":"text/html"}}}]}}"#;
+    [start.as_bytes(), text, end.as_bytes()].concat()
+}
+
+/// The plan of such a file, in a folder.
+fn posted_plan(mime: &str, text: &[u8], more: &str) -> crate::Imported {
+    let recording = read_from(posted(mime, text, more).as_slice()).unwrap();
+    let options = journey::Options {
+        has_folder: true,
+        ..journey::Options::default()
+    };
+    journey::plan(&recording, &options).unwrap()
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+#[test]
+fn half_of_a_surrogate_pair_loses_no_entry() {
+    let content = r#","response":{"status":200,"headers":[],"content":{"mimeType":"text/html","text":"thanks \ud83d"}}"#;
+    let recording = read(&har(&format!("{},{}", entry(content), entry("")))).unwrap();
+    assert_eq!(recording.exchanges.len(), 2);
+    assert_eq!(
+        recording.exchanges[0].content.as_deref(),
+        Some("thanks \u{fffd}")
+    );
+    assert!(recording.problems.is_empty(), "{:?}", recording.problems);
+    let plan = posted_plan(FORM, br"a=\ud83d&b=1", "").plan;
+    assert!(plan.contains("{ a: \"\u{fffd}\", b: \"1\" }"), "{plan}");
+}
+
+#[test]
+fn an_entry_that_is_no_json_is_left_out_with_its_place() {
+    let text = har(&format!(
+        "{},\n{{\"request\": tru}},{}",
+        entry(""),
+        entry("")
+    ));
+    let recording = read(&text).unwrap();
+    assert_eq!(recording.exchanges.len(), 2);
+    let problem = &recording.problems[0];
+    assert!(
+        problem.starts_with("log.entries[1] left out: it is not valid JSON"),
+        "{problem}"
+    );
+    assert_eq!(recording.losses[0].place, (2, 1));
+}
+
+#[test]
+fn a_form_that_is_not_utf8_is_sent_as_it_was() {
+    let check = |text: &[u8], expected: &str| {
+        let plan = posted_plan(FORM, text, "").plan;
+        assert!(plan.contains(expected), "{expected} in {plan}");
+    };
+    check(b"name=caf%E9&b=1", "body: name=caf%E9&b=1");
+    check(b"name=caf\xe9&b=1", "body: name=caf%E9&b=1");
+    check(b"name=%83%5C", "body: name=%83%5C");
+    check(b"rate=100%", "body: rate=100%");
+    check(b"legacy=%u20AC", "body: legacy=%u20AC");
+    check(b"a=1&b=2&a=3", "body: a=1&b=2&a=3");
+    check(b"flag&b=2", "body: flag&b=2");
+    check(b"line=a%0D%0Ab", "form: ");
+    check(b"a=1&a=2&b=%C3%A9", "form: ");
+    let plan = posted_plan(FORM, b"word=caf%E9&password=hush", "").plan;
+    assert!(
+        plan.contains("word=caf%E9&password={{ urlencode("),
+        "{plan}"
+    );
+    assert!(!plan.contains("hush"), "{plan}");
+    assert!(
+        plan.contains("content-type: application/x-www-form-urlencoded"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn a_body_that_is_no_text_becomes_a_file() {
+    let check = |text: &[u8], more: &str, expected: &[u8]| {
+        let imported = posted_plan("application/octet-stream", text, more);
+        assert!(
+            imported.plan.contains("{{ file('bodies/1-body.bin') }}"),
+            "{}",
+            imported.plan
+        );
+        assert_eq!(imported.files.len(), 1);
+        assert_eq!(
+            imported.files[0].content,
+            crate::FileContent::Bytes(expected.to_vec())
+        );
+        assert!(imported.losses.is_empty(), "{:?}", imported.losses);
+    };
+    check(b"caf\xe9", "", b"caf\xe9");
+    // One character for each byte, as browsers write it.
+    let length = r#"{"name":"Content-Length","value":"4"}"#;
+    check("\u{89}PNG".as_bytes(), length, b"\x89PNG");
+    let recording =
+        read_from(posted("application/octet-stream", b"caf\xe9", "").as_slice()).unwrap();
+    let options = journey::Options {
+        file: "a.har".to_owned(),
+        ..journey::Options::default()
+    };
+    let imported = journey::plan(&recording, &options).unwrap();
+    assert!(imported.files.is_empty() && !imported.plan.contains("body:"));
+    let loss = imported.losses[0].to_string();
+    assert!(
+        loss.starts_with("a.har:1:") && loss.contains("lost: POST /a: ") && loss.contains("--out"),
+        "{loss}"
+    );
+}
+
+#[test]
+fn parts_of_one_name_stay_several() {
+    let body = br#"--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\none\r\n--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"b.png\"\r\n\r\n"#;
+    let end = br#"\r\n--B\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nx\r\n--B--\r\n"#;
+    let body = [&body[..], b"\x89PNG", &end[..]].concat();
+    let imported = posted_plan("multipart/form-data; boundary=B", &body, "");
+    insta::assert_snapshot!(imported.plan);
+    assert_eq!(
+        imported.files[0],
+        crate::DataFile {
+            name: "bodies/1-b.png".to_owned(),
+            content: crate::FileContent::Bytes(b"\x89PNG".to_vec()),
+        }
+    );
+}
+
+#[test]
+fn a_url_keeps_its_bytes() {
+    let text = String::from_utf8(posted("text/plain", b"x", "")).unwrap();
+    for (sent, expected) in [
+        ("http://site/caf%E9?q=%83\\\\", "/caf%E9?q=%83\\"),
+        ("http://site/a|b?f={1}", "/a|b?f={1}"),
+    ] {
+        let text = text.replace("http://site/a\"", &format!("{sent}\""));
+        let plan = journey::plan(&read(&text).unwrap(), &journey::Options::default());
+        let plan = plan.unwrap().plan;
+        let urls = crate::yaml::scalars(&plan);
+        assert!(
+            urls.iter().any(|url| url == expected),
+            "{expected} in {plan}"
+        );
+    }
+    let raw = posted("text/plain", b"x", "");
+    let at = raw
+        .windows(6)
+        .rposition(|window| window == b"site/a")
+        .unwrap();
+    let raw = [&raw[..at + 5], b"caf\xe9", &raw[at + 6..]].concat();
+    let recording = read_from(raw.as_slice()).unwrap();
+    assert_eq!(recording.exchanges[1].url.path(), "/caf%E9");
+}
+
+#[test]
+fn what_is_no_recording_is_told_with_its_place_in_bounded_memory() {
+    let error = |bytes: &[u8]| read_from(bytes).unwrap_err().to_string();
+    assert!(error(b"\x7fELF\x02\x01").starts_with("line 1, column 1: not JSON"));
+    assert!(error(b"\xff\xfe{").starts_with("line 1, column 1: not JSON"));
+    let whole = har(&format!("{},\n{}", entry(""), entry("")));
+    for len in [whole.len() - 1, whole.len() - 40, 120] {
+        let error = error(&whole.as_bytes()[..len]);
+        assert!(error.contains("cut off"), "{error}");
+    }
+    assert!(error(format!("{whole}x").as_bytes()).contains("more follows"));
+    let deep = format!("{{\"log\":{{\"entries\":[{}", "[".repeat(100_000));
+    assert!(
+        error(deep.as_bytes()).contains("line 1, column 148: nested deeper"),
+        "{}",
+        error(deep.as_bytes())
+    );
+    assert!(error("[".repeat(100_000).as_bytes()).contains("recursion limit"));
+    let wide = format!(
+        "{{\"log\":{{\"entries\":[{{\"a\":[{}1]}}]}}}}",
+        "1,".repeat(600_000)
+    );
+    assert!(
+        error(wide.as_bytes()).contains("500000 JSON values"),
+        "{}",
+        error(wide.as_bytes())
+    );
+}
+
+#[test]
+fn a_long_string_is_cut_and_what_follows_is_read() {
+    let long = "x".repeat(13 << 20);
+    let content = format!(
+        r#","response":{{"status":200,"headers":[],"content":{{"mimeType":"text/html","text":"{long}\u00e9\""}}}}"#
+    );
+    let recording = read(&har(&format!("{},{}", entry(&content), entry("")))).unwrap();
+    assert_eq!(recording.exchanges.len(), 2);
+    assert_eq!(recording.exchanges[0].status, 200);
+    assert_eq!(recording.exchanges[0].content, None);
+    let recording = read_from(posted("text/plain", long.as_bytes(), "").as_slice()).unwrap();
+    assert!(
+        recording.problems[0].contains("cut at 12 MiB"),
+        "{:?}",
+        recording.problems
+    );
+}

@@ -11,8 +11,9 @@ use super::finder::{PlannedCapture, ValueFinder};
 use super::fold::{self, Action, Folded};
 use super::secrets::Secrets;
 use super::sift::Sifted;
+use crate::DataFile;
 use crate::heuristics;
-use crate::recording::RecordedExchange;
+use crate::recording::{RecordedExchange, RecordingLoss};
 use crate::yaml::{YamlEntry, YamlNode};
 
 pub(super) use value::PlanValue;
@@ -27,6 +28,10 @@ pub(super) struct Drafted {
     pub(super) variables: Vec<String>,
     /// Whether the recording began with cookies of earlier visits.
     pub(super) began_with_cookies: bool,
+    /// Files that the steps name.
+    pub(super) files: Vec<DataFile>,
+    /// What the steps lack.
+    pub(super) losses: Vec<RecordingLoss>,
 }
 
 /// One step.
@@ -46,6 +51,9 @@ pub(super) struct StepDraft {
     pub(super) logs_out: bool,
 }
 
+/// The location of a field of a form.
+const FORM_FIELD: &str = "form field";
+
 /// The location of a value in a request.
 #[derive(Clone, Copy)]
 pub(super) struct ValueLocation<'a> {
@@ -63,10 +71,17 @@ struct Drafter<'a> {
     at: usize,
     /// When the current request began.
     started_ms: Option<f64>,
+    /// Where the current request stands in the recording.
+    place: (usize, usize),
+    /// Path of the current request.
+    path: String,
     step: StepDraft,
+    /// Files of bodies; `None` where the plan has no folder.
+    files: Option<Vec<DataFile>>,
+    losses: Vec<RecordingLoss>,
 }
 
-pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
+pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded, has_folder: bool) -> Drafted {
     let exchanges = &sifted.exchanges;
     let mut drafter = Drafter {
         finder: ValueFinder::new(exchanges, &folded.actions),
@@ -74,7 +89,11 @@ pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
         target: &sifted.target,
         at: 0,
         started_ms: None,
+        place: (0, 0),
+        path: String::new(),
         step: StepDraft::default(),
+        files: has_folder.then(Vec::new),
+        losses: Vec::new(),
     };
     let mut steps = Vec::with_capacity(folded.actions.len());
     for (at, action) in folded.actions.iter().enumerate() {
@@ -86,6 +105,8 @@ pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
         steps,
         variables: drafter.secrets.variables().map(str::to_owned).collect(),
         captures: drafter.finder.into_captures(),
+        files: drafter.files.unwrap_or_default(),
+        losses: drafter.losses,
         began_with_cookies: exchanges
             .first()
             .is_some_and(|first| first.header("cookie").is_some_and(|held| !held.is_empty())),
@@ -96,6 +117,8 @@ impl Drafter<'_> {
     fn draft(&mut self, exchanges: &[&RecordedExchange], action: &Action) {
         let exchange = exchanges[action.first];
         self.started_ms = exchange.started_ms;
+        self.place = exchange.place;
+        self.path = heuristics::path_without_secrets(exchange.url.path()).into_owned();
         self.step.method = exchange.method.to_ascii_lowercase();
         // Passwords are processed first, so that a secret is recognised elsewhere in the request.
         self.body(exchange);
@@ -143,7 +166,7 @@ impl Drafter<'_> {
         text.push('?');
         for chunk in query.split_inclusive(['&', ';']) {
             let pair = chunk.trim_end_matches(['&', ';']);
-            text.push_str(&self.pair(pair));
+            text.push_str(&self.pair("query parameter", pair));
             text.push_str(&chunk[pair.len()..]);
         }
         text
@@ -174,23 +197,27 @@ impl Drafter<'_> {
         )
     }
 
-    fn pair(&mut self, pair: &str) -> String {
+    /// A name with its value, as URLs and forms have them.
+    fn pair(&mut self, what: &'static str, pair: &str) -> String {
         let (name, raw) = match pair.split_once('=') {
             Some((name, raw)) => (Some(name), raw),
             None => (None, pair),
         };
         let decoded = value::form_decoded(raw);
         let label = name.map_or_else(|| "query".to_owned(), value::form_decoded);
-        let site = ValueLocation {
-            what: "query parameter",
-            name: &label,
-        };
+        let site = ValueLocation { what, name: &label };
         let found = if self.is_clock(&decoded) {
             PlanValue::Expression("now_ms()".to_owned())
         } else {
             self.value(site, &decoded)
         };
-        let text = found.in_url(raw, &decoded);
+        let text = match &found {
+            // What the environment holds may need it, whatever was recorded.
+            PlanValue::Expression(expression) if what == FORM_FIELD => {
+                format!("{{{{ urlencode({expression}) }}}}")
+            }
+            found => found.in_url(raw, &decoded),
+        };
         match name {
             Some(name) => format!("{}={text}", heuristics::literal(name)),
             None => text,

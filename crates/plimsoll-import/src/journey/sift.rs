@@ -6,10 +6,14 @@ use url::{Origin, Url};
 
 use super::{JourneyError, Options};
 use crate::counted;
-use crate::recording::{RecordedExchange, Recording, ResourceKind};
+use crate::heuristics;
+use crate::recording::{RecordedExchange, Recording, RecordingLoss, ResourceKind};
 
 /// Most hosts named in a comment.
 const HOSTS_NAMED_MAX: usize = 20;
+
+/// Requests by which a browser asks whether it may send another.
+const PREFLIGHTS: &str = "preflights";
 
 /// The selected requests, and what was left out.
 pub(super) struct Sifted<'a> {
@@ -19,6 +23,8 @@ pub(super) struct Sifted<'a> {
     pub(super) exchanges: Vec<&'a RecordedExchange>,
     /// What was left out, one sentence each.
     pub(super) left_out: Vec<String>,
+    /// Requests that a plan cannot have.
+    pub(super) losses: Vec<RecordingLoss>,
 }
 
 pub(super) fn sift<'a>(
@@ -33,6 +39,7 @@ pub(super) fn sift<'a>(
         failed: 0,
         cached: 0,
         unspeakable: BTreeMap::new(),
+        losses: Vec::new(),
     };
     for host in &recording.unrecorded_hosts {
         *sieve.foreign.entry(host.clone()).or_default() += 1;
@@ -70,6 +77,7 @@ pub(super) fn sift<'a>(
     }
     Ok(Sifted {
         left_out: sieve.left_out(),
+        losses: sieve.losses,
         target,
         exchanges,
     })
@@ -109,6 +117,7 @@ struct Sieve<'a> {
     failed: usize,
     cached: usize,
     unspeakable: BTreeMap<&'static str, usize>,
+    losses: Vec<RecordingLoss>,
 }
 
 impl Sieve<'_> {
@@ -119,12 +128,16 @@ impl Sieve<'_> {
         }
         if exchange.kind == ResourceKind::Other {
             let what = match (exchange.status, exchange.method.as_str()) {
-                (_, "OPTIONS") => "preflights",
+                (_, "OPTIONS") => PREFLIGHTS,
                 (101, _) => "WebSockets",
                 _ if matches!(exchange.url.scheme(), "ws" | "wss") => "WebSockets",
                 _ => "event streams and beacons",
             };
             *self.unspeakable.entry(what).or_default() += 1;
+            // A browser asks on its own whether it may send a request.
+            if what != PREFLIGHTS {
+                self.lose(exchange, what);
+            }
             return false;
         }
         let is_speakable = matches!(
@@ -132,10 +145,9 @@ impl Sieve<'_> {
             "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
         );
         if !is_speakable {
-            *self
-                .unspeakable
-                .entry("requests with other methods")
-                .or_default() += 1;
+            let what = "requests with other methods";
+            *self.unspeakable.entry(what).or_default() += 1;
+            self.lose(exchange, what);
             return false;
         }
         if exchange.status == 0 {
@@ -143,6 +155,15 @@ impl Sieve<'_> {
             return false;
         }
         true
+    }
+
+    fn lose(&mut self, exchange: &RecordedExchange, what: &str) {
+        let (method, path) = (&exchange.method, exchange.url.path());
+        let path = heuristics::path_without_secrets(path);
+        self.losses.push(RecordingLoss {
+            place: exchange.place,
+            what: format!("{method} {path}: {what} of a recording are not imported"),
+        });
     }
 
     fn is_ours(&self, url: &Url) -> bool {

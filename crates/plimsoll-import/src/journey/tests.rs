@@ -149,7 +149,7 @@ fn a_recording_of_other_sites_is_an_error_that_names_them() {
             .to_string();
     let options = Options {
         target: Some(Url::parse("http://site/").unwrap()),
-        hosts: Vec::new(),
+        ..Options::default()
     };
     let error = plan(&har::read(&text).unwrap(), &options)
         .unwrap_err()

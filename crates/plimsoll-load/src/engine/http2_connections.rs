@@ -20,7 +20,8 @@ impl Engine {
     /// target that were already received.
     pub(super) fn begin_http2(&mut self, id: u32, early: &[u8], now: u64) {
         let streams = self.prepared.streams_max();
-        let Some(mut http2) = Http2Connection::new(streams, now) else {
+        let limits = self.prepared.request().expected().head;
+        let Some(mut http2) = Http2Connection::new(streams, limits, now) else {
             return self.fail(id, Outcome::Protocol, now);
         };
         http2.push(early, now);

@@ -39,8 +39,8 @@ impl Engine {
             call.begin_answer();
         }
         let is_sent = connection.http2_mut().is_some_and(|http2| {
-            let body_len_max = self.prepared.request().expected().body_len_max;
-            http2.send(request_id, message, body, body_len_max)
+            let expected = self.prepared.request().expected();
+            http2.send(request_id, message, body, expected)
         });
         if !is_sent {
             request.unassign();

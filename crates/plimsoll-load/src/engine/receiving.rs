@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::Engine;
+use crate::answer_error;
 use crate::connections::{ConnectionPhase, TargetConnection};
 use crate::poller::ENDED;
 use crate::prepared_load::PreparedLoad;
@@ -203,9 +204,12 @@ impl Intake<'_> {
                 };
                 call.count_bytes(bytes.len() as u64);
                 let memo = virtual_users.memo(call.request());
-                connection
-                    .reader_mut()
-                    .feed_into(bytes, call.expected(), memo, call)
+                let reader = connection.reader_mut();
+                let progress = reader.feed_into(bytes, call.expected(), memo, call);
+                if let Err(error) = progress {
+                    call.set_reason(answer_error::reason(error));
+                }
+                progress
             }
         };
         match progress {
@@ -213,7 +217,7 @@ impl Intake<'_> {
             Ok(Progress::Complete(taken)) => FeedOutcome::Complete {
                 exactly: taken == bytes.len(),
             },
-            Err(_) => FeedOutcome::Failed(Outcome::Protocol),
+            Err(error) => FeedOutcome::Failed(answer_error::outcome(error)),
         }
     }
 }

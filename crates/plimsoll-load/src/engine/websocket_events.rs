@@ -1,10 +1,12 @@
 //! What arrives on WebSockets of a load from flags: handshakes, responses, refusals.
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::websocket::closing::code;
 use plimsoll_wire::websocket::handshake::HandshakeError;
 
 use super::Engine;
+use crate::answer_error;
 use crate::websocket_session::{Fed, SessionEnd};
 
 /// The status that switches to another protocol.
@@ -86,6 +88,9 @@ impl Engine {
                 self.recorder.answered(*status, now);
                 (Outcome::WrongStatus, format!("status {status}"))
             }
+            HandshakeError::Http(
+                limit @ (Http1Error::HeadTooLong(_) | Http1Error::TooManyHeaders(_)),
+            ) => (answer_error::outcome(*limit), limit.to_string()),
             HandshakeError::Http(_) => (Outcome::Protocol, "not HTTP".to_owned()),
             HandshakeError::NotSwitched => (Outcome::Protocol, "not switched".to_owned()),
             HandshakeError::Accept => (Outcome::Protocol, "wrong accept key".to_owned()),

@@ -135,6 +135,7 @@ impl Engine {
         }
         let mut context = ReceiveContext {
             agenda: self.prepared.agenda(),
+            expected: self.prepared.request().expected(),
             virtual_users: self.virtual_users.as_deref_mut(),
             at,
             second: current.websocket(),

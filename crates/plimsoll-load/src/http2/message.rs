@@ -3,7 +3,8 @@
 use http::header::{CONTENT_ENCODING, LOCATION, SET_COOKIE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use plimsoll_wire::head::{ContentCoding, HEADERS_MAX};
+use plimsoll_wire::error::Http1Error;
+use plimsoll_wire::head::{ContentCoding, HeadLimits};
 
 /// Connection headers of HTTP/1.1, which are forbidden in HTTP/2 (RFC 9113, 8.2.2).
 const OF_CONNECTION: [&str; 6] = [
@@ -60,14 +61,21 @@ pub(crate) struct AnswerHead {
 }
 
 impl AnswerHead {
-    /// `None` when there are more headers than accepted.
-    pub(super) fn new(status: u16, headers: &HeaderMap) -> Option<Self> {
-        if headers.len() > HEADERS_MAX {
-            return None;
+    /// The relevant parts of a head within its limits.
+    pub(super) fn new(
+        status: u16,
+        headers: &HeaderMap,
+        limits: HeadLimits,
+    ) -> Result<Self, Http1Error> {
+        if headers.len() > limits.headers {
+            return Err(Http1Error::TooManyHeaders(limits.headers));
+        }
+        if written_len(headers) > limits.len as u64 {
+            return Err(Http1Error::HeadTooLong(limits.len));
         }
         let value = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
         let location = value(LOCATION).filter(|_| (300..400).contains(&status));
-        Some(Self {
+        Ok(Self {
             status,
             coding: value(CONTENT_ENCODING).map_or(ContentCoding::Other, ContentCoding::named),
             location: location.map(Into::into),
@@ -143,15 +151,23 @@ mod tests {
         assert_eq!(out.len() as u64, written_len(&headers));
         let listed: Vec<_> = plimsoll_wire::head::headers(&out).collect();
         assert_eq!(listed[1], (&b"set-cookie"[..], &b"a=b"[..]));
-        let answer = AnswerHead::new(302, &headers).unwrap();
+        let new = |status, headers: &_| AnswerHead::new(status, headers, HeadLimits::DEFAULT);
+        let answer = new(302, &headers).unwrap();
         assert_eq!(answer.location.as_deref(), Some(&b"/next"[..]));
         assert_eq!(answer.coding, ContentCoding::Brotli);
         assert!(answer.sets_cookie);
-        assert!(AnswerHead::new(200, &headers).unwrap().location.is_none());
-        for number in 0..HEADERS_MAX {
+        assert!(new(200, &headers).unwrap().location.is_none());
+        for number in 0..HeadLimits::DEFAULT.headers {
             let name = HeaderName::from_bytes(format!("x-{number}").as_bytes()).unwrap();
             headers.append(name, HeaderValue::from_static(""));
         }
-        assert!(AnswerHead::new(200, &headers).is_none());
+        let too_many = Http1Error::TooManyHeaders(HeadLimits::DEFAULT.headers);
+        assert_eq!(new(200, &headers).unwrap_err(), too_many);
+        let tight = HeadLimits {
+            len: 100,
+            headers: 20_000,
+        };
+        let too_long = Http1Error::HeadTooLong(100);
+        assert_eq!(AnswerHead::new(200, &headers, tight).unwrap_err(), too_long);
     }
 }

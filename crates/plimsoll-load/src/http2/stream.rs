@@ -8,8 +8,12 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
 use http::HeaderMap;
 use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::error::Http1Error;
+use plimsoll_wire::head::HeadLimits;
+use plimsoll_wire::response::Expected;
 
 use super::message::{self, AnswerHead};
+use crate::answer_error;
 
 /// Receives the parts of responses.
 pub(crate) trait Take {
@@ -47,6 +51,15 @@ impl StreamFailure {
         }
     }
 
+    /// The response is beyond a limit.
+    fn refused(error: Http1Error) -> Self {
+        Self {
+            outcome: answer_error::outcome(error),
+            again: Again::Never,
+            reason: answer_error::reason(error),
+        }
+    }
+
     /// The connection ended.
     fn cut(has_head: bool) -> Self {
         let (outcome, again) = if has_head {
@@ -61,9 +74,14 @@ impl StreamFailure {
         }
     }
 
-    fn new(error: &h2::Error, has_head: bool) -> Self {
+    fn new(error: &h2::Error, has_head: bool, limits: HeadLimits) -> Self {
         if error.is_io() {
             return Self::cut(has_head);
+        }
+        let is_calmed = error.reason() == Some(Reason::ENHANCE_YOUR_CALM);
+        if !error.is_remote() && is_calmed && !has_head {
+            // h2 ends a connection on which a head is far beyond the limit.
+            return Self::refused(Http1Error::HeadTooLong(limits.len));
         }
         if !error.is_remote() {
             return Self::protocol(&format!("the response is not valid HTTP/2: {error}"));
@@ -94,7 +112,7 @@ pub(super) struct Http2Stream {
     phase: AnswerPhase,
     answer: AnswerHead,
     content_len: u64,
-    content_len_max: u64,
+    expected: Expected,
 }
 
 enum AnswerPhase {
@@ -103,13 +121,13 @@ enum AnswerPhase {
 }
 
 impl Http2Stream {
-    pub(super) fn new(request: u32, answer: ResponseFuture, content_len_max: u64) -> Self {
+    pub(super) fn new(request: u32, answer: ResponseFuture, expected: Expected) -> Self {
         Self {
             request,
             phase: AnswerPhase::Head(answer),
             answer: AnswerHead::default(),
             content_len: 0,
-            content_len_max,
+            expected,
         }
     }
 
@@ -144,7 +162,7 @@ impl Http2Stream {
                     };
                     let (head, body) = match answer {
                         Ok(answer) => answer.into_parts(),
-                        Err(error) => return Some(Err(StreamFailure::new(&error, false))),
+                        Err(error) => return Some(Err(self.failure(&error, false))),
                     };
                     self.phase = AnswerPhase::Body(body);
                     if let Err(failure) = self.take_head(head.status.as_u16(), &head.headers, take)
@@ -167,14 +185,12 @@ impl Http2Stream {
                         {
                             return Some(Ok(std::mem::take(&mut self.answer)));
                         }
-                        Some(Err(error)) => return Some(Err(StreamFailure::new(&error, true))),
+                        Some(Err(error)) => return Some(Err(self.failure(&error, true))),
                         None => return Some(Ok(std::mem::take(&mut self.answer))),
                     };
                     self.content_len += bytes.len() as u64;
-                    if self.content_len > self.content_len_max {
-                        return Some(Err(StreamFailure::protocol(
-                            "the response body is longer than allowed",
-                        )));
+                    if self.content_len > self.expected.body_len_max {
+                        return Some(Err(StreamFailure::refused(Http1Error::BodyTooLong)));
                     }
                     take.content(self.request, &bytes);
                     // Releases no more capacity than was received.
@@ -184,18 +200,18 @@ impl Http2Stream {
         }
     }
 
+    fn failure(&self, error: &h2::Error, has_head: bool) -> StreamFailure {
+        StreamFailure::new(error, has_head, self.expected.head)
+    }
+
     fn take_head(
         &mut self,
         status: u16,
         headers: &HeaderMap,
         take: &mut impl Take,
     ) -> Result<(), StreamFailure> {
-        let Some(answer) = AnswerHead::new(status, headers) else {
-            return Err(StreamFailure::protocol(
-                "the response has more headers than allowed",
-            ));
-        };
-        self.answer = answer;
+        self.answer =
+            AnswerHead::new(status, headers, self.expected.head).map_err(StreamFailure::refused)?;
         let len = message::written_len(headers);
         take.head(self.request, &self.answer, len, &|out| {
             message::write(status, headers, out);

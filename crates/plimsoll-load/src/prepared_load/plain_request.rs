@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use plimsoll_model::plan::{Load, Plan};
+use plimsoll_wire::head::HeadLimits;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
 
@@ -27,6 +28,14 @@ struct Template {
     last: Option<Box<[u8]>>,
 }
 
+/// Limits of the head of a response.
+fn head_limits(plan: &Plan) -> HeadLimits {
+    HeadLimits {
+        len: plan.transport.head_len_max as usize,
+        headers: plan.transport.headers_max as usize,
+    }
+}
+
 impl PlainRequest {
     pub(super) fn new(plan: &Plan, load: &Load) -> Self {
         let request = &plan.request;
@@ -36,6 +45,7 @@ impl PlainRequest {
             expected: Expected {
                 no_body: request.method == "HEAD",
                 keep_location: request.redirects_max > 0,
+                head: head_limits(plan),
                 body_len_max: plan.transport.body_len_max,
             },
             idempotent: request::is_idempotent(&request.method),

@@ -108,7 +108,7 @@ impl Capture {
                 put(self.chosen(found, random).as_deref())
             }
             From::Header(name) => put(answer.header(name)),
-            From::Cookie(name) => put(jar.get(name).map(str::as_bytes)),
+            From::Cookie(name) => put(jar.get(name)),
         }
     }
 

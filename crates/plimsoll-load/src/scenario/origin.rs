@@ -109,19 +109,30 @@ impl Origins {
     }
 }
 
-/// Makes a path with query that was built from texts valid in a request line: invalid characters are percent-encoded,
-/// a fragment is removed, and it starts with a slash.
+/// Makes a path with query that was built from texts valid in a request line: characters that browsers do not send raw are
+/// percent-encoded, a fragment is removed, and it starts with a slash.
 pub(crate) fn tidy(target: &mut Vec<u8>) {
-    let is_fit = |&byte: &u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(&byte);
-    if target.first() == Some(&b'/') && target.iter().all(is_fit) {
+    let query = memchr::memchr(b'?', target).unwrap_or(target.len());
+    let is_fit = |at: usize, byte: u8| {
+        let barred: &[u8] = if at < query { b"\"<>#\\`{}" } else { b"\"<>#" };
+        byte.is_ascii_graphic() && !barred.contains(&byte)
+    };
+    let all_fit = || {
+        target
+            .iter()
+            .enumerate()
+            .all(|(at, &byte)| is_fit(at, byte))
+    };
+    if target.first() == Some(&b'/') && all_fit() {
         return;
     }
     let mut fit = Vec::with_capacity(target.len() + 16);
     if target.first() != Some(&b'/') {
         fit.push(b'/');
     }
-    for &byte in target.iter().take_while(|&&byte| byte != b'#') {
-        if is_fit(&byte) {
+    let sent = target.iter().take_while(|&&byte| byte != b'#');
+    for (at, &byte) in sent.enumerate() {
+        if is_fit(at, byte) {
             fit.push(byte);
         } else {
             fit.push(b'%');
@@ -208,5 +219,8 @@ pub(crate) mod tests {
         check("a#b", "/a");
         check("", "/");
         check("/ü", "/%C3%BC");
+        // As browsers send them (WHATWG URL).
+        check("/a|b[1]^~'x?f={a:[1|2]}^`\\", "/a|b[1]^~'x?f={a:[1|2]}^`\\");
+        check("/a{b}`\\", "/a%7Bb%7D%60%5C");
     }
 }

@@ -117,6 +117,7 @@ impl VirtualUsers {
         call.expected = Expected {
             no_body: request.method == "HEAD",
             keep_location: request.follow > 0,
+            head: self.head_limits,
             body_len_max: self.body_len_max,
         };
     }

@@ -1,7 +1,7 @@
 //! One request of a user: its bytes, and what is stored of its response.
 
 use plimsoll_model::journey::StepId;
-use plimsoll_wire::head::{ContentCoding, Head};
+use plimsoll_wire::head::{ContentCoding, Head, HeadLimits};
 use plimsoll_wire::response::{Expected, Sink};
 
 /// Bytes of a failed response's body shown in a message.
@@ -107,6 +107,7 @@ impl UserRequest {
             expected: Expected {
                 no_body: false,
                 keep_location: false,
+                head: HeadLimits::DEFAULT,
                 body_len_max: 0,
             },
             keeps_head: false,

@@ -2,6 +2,7 @@
 
 use plimsoll_model::broadcast::SubscriberState;
 use plimsoll_model::journey::Layout;
+use plimsoll_wire::response::Expected;
 use plimsoll_wire::websocket::deflate::{Inflater, Offer};
 use plimsoll_wire::websocket::event::Deflated;
 use plimsoll_wire::websocket::handshake::{
@@ -63,6 +64,8 @@ pub(crate) struct Moment {
 pub(crate) struct ReceiveContext<'a> {
     /// The settings of all WebSockets, in a load from flags.
     pub(crate) agenda: Option<&'a Agenda>,
+    /// Limits of the response that opens one.
+    pub(crate) expected: Expected,
     /// The receivers, where users own them.
     pub(crate) virtual_users: Option<&'a mut VirtualUsers>,
     pub(crate) at: Moment,
@@ -237,6 +240,7 @@ fn open(
         key,
         protocols,
         offer,
+        limits: context.expected.head,
     };
     let whole = if head.is_empty() {
         bytes

@@ -11,13 +11,6 @@ use super::WebSocketSessions;
 use super::receive::{NO_CODE, ReceiveContext, SessionEnd};
 use super::session::WebSocketSession;
 
-/// An event stream may last as long as the load.
-const EXPECTED: Expected = Expected {
-    no_body: false,
-    keep_location: false,
-    body_len_max: u64::MAX,
-};
-
 /// The state of an event stream.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
@@ -63,7 +56,14 @@ impl WebSocketSessions {
         };
         let mut held = StreamChunk::default();
         let memo = &mut stream.memo;
-        let progress = stream.reader.feed_into(bytes, EXPECTED, memo, &mut held);
+        // An event stream may last as long as the load.
+        let expected = Expected {
+            no_body: false,
+            keep_location: false,
+            head: context.expected.head,
+            body_len_max: u64::MAX,
+        };
+        let progress = stream.reader.feed_into(bytes, expected, memo, &mut held);
         if let Some(head) = held.head {
             match check(stream.reader.status(), &head) {
                 Ok(()) => {

@@ -77,6 +77,27 @@ fn not_http() {
 }
 
 #[test]
+fn many_headers_are_read_up_to_the_limit() {
+    for count in [100, 150, 300, 990] {
+        check(OriginFault::Headers(count), Outcome::Ok);
+    }
+    check(OriginFault::Headers(1001), Outcome::TooManyHeaders);
+    let origin = fault::start(OriginFault::Headers(300)).unwrap();
+    let with = |change: &dyn Fn(&mut plimsoll_model::plan::Transport)| {
+        let mut plan = plan(origin.address());
+        change(&mut plan.transport);
+        run(plan, even(100.0, ms(100)))
+    };
+    assert_all(&with(&|all| all.headers_max = 200), Outcome::TooManyHeaders);
+    assert_all(&with(&|all| all.head_len_max = 2000), Outcome::HeadTooLong);
+    assert_all(&with(&|all| all.head_len_max = 20_000), Outcome::Ok);
+    let origin = fault::start(OriginFault::Headers(5000)).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.headers_max = 6000;
+    assert_all(&run(plan, even(50.0, ms(100))), Outcome::Ok);
+}
+
+#[test]
 fn cut_in_the_body() {
     check(OriginFault::ClosesInBody, Outcome::BodyCut);
 }

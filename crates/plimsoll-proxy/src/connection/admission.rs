@@ -41,7 +41,7 @@ impl DownstreamConnection {
                 self.client.hold_only(&bytes[end..]);
                 self.begin(&bytes[skip..end]);
             }
-            Err(error) => self.refuse_bad(error.status()),
+            Err(error) => self.refuse_bad(error),
         }
         true
     }
@@ -64,7 +64,7 @@ impl DownstreamConnection {
         let head = match parse(bytes, &mut room) {
             Ok(head) => head,
             Err(RequestError::Foreign) => return self.reject_foreign(),
-            Err(error) => return self.refuse_bad(error.status()),
+            Err(error) => return self.refuse_bad(error),
         };
         let mut own = self.own_of(&head);
         let client = client_of(&self.peer, &head, &settings);

@@ -362,6 +362,7 @@ impl DownstreamConnection {
             status: assembly.status,
             bytes: assembly.bytes_out,
             reason: reason.or(report.reason),
+            limit: None,
             server: report.server.as_deref(),
             moments,
             ended,

@@ -222,6 +222,7 @@ impl DownstreamConnection {
             status,
             bytes: 0,
             reason: Some(Reason::Hub.name()),
+            limit: None,
             server: None,
             moments: own.moments,
             ended,

@@ -63,6 +63,7 @@ impl DownstreamConnection {
                 ExchangeEnd::Broken => Some("broken"),
                 _ => None,
             },
+            limit: None,
             server: exchange.record().server_name(),
             moments: exchange.record().moments(),
             ended,

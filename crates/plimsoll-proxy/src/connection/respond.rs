@@ -7,9 +7,10 @@ use std::task::{Context, Poll, ready};
 use plimsoll_hub_io::browser_client::File;
 use plimsoll_net::clock;
 use plimsoll_net::reason::Reason;
-use plimsoll_wire::request_head::RequestHead;
+use plimsoll_wire::request_head::{RequestError, RequestHead};
 
 use super::admitted::{Admitted, ResponseContext};
+use super::request_context::HeadLimit;
 use super::{After, DownstreamConnection, RequestStage};
 use crate::exchange::Exchange;
 use crate::lookup::fetch::Fetch;
@@ -21,11 +22,16 @@ use crate::telemetry::moments::Moments;
 
 impl DownstreamConnection {
     /// Rejects bytes that are not a valid request.
-    pub(super) fn refuse_bad(&mut self, status: u16) {
-        self.refuse_early(status, Reason::BadRequest);
+    pub(super) fn refuse_bad(&mut self, error: RequestError) {
+        let limits = self.event_loop.settings().limits;
+        if let Some(limit) = HeadLimit::of_request(error, limits.head_len_max) {
+            self.exceeded(limit);
+        }
+        self.refuse_early(error.status(), Reason::BadRequest);
     }
 
-    fn refuse_early(&mut self, status: u16, reason: Reason) {
+    /// Rejects a request before its head was read.
+    pub(super) fn refuse_early(&mut self, status: u16, reason: Reason) {
         let own = ResponseContext {
             moments: Moments {
                 began: self.event_loop.clock.now(),
@@ -251,11 +257,13 @@ impl DownstreamConnection {
             figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
             figures.bytes_out.add(bytes.len() as u64);
         }
+        let limit = self.take_exceeded();
         if self.is_reported(line) {
             let outcome = RequestOutcome {
                 status,
                 bytes: bytes.len() as u64,
                 reason: Some(reason.name()),
+                limit: limit.as_deref(),
                 server: None,
                 moments: own.moments,
                 ended: event_loop.clock.now(),

@@ -157,6 +157,7 @@ impl DownstreamConnection {
             status,
             bytes,
             reason: served.reason,
+            limit: None,
             server: served.server,
             moments: served.own.moments,
             ended,

@@ -137,9 +137,13 @@ impl Exchange {
             match self.take_head(&bytes[at..], side) {
                 Ok(Some(taken)) => at += taken,
                 Ok(None) => return Ok(0..0),
-                Err(_) => {
+                Err(error) => {
                     self.blame(side);
-                    return Err(self.failure(UpstreamFailure::BadAnswer));
+                    return Err(self.failure(match error {
+                        Http1Error::HeadTooLong(_) => UpstreamFailure::HeadTooLong,
+                        Http1Error::TooManyHeaders(_) => UpstreamFailure::TooManyHeaders,
+                        _ => UpstreamFailure::BadAnswer,
+                    }));
                 }
             }
             if self.answer.has_switched {

@@ -168,17 +168,15 @@ pub fn equal_keys_mean_equal_requests(requests: [&[u8]; 2], senders: [Sender; 2]
     if fetch.key != other.key {
         return;
     }
-    let mut header_rooms = [
-        header_buffer(),
-        header_buffer(),
-        header_buffer(),
-        header_buffer(),
+    let (mut first, mut second) = (header_buffer(), header_buffer());
+    let (mut third, mut fourth) = (header_buffer(), header_buffer());
+    let parsed = [
+        parse(&fetch.head, &mut first),
+        parse(&other.head, &mut second),
     ];
-    let [first, second, third, fourth] = &mut header_rooms;
-    let parsed = [parse(&fetch.head, first), parse(&other.head, second)];
     let sent = [
-        parse(&fetch.forwarded, third),
-        parse(&other.forwarded, fourth),
+        parse(&fetch.forwarded, &mut third),
+        parse(&other.forwarded, &mut fourth),
     ];
     let (Ok(original), Ok(other_original)) = (&parsed[0], &parsed[1]) else {
         panic!("what was parsed is parsed again");

@@ -22,6 +22,8 @@ pub(crate) struct RequestOutcome<'a> {
     pub bytes: u64,
     /// Reason of a synthetic response; `None` when an upstream server answered.
     pub(crate) reason: Option<&'static str>,
+    /// The limit of heads that the request or its response exceeded, in words without quotes.
+    pub(crate) limit: Option<&'a str>,
     /// The upstream server that answered.
     pub server: Option<&'a str>,
     pub(crate) moments: Moments,
@@ -129,6 +131,11 @@ pub(crate) fn end(
                 escape(out, server.as_bytes());
                 put(out, "\"");
             }
+            if let Some(limit) = outcome.limit {
+                put(out, ",\"limit\":\"");
+                put(out, limit);
+                put(out, "\"");
+            }
             put(out, ",\"reason\":\"");
             put(out, outcome.reason.unwrap_or("origin"));
             put(out, "\"}\n");
@@ -145,6 +152,11 @@ pub(crate) fn end(
             // Appended after the conventional fields, where log parsers stop reading.
             put(out, "\" reason=");
             put(out, outcome.reason.unwrap_or("origin"));
+            if let Some(limit) = outcome.limit {
+                put(out, " limit=\"");
+                put(out, limit);
+                put(out, "\"");
+            }
             put(out, " total_ms=");
             milliseconds(out, lasted);
             phases(out, outcome, [" ", "="]);
@@ -313,6 +325,7 @@ mod tests {
             status: 200,
             bytes: 1234,
             reason: None,
+            limit: None,
             server: Some("app-1"),
             moments: Moments {
                 began: 1_000_000,
@@ -371,6 +384,7 @@ mod tests {
                 status: 400,
                 bytes: 9,
                 reason: Some("bad-request"),
+                limit: None,
                 server: None,
                 moments: Moments::default(),
                 ended: 0,

@@ -14,6 +14,7 @@ use crate::chart::load::{load_of, rate_of, trials_of};
 use crate::number::{bytes, count, duration, micros, percent, rate, seconds, short, whole};
 use crate::printable::printable;
 use crate::report::Report;
+use crate::text::outcome_limit;
 
 /// Response classes by offered rate: one row for a plain run, one for each rate of a search.
 pub(super) fn classes_by_rate(report: &Report<'_>) -> Vec<(f64, Classes)> {
@@ -95,7 +96,10 @@ pub(super) fn outcomes_section(report: &Report<'_>) -> Markup {
                 table {
                     caption { "Outcomes" }
                     tbody { @for (outcome, number) in summary.outcomes.iter().filter(|pair| pair.1 > 0) {
-                        tr { th scope="row" { (outcome.name()) } td { (count(number)) } td { (share(number)) } }
+                        tr { th scope="row" {
+                            (outcome.name())
+                            @if let Some(limit) = outcome_limit(report, outcome) { " (" (limit) ")" }
+                        } td { (count(number)) } td { (share(number)) } }
                     } }
                 }
                 table {

@@ -47,6 +47,8 @@ impl OutcomesObject {
             reset: counts.get(Outcome::Reset),
             tls: counts.get(Outcome::Tls),
             protocol: counts.get(Outcome::Protocol),
+            head_too_long: counts.get(Outcome::HeadTooLong),
+            too_many_headers: counts.get(Outcome::TooManyHeaders),
             body_cut: counts.get(Outcome::BodyCut),
             dropped: counts.get(Outcome::Dropped),
             expectation: counts.get(Outcome::Expectation),

@@ -106,8 +106,8 @@ fn run_has_the_promised_names() {
     ] {
         assert!(object.get(name).is_some(), "{name}");
     }
-    let outcomes = "ok wrong_status timeout connect_refused connect_timeout dns reset tls protocol body_cut \
-                    dropped expectation";
+    let outcomes = "ok wrong_status timeout connect_refused connect_timeout dns reset tls protocol head_too_long \
+                    too_many_headers body_cut dropped expectation";
     let mut outcomes: Vec<&str> = outcomes.split(' ').collect();
     assert_eq!(outcomes, Outcome::ALL.map(Outcome::name));
     outcomes.sort_unstable();

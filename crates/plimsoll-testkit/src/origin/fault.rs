@@ -59,6 +59,8 @@ pub enum OriginFault {
     Status(u16),
     /// Statuses in turn, over all connections; must not be empty.
     Alternating(Vec<u16>),
+    /// Responds with this many headers beside those of every response, such as `X-7: value`.
+    Headers(usize),
     /// The body in chunks of at most this many bytes.
     Chunked(usize),
     /// The body coded with gzip.

@@ -3,6 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::error::Http1Error;
+use plimsoll_wire::head::HeadLimits;
 use plimsoll_wire::head::HeadMemo;
 use plimsoll_wire::response::{Expected, Progress, ResponseReader};
 
@@ -26,6 +27,7 @@ fn read(bytes: &[u8], piece: usize, expected: Expected) -> Result<Option<usize>,
 fuzz_target!(|input: (u8, bool, u16, &[u8])| {
     let (piece, no_body, body_len_max, bytes) = input;
     let expected = Expected {
+        head: HeadLimits::DEFAULT,
         no_body,
         keep_location: true,
         body_len_max: u64::from(body_len_max),

@@ -2,7 +2,7 @@ use super::*;
 
 fn read<T>(head: &str, inspect: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Result<T, RequestError> {
     let bytes = head.as_bytes();
-    let end = find_end(bytes, 0, 4096)?.expect("the head is complete");
+    let end = find_end(bytes, 0, 64 * 1024)?.expect("the head is complete");
     assert_eq!(end, bytes.len());
     let mut room = header_buffer();
     parse(bytes, &mut room).map(|head| inspect(&head))
@@ -141,7 +141,13 @@ fn targets_are_taken_in_the_forms_of_a_server() {
     refused_line("GET a.example HTTP/1.1", RequestError::Target);
     refused_line("GET /a#b HTTP/1.1", RequestError::Target);
     refused_line("GET /a\\b HTTP/1.1", RequestError::Target);
+    refused_line("GET http://a/x\\y?z HTTP/1.1", RequestError::Target);
     refused_line("GET http://a.example?x HTTP/1.1", RequestError::Target);
+    // What browsers send raw, which other servers take too.
+    for line in ["/a|b[1]^~'x;p=1", "/q?f={a:[1|2]}^`&b=\\x", "//x//?\\\\"] {
+        let observed = target(&format!("GET {line} HTTP/1.1")).map(|(target, _)| target);
+        assert_eq!(observed.as_deref(), Ok(line));
+    }
     refused_line("CONNECT a.example:443 HTTP/1.1", RequestError::Method);
     refused_line("TRACE / HTTP/1.1", RequestError::Method);
     refused_line("GET / HTTP/2.0", RequestError::Version);
@@ -241,6 +247,13 @@ fn heads_have_limits() {
         &"A: b\r\n".repeat(HEADERS_MAX),
         RequestError::TooManyHeaders,
     );
+    let tags = (0..300).map(|n| format!("X-Tag-{n}: v\r\n"));
+    let tags = tags.collect::<Vec<_>>().concat();
+    let observed = with(&tags, |head| {
+        let last = head.headers.last().unwrap();
+        (head.headers.len(), last.name.to_owned())
+    });
+    assert_eq!(observed, Ok((301, "X-Tag-299".to_owned())));
     assert_eq!(skip_empty_lines(b"\r\n\r\nGET"), Ok(4));
     assert_eq!(
         skip_empty_lines(&b"\r\n".repeat(9)),

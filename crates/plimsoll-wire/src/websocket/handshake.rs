@@ -7,7 +7,7 @@ use sha1::{Digest as _, Sha1};
 use thiserror::Error;
 
 use super::deflate::{Agreement, Offer, agree};
-use crate::head;
+use crate::head::{self, HeadLimits};
 use crate::request_head::RequestHead;
 
 /// The constant hashed with a key (RFC 6455, 1.3).
@@ -78,6 +78,8 @@ pub struct ClientHandshake<'a> {
     pub protocols: &'a str,
     /// Compression offered.
     pub offer: Option<Offer>,
+    /// Limits of the response's head.
+    pub limits: HeadLimits,
 }
 
 /// The negotiated connection.
@@ -101,10 +103,11 @@ pub fn read_answer(
     scanned: usize,
     asked: &ClientHandshake<'_>,
 ) -> Result<Option<AcceptedHandshake>, HandshakeError> {
-    let Some(head_len) = head::find_end(bytes, scanned)? else {
+    let limits = asked.limits;
+    let Some(head_len) = head::find_end_within(bytes, scanned, limits.len)? else {
         return Ok(None);
     };
-    head::parse_with(&bytes[..head_len], |head, headers| {
+    head::parse_within(&bytes[..head_len], limits.headers, |head, headers| {
         if head.status != 101 {
             return Err(HandshakeError::Status(head.status));
         }

@@ -43,6 +43,12 @@ pub(crate) struct HarArguments {
     /// Also keep requests to this host, as NAME or NAME:PORT; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
+    /// Folder for the plan and the files of bodies that are no text, instead of the plan on standard output
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Exit with code 2 if the plan lacks anything of the recording
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]

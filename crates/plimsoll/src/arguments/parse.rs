@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use plimsoll_config::load::RateRange;
+use plimsoll_config::plan::{HEADS, HEADS_VALID};
 use plimsoll_config::{Problem, load, objective as objectives, status, units};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
@@ -89,6 +90,16 @@ pub(crate) fn good_status(text: &str) -> Result<GoodStatus, Problem> {
 
 pub(crate) fn size(text: &str) -> Result<u64, Problem> {
     units::size(text)
+}
+
+/// A limit of heads, bytes.
+pub(crate) fn head_size(text: &str) -> Result<u32, Problem> {
+    let size = units::size(text)?;
+    let limit = u32::try_from(size).ok().filter(|_| HEADS.contains(&size));
+    limit.ok_or_else(|| {
+        let message = "the limit of a head is out of range";
+        Problem::new(text, 0..text.len(), message, HEADS_VALID)
+    })
 }
 
 pub(crate) fn classes(text: &str) -> Result<Classes, Problem> {

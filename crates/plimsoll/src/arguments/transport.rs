@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll_config::plan::{CONNECTIONS, CORES};
-use plimsoll_model::plan::{GoodStatus, STREAMS_MAX};
+use plimsoll_model::plan::{GoodStatus, HEADERS_MAX, STREAMS_MAX};
 
 use super::{
-    WatchArgument, duration_above_zero, good_status, ip_address, seed, size, socket_address, within,
+    WatchArgument, duration_above_zero, good_status, head_size, ip_address, seed, size,
+    socket_address, within,
 };
 
 /// The request and the way to the target.
@@ -139,6 +140,12 @@ pub(crate) struct ConnectionArguments {
     /// Maximum length of a response body [default: 1GiB] or a WebSocket message [default: 1MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_body: Option<u64>,
+    /// Maximum size of the head of a response [default: 256KiB]
+    #[arg(long, value_name = "SIZE", value_parser = head_size)]
+    pub(crate) max_head: Option<u32>,
+    /// Maximum headers of a response [default: 1000]
+    #[arg(long, value_name = "N", value_parser = within(1..=HEADERS_MAX))]
+    pub(crate) max_headers: Option<u32>,
     /// Confirm that the target is yours: allows load on a public address
     #[arg(long)]
     pub(crate) i_own_this: bool,

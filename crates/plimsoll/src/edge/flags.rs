@@ -9,6 +9,7 @@ use plimsoll_config::edge::{
 };
 
 use plimsoll_config::units;
+use plimsoll_model::byte_order_mark;
 
 use crate::arguments::{CacheArgument, EdgeArguments, LogFormatArgument};
 use crate::exit::Exit;
@@ -229,7 +230,8 @@ fn fallback(path: &Path) -> Result<Fallback, CliError> {
 /// The token in a file, without a trailing newline.
 pub(super) fn token(path: &Path) -> Result<String, CliError> {
     let content = bounded(path, "token's file", TOKEN_LEN_MAX)?;
-    let token = String::from_utf8_lossy(&content).trim().to_owned();
+    let text = String::from_utf8_lossy(byte_order_mark::skip(&content));
+    let token = text.trim().to_owned();
     let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
     if token.len() < 8 || !is_plain {
         return Err(

@@ -1,37 +1,38 @@
 //! `plimsoll import har`.
 
+use std::io::BufReader;
 use std::io::Read as _;
+use std::path::Path;
 
-use plimsoll_import::{Imported, har, journey};
+use plimsoll_import::{har, journey};
 
-use super::{open, site};
+use super::{open, output, site};
 use crate::arguments::HarArguments;
+use crate::exit::Exit;
 use crate::explain::{CliError, chain};
 
-/// Longest recording that is read, bytes.
-const HAR_LEN_MAX: u64 = 512 << 20;
+/// Longest recording that is read, bytes; it is read as a stream.
+const HAR_LEN_MAX: u64 = 16 << 30;
 
-/// The plan of a recording.
-pub(super) fn plan(arguments: &HarArguments) -> Result<Imported, CliError> {
-    let name = arguments.file.display();
-    let mut bytes = Vec::new();
-    let read = open::file(&arguments.file)?
-        .take(HAR_LEN_MAX + 1)
-        .read_to_end(&mut bytes);
-    read.map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
-    if bytes.len() as u64 > HAR_LEN_MAX {
-        let message = format!("{name} is longer than {} MiB", HAR_LEN_MAX >> 20);
-        return Err(CliError::usage(message)
-            .remedy("save the recording without content, or record a shorter one"));
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| CliError::usage(format!("{name}: not UTF-8 ({error})")))?;
+/// Imports a recording.
+pub(super) fn import(arguments: &HarArguments) -> Result<Exit, CliError> {
+    let name = arguments.file.display().to_string();
     let har_error =
         |error: &dyn std::error::Error| CliError::usage(format!("{name}: {}", chain(error)));
-    let recording = har::read(&text).map_err(|error| har_error(&error))?;
+    let mut limited = open::file(&arguments.file)?.take(HAR_LEN_MAX);
+    let read = har::read_from(BufReader::with_capacity(1 << 20, &mut limited));
+    if limited.limit() == 0 {
+        let message = format!("{name} is longer than {} GiB", HAR_LEN_MAX >> 30);
+        return Err(CliError::usage(message).remedy("record a shorter visit"));
+    }
+    let recording = read.map_err(|error| har_error(&error))?;
     let options = journey::Options {
         target: arguments.target.as_deref().map(site).transpose()?,
         hosts: arguments.host.clone(),
+        file: name.clone(),
+        has_folder: arguments.out.is_some(),
     };
-    journey::plan(&recording, &options).map_err(|error| har_error(&error))
+    let imported = journey::plan(&recording, &options).map_err(|error| har_error(&error))?;
+    let out = arguments.out.as_deref();
+    output::finish(&imported, Path::new(""), out, arguments.strict)
 }

@@ -10,7 +10,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
-use plimsoll_import::har::form_fields;
+use plimsoll_import::har;
 use plimsoll_import::recording::{Payload, RecordedExchange, kind_of, media_type_of};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
@@ -130,6 +130,7 @@ fn begin_exchange(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> Rec
         page: None,
         kind: plimsoll_import::recording::ResourceKind::Other,
         from_cache: false,
+        place: (0, 0),
     }
 }
 
@@ -240,12 +241,7 @@ fn payload(headers: &HeaderMap, sent: &Bytes) -> Option<Payload> {
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let text = String::from_utf8_lossy(sent).into_owned();
-    Some(Payload {
-        media_type: media_type.to_owned(),
-        fields: form_fields(media_type, &text),
-        text: Some(text),
-    })
+    Some(har::payload(media_type, sent.to_vec()))
 }
 
 fn text(media_type: &str, received: &Bytes) -> Option<String> {

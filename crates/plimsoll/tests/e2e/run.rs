@@ -133,6 +133,8 @@ fn all_outcomes_have_their_names_and_add_up() {
         "reset",
         "tls",
         "protocol",
+        "head_too_long",
+        "too_many_headers",
         "body_cut",
         "dropped",
         "expectation",

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_model::journey::{
-    Capture, Expectation, OutgoingMessage, RequestBody, RequestStep, TextMatch, TextTemplate,
+    Capture, Expectation, OutgoingMessage, RequestBody, RequestStep, TextMatch,
 };
 
 use crate::document::Shape::{Either, Free, MapOf, Of, OneOrMore, Template, Text};
@@ -14,6 +14,7 @@ use crate::document::{
 use crate::plan::answer::{MATCHED, json_path, regex};
 use crate::plan::scope::{FILE_LEN_MAX, merge_literals};
 use crate::plan::steps::Walk;
+use crate::plan::target::StepAddress;
 
 const AWAIT_VALID: &str = "any, a text that it contains, or json, contains, lacks, regex";
 
@@ -159,7 +160,7 @@ impl Walk<'_, '_> {
             timeout: timeout?,
             captures,
             expectations: expectations?,
-            ..crate::plan::request::plain_get(id, TextTemplate::literal("/"))
+            ..crate::plan::request::plain_get(id, StepAddress::root(), Vec::new())
         })
     }
 

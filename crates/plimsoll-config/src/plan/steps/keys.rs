@@ -208,8 +208,8 @@ steps! {
         "body": Either(&[Template, Of(&BODY_FILE)]);
         /// Form fields; a list gives a field several values.
         "form": MapOf(&OneOrMore(&Template));
-        /// Parts of a multipart form with files.
-        "multipart": MapOf(&Either(&[Template, Of(&MULTIPART_PART)]));
+        /// Parts of a multipart form with files; a list gives several parts of one name.
+        "multipart": MapOf(&OneOrMore(&Either(&[Template, Of(&MULTIPART_PART)])));
         /// Any value, sent as JSON; placeholders within texts are escaped. A text is sent as it is and must be JSON.
         "json": Free;
         /// A GraphQL request.

@@ -6,6 +6,7 @@ use plimsoll_model::component::{
 
 use super::metrics;
 use crate::document::{DocumentNode, DocumentReader, NodeKind};
+use crate::login;
 
 /// Keys of a component with a login.
 const WORDS: [&str; 4] = ["at", "database", "password", "user"];
@@ -222,8 +223,8 @@ fn with_login(text: &str) -> (&str, Option<Login>) {
     };
     let (user, password) = login.split_once(':').unwrap_or(("", login));
     let login = Login {
-        user: user.to_owned(),
-        password: password.to_owned(),
+        user: login::decoded(user),
+        password: login::decoded(password),
         database: String::new(),
     };
     (rest, Some(login))
@@ -236,9 +237,9 @@ fn with_database(text: &str) -> (&str, Option<Login>) {
     let database = database.split('?').next().unwrap_or_default();
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
     let login = (!user.is_empty()).then(|| Login {
-        user: user.to_owned(),
-        password: password.to_owned(),
-        database: database.to_owned(),
+        user: login::decoded(user),
+        password: login::decoded(password),
+        database: login::decoded(database),
     });
     (host, login)
 }
@@ -398,5 +399,14 @@ mod tests {
             (login.user.as_str(), login.password.as_str()),
             ("plimsoll", "s:e@c")
         );
+        let text = "postgres://ada%40shop:pa%2Fss%3A1@db/my%20shop";
+        let (place, login) = super::place(ComponentKind::Postgres, text).unwrap();
+        assert_eq!(place.to_string(), "db:5432");
+        let right = Login {
+            user: "ada@shop".to_owned(),
+            password: "pa/ss:1".to_owned(),
+            database: "my shop".to_owned(),
+        };
+        assert!(login == Some(right), "{login:?}");
     }
 }

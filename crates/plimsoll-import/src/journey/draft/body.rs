@@ -1,16 +1,21 @@
-//! Bodies: forms and JSON are structured, others are text.
+//! Bodies: forms and JSON are structured, others are text or a file.
 
 use serde_json::Value as Json;
 
-use super::{Drafter, PlanValue, ValueLocation};
+mod form;
+
+use super::{Drafter, FORM_FIELD, PlanValue, ValueLocation};
 use crate::heuristics;
-use crate::recording::{FormField, Payload, RecordedExchange, media_type_of};
+use crate::recording::{FormField, Payload, RecordedExchange, RecordingLoss, media_type_of};
 use crate::yaml::{YamlEntry, YamlItem, YamlNode};
+use crate::{DataFile, FileContent};
 
 /// Longest JSON body written as YAML, bytes; a longer one stays text.
 const JSON_LEN_MAX: usize = 64 << 10;
 /// Deepest JSON body written as YAML.
 const JSON_DEPTH_MAX: usize = 16;
+/// Longest name of a file of a body, characters, without its number.
+const FILE_NAME_LEN_MAX: usize = 60;
 /// Longest name used as a YAML key, bytes: keys are limited to 1024 characters, escapes included.
 const KEY_LEN_MAX: usize = 100;
 
@@ -22,9 +27,7 @@ impl Drafter<'_> {
                     .header("content-length")
                     .is_some_and(|length| length != "0");
                 if sent {
-                    self.step
-                        .notes
-                        .push("the recording lacks the body of this request: add it".to_owned());
+                    self.lose("the recording lacks the body of this request: add it".to_owned());
                 }
             }
             return;
@@ -32,87 +35,108 @@ impl Drafter<'_> {
         if matches!(exchange.method.as_str(), "GET" | "HEAD") {
             return;
         }
+        if payload
+            .text
+            .as_ref()
+            .is_some_and(|text| text.contains('\u{fffd}'))
+        {
+            self.lose(
+                "the body holds U+FFFD, which stands for bytes that the recorder could not write, or for half of an emoji"
+                    .to_owned(),
+            );
+        }
         let kind = media_type_of(&payload.media_type);
         let entry = match kind.as_str() {
-            "application/x-www-form-urlencoded" if has_keys(&payload.fields) => {
-                Some(self.form(&payload.fields))
-            }
+            "application/x-www-form-urlencoded" => self.form_body(payload),
             "multipart/form-data" if has_keys(&payload.fields) => {
                 Some(self.multipart(&payload.fields))
             }
             _ if kind.contains("json") => self.json(payload),
             _ => None,
         };
-        self.step.body = entry.or_else(|| {
-            let text = payload.text.as_deref().unwrap_or_default();
-            (!text.is_empty())
-                .then(|| YamlEntry::new("body", YamlNode::text(heuristics::literal(text))))
-        });
+        self.step.body = entry.or_else(|| self.text_body(payload));
     }
 
-    fn form(&mut self, fields: &[FormField]) -> YamlEntry {
-        let values: Vec<(&str, PlanValue)> = fields
-            .iter()
-            .map(|field| (field.name.as_str(), self.field(field)))
-            .collect();
-        let mut entries: Vec<YamlEntry> = Vec::new();
-        for (name, value) in values {
-            let value = YamlNode::text(value.as_text());
-            match entries.iter_mut().find(|entry| entry.key == name) {
-                // Fields of the same name become a list in the place of the first one.
-                Some(YamlEntry {
-                    value: YamlNode::List(items),
-                    ..
-                }) => items.push(value.into()),
-                Some(entry) => {
-                    let first = std::mem::replace(&mut entry.value, YamlNode::List(Vec::new()));
-                    entry.value = YamlNode::list([first, value]);
-                }
-                None => entries.push(YamlEntry::new(name, value)),
-            }
-        }
-        YamlEntry::new("form", YamlNode::Map(entries))
+    fn text_body(&mut self, payload: &Payload) -> Option<YamlEntry> {
+        let text = match &payload.bytes {
+            Some(bytes) => self.file(bytes, "body.bin")?,
+            None => heuristics::literal(payload.text.as_deref().unwrap_or_default()),
+        };
+        (!text.is_empty()).then(|| YamlEntry::new("body", YamlNode::text(text)))
+    }
+
+    /// A template of bytes that are no text; `None` where the plan has no folder for their file.
+    fn file(&mut self, bytes: &[u8], name: &str) -> Option<String> {
+        let Some(files) = &mut self.files else {
+            self.lose(
+                "the body of this request is not UTF-8 and needs a file: import with --out DIR"
+                    .to_owned(),
+            );
+            return None;
+        };
+        let number = files.len() + 1;
+        let name = format!("bodies/{number}-{}", file_name(name));
+        files.push(DataFile {
+            name: name.clone(),
+            content: FileContent::Bytes(bytes.to_vec()),
+        });
+        Some(format!("{{{{ file('{name}') }}}}"))
+    }
+
+    /// Notes what the step lacks.
+    fn lose(&mut self, sentence: String) {
+        self.losses.push(RecordingLoss {
+            place: self.place,
+            what: format!(
+                "{} {}: {sentence}",
+                self.step.method.to_uppercase(),
+                self.path
+            ),
+        });
+        self.step.notes.push(sentence);
     }
 
     fn field(&mut self, field: &FormField) -> PlanValue {
         let site = ValueLocation {
-            what: "form field",
+            what: FORM_FIELD,
             name: &field.name,
         };
         self.value(site, &field.value)
     }
 
     fn multipart(&mut self, fields: &[FormField]) -> YamlEntry {
-        if has_duplicates(fields) {
-            self.step
-                .notes
-                .push("fields of the same name: only the last of each is kept".to_owned());
-        }
         let mut entries: Vec<YamlEntry> = Vec::new();
         for field in fields {
             let value = self.multipart_field(field);
-            entries.retain(|entry| entry.key != field.name);
-            entries.push(YamlEntry::new(&field.name, value));
+            form::add(&mut entries, &field.name, value);
         }
         YamlEntry::new("multipart", YamlNode::Map(entries))
     }
 
     fn multipart_field(&mut self, field: &FormField) -> YamlNode {
-        let Some(name) = &field.file_name else {
-            return YamlNode::text(self.field(field).as_text());
-        };
-        if field.value.is_empty() && !name.is_empty() {
-            self.step.notes.push(format!(
+        if let Some(name) = field.file_name.as_ref().filter(|name| !name.is_empty())
+            && field.value.is_empty()
+        {
+            self.lose(format!(
                 "the recording lacks the content of the file {name:?}: add it"
             ));
         }
-        let mut entries = vec![
-            YamlEntry::new("text", YamlNode::text(heuristics::literal(&field.value))),
-            YamlEntry::new(
-                "name",
-                YamlNode::text(if name.is_empty() { "empty" } else { name }),
-            ),
-        ];
+        let of_bytes = field.bytes.as_ref().and_then(|bytes| {
+            let name = field.file_name.as_deref().unwrap_or(&field.name);
+            self.file(bytes, name)
+        });
+        let content = of_bytes.unwrap_or_else(|| match &field.file_name {
+            Some(_) => heuristics::literal(&field.value),
+            None => self.field(field).as_text(),
+        });
+        if field.file_name.is_none() && field.media_type.is_none() {
+            return YamlNode::text(content);
+        }
+        let mut entries = vec![YamlEntry::new("text", YamlNode::text(content))];
+        if let Some(name) = &field.file_name {
+            let name = if name.is_empty() { "empty" } else { name };
+            entries.push(YamlEntry::new("name", YamlNode::text(name)));
+        }
         if let Some(media_type) = &field.media_type {
             entries.push(YamlEntry::new("type", YamlNode::text(media_type)));
         }
@@ -238,12 +262,17 @@ fn has_keys(fields: &[FormField]) -> bool {
     !fields.is_empty() && fields.iter().all(|field| field.name.len() <= KEY_LEN_MAX)
 }
 
-fn has_duplicates(fields: &[FormField]) -> bool {
-    fields.iter().enumerate().any(|(index, field)| {
-        fields[..index]
-            .iter()
-            .any(|earlier| earlier.name == field.name)
-    })
+/// A name for a file of a body: letters, digits and dots of the name that it was sent with.
+fn file_name(sent: &str) -> String {
+    let own = sent.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
+            c
+        } else {
+            '-'
+        }
+    };
+    own.chars().take(FILE_NAME_LEN_MAX).map(plain).collect()
 }
 
 fn is_graphql(json: &Json) -> bool {

@@ -69,6 +69,11 @@ impl Drafter<'_> {
             .as_ref()
             .is_some_and(|body| match body.key.as_str() {
                 "body" => false,
+                // With a charset, for instance.
+                "form" => exchange
+                    .payload
+                    .as_ref()
+                    .is_some_and(|payload| !payload.media_type.contains(';')),
                 "json" | "graphql" => exchange.payload.as_ref().is_some_and(|payload| {
                     media_type_of(&payload.media_type) == "application/json"
                 }),
@@ -99,6 +104,28 @@ impl Drafter<'_> {
                 let text = self.header(&name, value);
                 self.step.headers.push((name, text));
             }
+        }
+        self.body_type(exchange);
+    }
+
+    /// Where the recorder did not list the header, the media type of the body still tells.
+    fn body_type(&mut self, exchange: &RecordedExchange) {
+        let is_text = self
+            .step
+            .body
+            .as_ref()
+            .is_some_and(|body| body.key == "body");
+        let is_listed = exchange.header("content-type").is_some();
+        if let Some(payload) = &exchange.payload
+            && is_text
+            && !is_listed
+            && !payload.media_type.is_empty()
+            && !payload.media_type.contains(['\r', '\n', '\0'])
+        {
+            let media_type = heuristics::literal(&payload.media_type);
+            self.step
+                .headers
+                .push(("content-type".to_owned(), media_type));
         }
     }
 

@@ -21,6 +21,7 @@ fn answer(media_type: &str, content: &str, headers: &[(&str, &str)]) -> Recorded
         page: None,
         kind: ResourceKind::Document,
         from_cache: false,
+        place: (0, 0),
     }
 }
 

@@ -125,10 +125,20 @@ fn answers_have_the_limits_that_http1_has() {
     let mut plan = http2_plan(&origin, "/body/5001", 2);
     plan.transport.body_len_max = 5000;
     assert_all(&run(plan, even(50.0, ms(200))), Outcome::Protocol);
-    let plan = http2_plan(&origin, "/headers/200", 2);
-    assert_all(&run(plan, even(50.0, ms(200))), Outcome::Protocol);
-    let plan = http2_plan(&origin, "/headers/100", 2);
-    assert_all_by_http2(&run(plan, even(50.0, ms(200))));
+    for count in [150, 300, 990] {
+        let plan = http2_plan(&origin, &format!("/headers/{count}"), 2);
+        assert_all_by_http2(&run(plan, even(50.0, ms(200))));
+    }
+    let plan = http2_plan(&origin, "/headers/1001", 2);
+    assert_all(&run(plan, even(50.0, ms(200))), Outcome::TooManyHeaders);
+    let mut plan = http2_plan(&origin, "/headers/300", 2);
+    plan.transport.head_len_max = 2000;
+    assert_all(&run(plan, even(50.0, ms(200))), Outcome::HeadTooLong);
+    // Beyond what h2 takes apart at all.
+    let mut plan = http2_plan(&origin, "/headers/9000", 2);
+    plan.transport.headers_max = 50;
+    plan.transport.head_len_max = 2000;
+    assert_all(&run(plan, even(20.0, ms(200))), Outcome::HeadTooLong);
 }
 
 #[test]

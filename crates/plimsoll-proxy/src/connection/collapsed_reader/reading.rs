@@ -258,6 +258,7 @@ impl DownstreamConnection {
             status: reading.status,
             bytes: reading.bytes_out,
             reason: reason.or((!is_own).then_some("collapsed")),
+            limit: None,
             server: reader.server.as_ref().map(|server| server.name.as_str()),
             moments,
             ended,

@@ -30,6 +30,14 @@ pub(super) fn brotli() -> Vec<u8> {
     whole(200, &["Content-Encoding: br"], &BROTLI_BODY)
 }
 
+pub(super) fn with_headers(count: usize) -> Vec<u8> {
+    let lines: Vec<String> = (0..count)
+        .map(|number| format!("X-{number}: value"))
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    whole(200, &lines, &body())
+}
+
 pub(super) fn chunked(chunk_size: usize) -> Vec<u8> {
     let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     for chunk in body().chunks(chunk_size.max(1)) {

@@ -139,6 +139,7 @@ fn respond(
                 AfterResponse::KeepAlive,
             )
         }
+        OriginFault::Headers(count) => (answer::with_headers(*count), AfterResponse::KeepAlive),
         OriginFault::Chunked(chunk_size) => {
             (answer::chunked(*chunk_size), AfterResponse::KeepAlive)
         }

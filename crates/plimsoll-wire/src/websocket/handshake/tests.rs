@@ -16,6 +16,7 @@ fn opened(answer: &str) -> Result<Option<AcceptedHandshake>, HandshakeError> {
         key: KEY,
         protocols: "chat, superchat",
         offer: Some(Offer::default()),
+        limits: HeadLimits::DEFAULT,
     };
     read_answer(answer.as_bytes(), 0, &asked)
 }
@@ -153,6 +154,7 @@ fn both_sides_understand_each_other() {
         key: &key(nonce),
         protocols: "plimsoll",
         offer,
+        limits: HeadLimits::DEFAULT,
     };
     let opened = read_answer(answer.as_bytes(), 0, &asked).unwrap().unwrap();
     assert_eq!(opened.head_len, answer.len());
