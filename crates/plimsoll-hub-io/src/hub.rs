@@ -10,6 +10,7 @@
 //! [`LocalHub`](crate::subscribers::local_hub::LocalHub) of a loop, which is woken once per batch. A client is a
 //! [`SubscriberConnection`](crate::subscribers::subscriber::SubscriberConnection), which holds no buffer.
 
+pub mod active;
 mod aggregate;
 pub(crate) mod broker;
 mod dial;
@@ -32,6 +33,8 @@ use plimsoll_hub::conflation::{Conflation, Mode};
 use plimsoll_hub::pattern::Pattern;
 use plimsoll_hub::rate::Rate;
 use plimsoll_hub::rules::HistoryLimits;
+use plimsoll_hub::subscriptions::is_reserved;
+use plimsoll_hub::topics::{Selector, bounded};
 use plimsoll_hub::{ChannelRule, Rules};
 use plimsoll_net::clock::EdgeClock;
 use plimsoll_net::deadline::ticks;
@@ -140,12 +143,21 @@ impl ActiveHub {
     #[inline]
     pub fn takes_mercure(&self, target: &str) -> bool {
         let rest = target.strip_prefix(MERCURE_PATH);
-        self.config.mercure && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+        let is_hub = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'));
+        self.config.mercure && (is_hub || self.subscriptions_path(target).is_some())
+    }
+
+    /// Whether a topic may match several, or events about subscriptions: then the hub keeps a template for it.
+    pub fn is_template(topic: &str) -> bool {
+        is_reserved(topic) || Selector::new(topic).is_wide()
     }
 
     /// Whether there is room for a template that a Mercure reader is about to subscribe to.
     pub fn wants_template(&self, name: &str) -> bool {
-        self.broker.want_template(name)
+        let gate = self.gate.as_ref();
+        let is_public = gate.is_none_or(|gate| gate.is_public(&bounded(name)));
+        self.broker
+            .want_template(name, is_public && !is_reserved(name))
     }
 
     /// The static file that a target names, beside the hub: `/live/client.js`.

@@ -8,21 +8,19 @@ mod next;
 mod slot;
 mod visit;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use hashbrown::HashTable;
 use plimsoll_wire::websocket::deflate::Deflater;
 use slab::Slab;
 
 use crate::channels::{ChannelRef, HubRefusal, Subscription};
-use crate::message::{ClientFormat, HubMessage};
+use crate::message::ClientFormat;
 use crate::rate::RateAllowance;
-use delivery::DeliveryContext;
 #[cfg(test)]
 pub(crate) use limits::limits_of_tests;
 pub use limits::{AudienceLimits, Slow};
 use missed::Pinned;
+pub(crate) use missed::len_of;
 use next::NextOffset;
 use slot::{ClientSlot, SlotItem};
 pub use visit::ClientVisit;
@@ -97,6 +95,8 @@ struct AudienceClient {
     /// Sequence number among all clients so far.
     visit: u64,
     format: ClientFormat,
+    /// Offset of the last update of several channels that it was given, if it reads Mercure.
+    update: u64,
     is_condemned: bool,
     /// It accepts patches.
     takes_patches: bool,
@@ -156,6 +156,7 @@ impl Audience {
             slot: None,
             commands: RateAllowance::full(self.limits.commands, now_ms),
             format,
+            update: 0,
             is_condemned: false,
             takes_patches: false,
         };
@@ -260,6 +261,20 @@ impl Audience {
         subscription: &Subscription,
         outlet: &mut impl Outlet,
     ) -> Result<(), HubRefusal> {
+        self.join(client, subscription)?;
+        self.give_missed(client, &subscription.missed, outlet);
+        Ok(())
+    }
+
+    /// Adds a subscription; what the client missed is still to be sent.
+    ///
+    /// # Errors
+    /// As for [`Audience::subscribe`].
+    pub(crate) fn join(
+        &mut self,
+        client: ClientId,
+        subscription: &Subscription,
+    ) -> Result<(), HubRefusal> {
         self.may_subscribe(client)?;
         let index = self.channel_index(subscription.channel);
         let member = {
@@ -293,7 +308,6 @@ impl Audience {
             Some(false) => self.counts.unrecovered += 1,
             None => {}
         }
-        self.give_missed(client, &subscription.missed, outlet);
         Ok(())
     }
 
@@ -387,31 +401,6 @@ impl Audience {
             }
         }
         left
-    }
-
-    /// Delivers a message to all subscribers of its channel in this loop; returns their number.
-    pub fn deliver(&mut self, message: &Arc<HubMessage>, outlet: &mut impl Outlet) -> usize {
-        let Some(index) = self.find(message.channel()) else {
-            return 0;
-        };
-        let mut given = 0;
-        for member in &mut self.channels[index as usize].members {
-            if message.is_notice() {
-                self.counts.unrecovered += 1;
-            } else if message.offset() < member.next.offset() {
-                continue;
-            }
-            given += 1;
-            let client = &mut self.clients[member.client.index()];
-            let mut delivery = DeliveryContext {
-                limits: &self.limits,
-                deflater: &mut self.deflater,
-                condemned: &mut self.condemned,
-                counts: &mut self.counts,
-            };
-            member.next = delivery.give((member.client, member.next), client, message, outlet);
-        }
-        given
     }
 
     /// Sends bytes to one client only: replies, pongs, heads. If its queue is full, the client is disconnected.

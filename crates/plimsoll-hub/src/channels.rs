@@ -2,7 +2,9 @@
 
 mod channel;
 mod gathered;
+mod lifetime;
 mod presence;
+mod recall;
 mod refusal;
 mod shared;
 mod subscription;
@@ -20,11 +22,12 @@ use slab::Slab;
 use crate::history::History;
 use crate::message::HubMessage;
 use crate::pattern::check_name;
-pub use crate::position::{ChannelRef, Position};
+pub use crate::position::{ChannelRef, Position, Since};
 use crate::rules::{ChannelRule, Rules};
 use channel::{Channel, DueAction};
 pub use gathered::{Gathered, Made};
 pub use presence::{ChannelStats, Presence};
+pub use recall::Remembered;
 pub use refusal::HubRefusal;
 use shared::SharedOrder;
 pub use subscription::{Subscriber, Subscription};
@@ -54,6 +57,28 @@ pub enum Published {
     /// The application is to aggregate what was held; pass its result to [`Channels::release`]. Only [`Channels::tick`]
     /// returns this.
     Gathered(Box<Gathered>),
+}
+
+/// Data on its way into a channel.
+#[derive(Clone, Copy, Debug)]
+struct Incoming<'a> {
+    /// JSON.
+    data: &'a str,
+    /// Its offset in the shared log, if any.
+    at: u64,
+    /// Whether other channels get the same at the same offset.
+    is_copy: bool,
+}
+
+impl<'a> Incoming<'a> {
+    /// For this channel only.
+    fn single(data: &'a str, at: u64) -> Self {
+        Self {
+            data,
+            at,
+            is_copy: false,
+        }
+    }
 }
 
 /// A shard of the channels.
@@ -185,7 +210,7 @@ impl Channels {
             return Ok(Published::Unheard);
         };
         self.keep_rate(now_ms, slot)?;
-        self.put(now_ms, slot, data.trim(), 0)
+        self.put(now_ms, slot, Incoming::single(data.trim(), 0))
     }
 
     /// Whether a channel may have this name, and a message of it this data.
@@ -220,7 +245,7 @@ impl Channels {
         Err(HubRefusal::TooOften)
     }
 
-    /// Sends data, or holds it. `at` is its offset in the shared log, if any.
+    /// Sends data, or holds it.
     ///
     /// # Errors
     /// When no more can be held.
@@ -228,32 +253,35 @@ impl Channels {
         &mut self,
         now_ms: u64,
         slot: u32,
-        data: &str,
-        at: u64,
+        incoming: Incoming<'_>,
     ) -> Result<Published, HubRefusal> {
         let place = &mut self.slots[slot as usize];
         let rule = self.rules.get(place.rule);
         let Some(conflation) = rule.conflation else {
-            return Ok(self.send(now_ms, slot, data, at));
+            return Ok(self.send(now_ms, slot, incoming));
         };
         let epoch = place.epoch;
+        let Incoming { data, at, .. } = incoming;
         Ok(
             match place.conflate(now_ms, conflation, rule.data_len_max, (data, at)) {
-                channel::Conflated::Now => self.send(now_ms, slot, data, at),
+                channel::Conflated::Now => self.send(now_ms, slot, incoming),
                 channel::Conflated::Held { due } => {
                     if let Some(due) = due {
                         self.due.push(Reverse((due, slot, epoch)));
                     }
                     Published::Held
                 }
-                channel::Conflated::Overflown(text, at) => self.send(now_ms, slot, &text, at),
+                channel::Conflated::Overflown(text, at) => {
+                    self.send(now_ms, slot, Incoming::single(&text, at))
+                }
                 channel::Conflated::Full => return Err(HubRefusal::Behind),
             },
         )
     }
 
     /// Assigns an offset to data, adds it to the history, and returns it for delivery.
-    fn send(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Published {
+    fn send(&mut self, now_ms: u64, slot: u32, incoming: Incoming<'_>) -> Published {
+        let Incoming { data, at, is_copy } = incoming;
         let reference = self.reference(slot);
         let channel = &mut self.slots[slot as usize];
         let rule = self.rules.get(channel.rule);
@@ -271,7 +299,7 @@ impl Channels {
         let newest = has_patches.and_then(|()| channel.replace_newest(offset, data));
         let newest = newest.as_ref();
         let message = HubMessage::new(reference, &channel.name, position, after, data, newest);
-        let message = Arc::new(message);
+        let message = Arc::new(message.with_copies(is_copy));
         if limits.messages_max > 0 {
             let room = self
                 .limits
@@ -318,7 +346,7 @@ impl Channels {
                     self.expect_pending(slot);
                     let at = place.unwrap_or(at);
                     self.advance(at);
-                    return Some(self.send(now_ms, slot, &text, at));
+                    return Some(self.send(now_ms, slot, Incoming::single(&text, at)));
                 }
                 DueAction::Aggregate {
                     ticket,
@@ -344,6 +372,20 @@ impl Channels {
         since: Option<Position>,
         subscriber: Subscriber<'_>,
     ) -> Result<Subscription, HubRefusal> {
+        self.subscribe_from(now_ms, name, since.into(), subscriber)
+    }
+
+    /// Subscribes to a channel from anywhere.
+    ///
+    /// # Errors
+    /// When the name is not permitted, or a limit is reached.
+    pub fn subscribe_from(
+        &mut self,
+        now_ms: u64,
+        name: &str,
+        since: Since,
+        subscriber: Subscriber<'_>,
+    ) -> Result<Subscription, HubRefusal> {
         check_name(name)?;
         let reference = match self.find(name) {
             Some(channel) => channel,
@@ -360,8 +402,10 @@ impl Channels {
         self.history_bytes -= channel.history_bytes();
         let (missed, is_recovered) = channel.missed(now_ms, rule, since, order);
         self.history_bytes += channel.history_bytes();
-        let ahead = since.filter(|_| is_recovered == Some(true));
-        let ahead = ahead.map_or(0, |since| since.offset);
+        let ahead = match (since, is_recovered) {
+            (Since::After(since), Some(true)) => since.offset,
+            _ => 0,
+        };
         Ok(Subscription {
             channel: reference,
             position: Position {
@@ -389,65 +433,6 @@ impl Channels {
         // At most one timer per channel, however often subscribers come and go.
         if place.subscribers == 0 && !place.is_end_expected {
             self.end_if_unused(now_ms, channel.slot);
-        }
-    }
-
-    fn create(&mut self, name: &str) -> Result<ChannelRef, HubRefusal> {
-        if self.slots.len() >= self.limits.channels_max {
-            return Err(HubRefusal::TooManyChannels);
-        }
-        let (epoch, step) = self.epochs;
-        self.epochs.0 = epoch + step;
-        let rule = self.rules.index(name);
-        let mut channel = Channel::new(name, epoch, rule);
-        channel.offset = self.order.as_ref().map_or(0, |order| order.forgotten);
-        let slot = self.slots.insert(channel);
-        let slot = u32::try_from(slot).map_err(|_| HubRefusal::TooManyChannels)?;
-        let (seed, channels) = (self.seed, &self.slots);
-        self.by_name.insert_unique(hash(seed, name), slot, |&slot| {
-            hash(seed, &channels[slot as usize].name)
-        });
-        Ok(ChannelRef { slot, epoch })
-    }
-
-    /// Sets a timer for a channel without subscribers, for when its history expires.
-    fn expect_end(&mut self, slot: u32) {
-        let channel = &mut self.slots[slot as usize];
-        if channel.subscribers > 0 || channel.is_end_expected {
-            return;
-        }
-        channel.is_end_expected = true;
-        let limits = self.rules.get(channel.rule).history;
-        let history = channel.history.as_ref();
-        let at = history.map_or(0, |history| history.expires_at(&limits));
-        self.due.push(Reverse((at, slot, channel.epoch)));
-    }
-
-    /// Ends a channel without subscribers and recoverable history.
-    fn end_if_unused(&mut self, now_ms: u64, slot: u32) {
-        let channel = &mut self.slots[slot as usize];
-        channel.is_end_expected = false;
-        if channel.subscribers > 0 || channel.is_holding() {
-            return;
-        }
-        if let Some(history) = &mut channel.history {
-            let limits = self.rules.get(channel.rule).history;
-            self.history_bytes -= history.bytes();
-            history.prune(now_ms, &limits);
-            self.history_bytes += history.bytes();
-            if !history.is_empty() {
-                return self.expect_end(slot);
-            }
-        }
-        let channel = self.slots.remove(slot as usize);
-        if let Some(order) = &mut self.order {
-            order.forget(channel.offset);
-        }
-        let entry = self
-            .by_name
-            .find_entry(hash(self.seed, &channel.name), |&other| other == slot);
-        if let Ok(entry) = entry {
-            entry.remove();
         }
     }
 }

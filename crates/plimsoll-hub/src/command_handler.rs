@@ -1,15 +1,19 @@
 //! Executes the commands of a client on shards and audience, within its rights.
 
+mod attendance;
 mod rights;
 
 use bytes::Bytes;
 
 use crate::audience::{Audience, ClientId, ClientVisit, EndedSubscription, Outlet};
-use crate::channels::{ChannelRef, Channels, HubRefusal, Position, Published, Subscriber};
+use crate::channels::{
+    ChannelRef, Channels, HubRefusal, Published, Since, Subscriber, Subscription,
+};
 use crate::message::{ClientFormat, text_frame};
 use crate::pattern::check_name;
 use crate::protocol::{self, Command, Publication, SubscriptionRequest};
 use crate::sse;
+pub use attendance::Attendance;
 pub use rights::{ClientRequest, OpenAccess, Rights};
 
 /// Most users in the replies to one presence command.
@@ -30,6 +34,11 @@ pub trait Shards {
 
     /// Uses the shard of a channel.
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
+
+    /// Uses several shards at one moment: where channels share one order of offsets, none is assigned in between.
+    fn at_one_moment<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        act(self)
+    }
 }
 
 /// A message that a client wants to publish.
@@ -276,6 +285,28 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         id: Option<&str>,
     ) -> Result<(), HubRefusal> {
         let name = &*wanted.channel;
+        let subscription = self.join(speaker, rights, (name, wanted.since.into()), 0)?;
+        // The reply is sent before the replay.
+        if let Some(reply) = protocol::subscribed(id, name, &subscription) {
+            self.send(speaker, &reply);
+        }
+        let missed = &subscription.missed;
+        self.audience
+            .give_missed(speaker.client, missed, self.outlet);
+        Ok(())
+    }
+
+    /// Subscribes a client, and sends nothing. `queued` are the bytes that its other subscriptions will send.
+    ///
+    /// # Errors
+    /// When it is not permitted, or a limit is reached.
+    fn join(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        (name, since): (&str, Since),
+        queued: usize,
+    ) -> Result<Subscription, HubRefusal> {
         if !rights.may_subscribe(name) {
             return Err(HubRefusal::NotReadable);
         }
@@ -291,10 +322,14 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
             ..*speaker
         };
         let mut subscription = self.shards.by_name(name, |channels| {
-            channels.subscribe(now_ms, name, wanted.since, subscriber)
+            channels.subscribe_from(now_ms, name, since, subscriber)
         })?;
-        if !self.audience.has_capacity_for(&subscription.missed) {
+        let missed = &subscription.missed;
+        if !self.audience.has_capacity_after(queued, missed) {
             subscription.forgo_missed();
+            if since == Since::Earliest {
+                subscription.is_recovered = Some(false);
+            }
         }
         if self
             .audience
@@ -310,12 +345,8 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
             );
             return Err(HubRefusal::Subscribed);
         }
-        // The reply is sent before the replay.
-        if let Some(reply) = protocol::subscribed(id, name, &subscription) {
-            self.send(speaker, &reply);
-        }
-        self.audience
-            .subscribe(speaker.client, &subscription, self.outlet)
+        self.audience.join(speaker.client, &subscription)?;
+        Ok(subscription)
     }
 
     fn unsubscribe(&mut self, speaker: &Speaker<'_>, name: &str) {
@@ -404,25 +435,6 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
             }
             (Ok(()), Some(id)) => self.send_to(client, format, &protocol::done(id)),
             (Ok(()), None) => {}
-        }
-    }
-
-    /// Subscribes a reader of Server-Sent Events, which cannot send commands, to the channels of its request. From its
-    /// last position `since`, at most one channel can recover.
-    pub fn attend(
-        &mut self,
-        speaker: &Speaker<'_>,
-        rights: &impl Rights,
-        names: Vec<String>,
-        since: Option<Position>,
-    ) {
-        for channel in names {
-            self.fulfil(
-                speaker,
-                rights,
-                &SubscriptionRequest { channel, since },
-                None,
-            );
         }
     }
 

@@ -54,7 +54,7 @@ impl History {
         if limits.messages_max == 0 || len > bytes_max {
             self.messages = VecDeque::new();
             self.bytes = 0;
-            self.forgotten = message.offset();
+            self.forgotten = self.forgotten.max(message.offset());
             return;
         }
         self.prune(now_ms, limits);
@@ -80,7 +80,8 @@ impl History {
     fn forget_oldest(&mut self) {
         if let Some((_, message)) = self.messages.pop_front() {
             self.bytes -= message.size();
-            self.forgotten = message.offset();
+            // What was recalled may have gaps.
+            self.forgotten = self.forgotten.max(message.offset());
         }
     }
 
@@ -91,6 +92,29 @@ impl History {
                 .partition_point(|(_, message)| message.offset() <= offset)
         };
         (offset >= self.forgotten).then(|| self.take_from(skipped()))
+    }
+
+    /// Everything up to this offset may be incomplete.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// The offset of the newest expired message; 0 if there is none.
+    pub(crate) fn expired(&self, now_ms: u64, limits: &HistoryLimits) -> u64 {
+        let mut messages = self.messages.iter().rev();
+        let expired = messages.find(|(at, _)| at.saturating_add(limits.age_ms_max) <= now_ms);
+        expired.map_or(0, |(_, message)| message.offset())
+    }
+
+    /// All messages that have not expired, with their times in ms.
+    pub(crate) fn remembered(
+        &self,
+        now_ms: u64,
+        limits: &HistoryLimits,
+    ) -> impl Iterator<Item = &(u64, Arc<HubMessage>)> {
+        let age_ms_max = limits.age_ms_max;
+        let messages = self.messages.iter();
+        messages.filter(move |(at, _)| at.saturating_add(age_ms_max) > now_ms)
     }
 
     /// The newest `count`.

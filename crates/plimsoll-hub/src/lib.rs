@@ -20,7 +20,8 @@
 //!   message that a client already received in its replay is recognized by its offset.
 //! - [`message::HubMessage`] is encoded once per format.
 //! - [`protocol`] defines the commands and replies, [`sse`] their form as Server-Sent Events, [`topics`] the topic
-//!   selectors of Mercure; [`command_handler::CommandHandler`] executes the commands.
+//!   selectors of Mercure, [`subscriptions`] the documents about its readers; [`command_handler::CommandHandler`]
+//!   executes the commands.
 
 pub mod audience;
 pub mod channels;
@@ -36,6 +37,7 @@ pub mod protocol;
 pub mod rate;
 pub mod rules;
 pub mod sse;
+pub mod subscriptions;
 pub mod topics;
 
 pub use audience::{Audience, ClientId, Outlet};

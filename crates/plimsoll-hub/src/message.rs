@@ -43,6 +43,8 @@ pub struct HubMessage {
     channel: ChannelRef,
     position: Position,
     is_notice: bool,
+    /// Other channels have the same at this offset.
+    is_copy: bool,
     /// The WebSocket frame, which ends with the text.
     frame: Bytes,
     text_at: usize,
@@ -94,6 +96,26 @@ impl HubMessage {
         message
     }
 
+    /// Notes whether other channels have the same at this offset.
+    pub(crate) fn with_copies(self, is_copy: bool) -> Self {
+        Self { is_copy, ..self }
+    }
+
+    /// Whether other channels have the same at this offset.
+    #[inline]
+    pub(crate) fn is_copy(&self) -> bool {
+        self.is_copy
+    }
+
+    /// The published JSON; `None` for a notice.
+    pub(crate) fn data(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(self.text());
+        let published = serde_json::from_str::<PublishedFields<'_>>(&text);
+        published
+            .ok()
+            .map(|published| published.data.get().to_owned())
+    }
+
     /// The notice for the subscribers of a channel that messages were missed: they restart at `position`.
     pub(crate) fn notice(channel: ChannelRef, name: &str, position: Position) -> Self {
         let text = lost(name, position);
@@ -106,6 +128,7 @@ impl HubMessage {
             channel,
             position,
             is_notice,
+            is_copy: false,
             text_at: frame.len() - text.len(),
             frame,
             sse: OnceLock::new(),

@@ -1,7 +1,12 @@
 //! The hub's messages as Server-Sent Events (WHATWG HTML, 9.2).
 
+use crate::position::{Position, Since};
+
 /// A comment, which keeps proxies from closing an idle connection.
 pub const HEARTBEAT: &str = ":\n\n";
+
+/// The id that stands for all that is remembered (draft-dunglas-mercure-07).
+pub const EARLIEST: &str = "earliest";
 
 /// Most channels in one request.
 pub const CHANNELS_MAX: usize = 100;
@@ -22,10 +27,15 @@ pub fn event(id: Option<(u64, u64)>, text: &str) -> String {
 
 /// An event for Mercure: only the published data. The id is a fragment, as Mercure requires of ids that the hub
 /// assigns.
-pub fn update((epoch, offset): (u64, u64), data: &str) -> String {
-    let mut event = format!("id: #{epoch}:{offset}\n");
+pub fn update(id: (u64, u64), data: &str) -> String {
+    let mut event = format!("id: {}\n", update_id(id));
     put_data(&mut event, data);
     event
+}
+
+/// The id of an update, by its epoch and its offset.
+pub fn update_id((epoch, offset): (u64, u64)) -> String {
+    format!("#{epoch}:{offset}")
 }
 
 /// An event about a Mercure subscription. Its type distinguishes it from an update.
@@ -44,8 +54,19 @@ fn put_data(event: &mut String, data: &str) {
     event.push('\n');
 }
 
-/// The epoch and the offset of a `Last-Event-ID`, with or without `#`.
-pub fn last_event_id(value: &str) -> Option<(u64, u64)> {
+/// From where a reader continues that names its last event: an id of the hub, or `earliest`. An empty value is none.
+pub fn since(value: &str) -> Since {
+    match value.trim() {
+        "" => Since::Now,
+        EARLIEST => Since::Earliest,
+        id => last_event_id(id).map_or(Since::Unknown, |(epoch, offset)| {
+            Since::After(Position { epoch, offset })
+        }),
+    }
+}
+
+/// The epoch and the offset of an id, with or without `#`.
+fn last_event_id(value: &str) -> Option<(u64, u64)> {
     let value = value.trim();
     let (epoch, offset) = value.strip_prefix('#').unwrap_or(value).split_once(':')?;
     Some((epoch.parse().ok()?, offset.parse().ok()?))
@@ -128,6 +149,29 @@ mod tests {
         assert_eq!(last_event_id("#7:5"), Some((7, 5)));
         for wrong in ["", "7", "7:", ":5", "a:b", "-1:2", "7:5:1"] {
             assert_eq!(last_event_id(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_reader_continues_where_its_id_says() {
+        let position = Position {
+            epoch: 7,
+            offset: 5,
+        };
+        for (value, expected) in [
+            ("", Since::Now),
+            (" ", Since::Now),
+            ("earliest", Since::Earliest),
+            (" #7:5", Since::After(position)),
+            ("7:5", Since::After(position)),
+            ("Earliest", Since::Unknown),
+            (
+                "urn:uuid:e1ee88e2-532a-4d6f-ba70-f0f8bd584022",
+                Since::Unknown,
+            ),
+            ("#7", Since::Unknown),
+        ] {
+            assert_eq!(since(value), expected, "{value}");
         }
     }
 

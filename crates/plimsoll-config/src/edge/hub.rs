@@ -75,6 +75,12 @@ settings! {
         history_bytes_max: u64 = 64 << 20, "history_size": size(64 << 10..=64 << 30);
         /// Whether Mercure subscribers and publishers are served at `/.well-known/mercure`, with the same tokens.
         mercure: bool = false, "mercure": switch();
+        /// Whether an update is published when a subscription of a Mercure reader begins or ends, and
+        /// `/.well-known/mercure/subscriptions` lists the active ones; both require a token with that topic in
+        /// `mercure.subscribe`.
+        subscription_events: bool = false, "subscription_events": switch();
+        /// Maximum number of active subscriptions, with `subscription_events`; readers beyond it get 503.
+        active_subscriptions_max: u32 = 100_000, "active_subscriptions": count(1..=1_000_000);
         /// Redis whose published messages are delivered to channels of the same name: an address, or a map with
         /// options. Default: none.
         redis: Option<HubRedis> = None, "redis": Either(&[Text, Of(&HUB_REDIS)]) => redis::redis;
@@ -139,6 +145,18 @@ fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &HubConfig) {
     if let (Some(node), true, None) = (fields.get("mercure"), hub.mercure, fields.get("tokens")) {
         let valid = "with `tokens: { secret: … }`, which publishers sign with";
         reader.report(node, "without tokens, every client could publish", valid);
+    }
+    if let (Some(node), true, false) = (
+        fields.get("subscription_events"),
+        hub.subscription_events,
+        hub.mercure,
+    ) {
+        let message = "`subscription_events` are about the readers of Mercure";
+        reader.report(node, message, "with `mercure: true`");
+    }
+    if let (Some(node), false) = (fields.get("active_subscriptions"), hub.subscription_events) {
+        let message = "`active_subscriptions` limits the list of `subscription_events`";
+        reader.report(node, message, "with `subscription_events: true`");
     }
     let decides = |hooks: &HubHooks| {
         hooks.connect.is_some() || hooks.subscribe.is_some() || hooks.publish.is_some()

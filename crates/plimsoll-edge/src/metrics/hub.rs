@@ -58,6 +58,7 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
         ),
     ];
     page.counters(&counters);
+    subscriptions(page, hub.active);
     let help = "Time from sending a message until an event loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
     channels(page, hub);
@@ -68,6 +69,27 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
     if let Some(shared) = &hub.shared {
         sharing(page, shared);
     }
+}
+
+/// Active subscriptions of Mercure readers: their number, their memory, and events that were lost.
+fn subscriptions(page: &mut Exposition, (count, bytes, lost): (u64, u64, u64)) {
+    page.gauges(&[
+        (
+            "hub_active_subscriptions",
+            "Listed subscriptions of Mercure readers",
+            count,
+        ),
+        (
+            "hub_active_subscriptions_bytes",
+            "Memory used by listed subscriptions",
+            bytes,
+        ),
+    ]);
+    page.counters(&[(
+        "hub_subscription_events_lost",
+        "Subscription events that could not be published",
+        lost,
+    )]);
 }
 
 /// The largest channels, by name.

@@ -11,9 +11,11 @@ use plimsoll_config::edge::{HubHooks, HubKey, HubTokens};
 use plimsoll_hub::HubRefusal;
 use plimsoll_hub::command_handler::{ClientRequest, Rights};
 use plimsoll_hub::pattern::Pattern;
+use plimsoll_hub::subscriptions::is_reserved;
 use plimsoll_hub::topics::{Selector, bounded};
 use ring::{hmac, signature};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::connection_quota::{ConnectionLimits, ConnectionSlot};
 use super::dialog::Dialog;
@@ -49,6 +51,8 @@ pub struct Grant {
     /// Mercure claims: topics that may be read, and topics that may be published to.
     topics: Vec<Selector>,
     posts: Vec<Selector>,
+    /// What a Mercure token attaches to subscriptions: JSON.
+    payload: Option<Box<RawValue>>,
     /// The user.
     user: Option<Rc<str>>,
     /// Expiry, s since 1970.
@@ -85,6 +89,7 @@ struct Topics {
     subscribe: Vec<String>,
     #[serde(default)]
     publish: Vec<String>,
+    payload: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -174,7 +179,7 @@ impl TokenGate {
             until_s,
             now_s,
         )?;
-        grant.add_topics(&claims.mercure)?;
+        grant.add_topics(claims.mercure)?;
         Ok(grant)
     }
 }
@@ -253,6 +258,7 @@ impl Grant {
             publish: patterns(publish),
             topics: Vec::new(),
             posts: Vec::new(),
+            payload: None,
             user: user.map(Rc::from),
             until_s,
             places: Vec::new(),
@@ -260,12 +266,13 @@ impl Grant {
     }
 
     /// Adds Mercure claims.
-    fn add_topics(&mut self, topics: &Topics) -> Result<(), &'static str> {
+    fn add_topics(&mut self, topics: Topics) -> Result<(), &'static str> {
         if topics.subscribe.len().max(topics.publish.len()) > PATTERNS_MAX {
             return Err("more than 100 patterns of one kind");
         }
         self.topics = selectors(&topics.subscribe);
         self.posts = selectors(&topics.publish);
+        self.payload = topics.payload;
         Ok(())
     }
 
@@ -277,6 +284,7 @@ impl Grant {
             publish: all(),
             topics: Vec::new(),
             posts: Vec::new(),
+            payload: None,
             user: None,
             until_s: f64::INFINITY,
             places: Vec::new(),
@@ -296,6 +304,11 @@ impl Grant {
         let before = before.map_or(&[][..], |before| &before.places);
         self.places = bounds.enter(self.user.as_deref(), token, before)?;
         Ok(())
+    }
+
+    /// What is attached to the subscriptions of a Mercure reader: JSON.
+    pub(crate) fn payload(&self) -> Option<Box<RawValue>> {
+        self.payload.clone()
     }
 
     /// The user.
@@ -355,7 +368,8 @@ impl Rights for ClientAccess<'_> {
             Some(gate) => gate.is_public(&name),
             None => !self.hooks.is_some_and(decide_reading),
         };
-        is_public
+        // Events about subscriptions are private, whatever is public.
+        is_public && !is_reserved(channel)
             || self.is_settled(channel)
             || self.lets(|grant| {
                 grant.subscribe.iter().any(|pattern| pattern.matches(&name))
@@ -370,7 +384,8 @@ impl Rights for ClientAccess<'_> {
         let decides = |hooks: &HubHooks| hooks.connect.is_some() || hooks.publish.is_some();
         let is_public = self.gate.is_none() && !self.hooks.is_some_and(decides);
         let is_meant = |grant: &Grant| grant.publish.iter().any(|pattern| pattern.matches(channel));
-        is_public || self.is_settled(channel) || self.lets(is_meant)
+        // Nobody else publishes what the hub says about subscriptions.
+        !is_reserved(channel) && (is_public || self.is_settled(channel) || self.lets(is_meant))
     }
 
     fn defers_publications(&self) -> bool {

@@ -1,7 +1,10 @@
 //! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the timer.
 
+mod announcement;
 mod loop_shards;
+mod template;
 mod timer;
+mod update;
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,22 +15,23 @@ use plimsoll_config::edge;
 use plimsoll_hub::channels::{
     ChannelLimits, ChannelStats, Channels, Gathered, HubRefusal, Made, Position, Published,
 };
-use plimsoll_hub::command_handler::Offer;
 use plimsoll_net::clock::{self, EdgeClock};
 use plimsoll_net::lock::lock;
 use tokio::sync::{Notify, oneshot};
 
+use super::active::ActiveList;
 use super::inbox::Inbox;
 use super::offset_sequence::OffsetSequence;
 use super::redis::CATCHING_UP;
 use super::shared::SharedHub;
 use super::sources::SourceState;
-use super::templates::{TemplateAdmission, Templates};
+use super::templates::Templates;
 use super::{rules, size};
 use crate::access::connection_quota::ConnectionQuota;
 use crate::access::hooks;
 
 pub(crate) use self::loop_shards::FromLoop;
+pub(crate) use self::update::UPDATE_CHANNELS_MAX;
 
 /// Shards: more than there are threads that publish concurrently.
 const SHARDS: u32 = 16;
@@ -53,7 +57,11 @@ pub(crate) struct Broker {
     pub(super) shared: Option<Arc<SharedHub>>,
     /// Offsets of all messages, where this edge assigns them itself.
     offsets: Option<OffsetSequence>,
+    /// Held while a shared message is applied.
+    moment: Mutex<()>,
     templates: Templates,
+    /// Active subscriptions of Mercure readers.
+    pub(super) active: ActiveList,
     /// Message sources.
     pub(super) sources: Mutex<Vec<Arc<SourceState>>>,
     pub(crate) counts: BrokerCounts,
@@ -100,7 +108,9 @@ impl Broker {
                 .clone()
                 .map(|shared| Arc::new(SharedHub::new(shared))),
             offsets: (config.mercure && config.shared.is_none()).then(OffsetSequence::default),
+            moment: Mutex::default(),
             templates: Templates::default(),
+            active: ActiveList::default(),
             sources: Mutex::default(),
             counts: BrokerCounts::default(),
             hook_counts: Arc::default(),
@@ -166,65 +176,35 @@ impl Broker {
         self.inboxes.iter().any(Inbox::is_full)
     }
 
-    /// Publishes to the shard of a name. Messages are in the inboxes before the shard is unlocked.
-    ///
-    /// # Errors
-    /// When it is not published, or too much is in flight.
-    pub(crate) fn publish_with(
-        &self,
-        name: &str,
-        act: impl FnOnce(&mut Channels) -> Result<Published, HubRefusal>,
-    ) -> Result<Published, HubRefusal> {
-        if self.is_behind() {
-            return Err(HubRefusal::Behind);
-        }
-        let mut shard = lock(self.shard(name));
-        let published = act(&mut shard)?;
-        self.counts.published.fetch_add(1, Ordering::Relaxed);
-        let woken = self.push_to_inboxes(&published);
-        let due = shard.next_due();
-        drop(shard);
-        self.wake(woken);
-        if matches!(published, Published::Held) {
-            self.counts.held.fetch_add(1, Ordering::Relaxed);
-            self.expect(due.unwrap_or(u64::MAX));
-        }
-        Ok(published)
-    }
-
     /// Publishes JSON to a channel, or requests its offset where edges share one stream.
     ///
     /// # Errors
     /// When it is not published.
     pub(crate) fn begin_publishing(&self, name: &str, data: &str) -> Result<Begun, HubRefusal> {
-        let Some(shared) = &self.shared else {
-            return self.publish(name, data).map(Begun::Done);
-        };
-        let now_ms = self.now_ms();
-        lock(self.shard(name)).examine(now_ms, name, data)?;
-        shared.post(name, data).map(Begun::Pending)
+        let begun = self.begin_update(&[name], data);
+        begun.map_err(|(_, refusal)| refusal)
     }
 
-    /// Applies a message read from the shared stream.
-    ///
-    /// # Errors
-    /// When it cannot be sent.
-    pub(crate) fn take(
-        &self,
-        now_ms: u64,
-        name: &str,
-        data: &str,
-        place: u64,
-    ) -> Result<(), HubRefusal> {
-        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))?;
-        self.copy(now_ms, name, data, place);
-        Ok(())
+    /// Runs an action while no offset is assigned and no shared message is applied: all channels are then at the same
+    /// offset. Channels with offsets of their own need no such moment.
+    pub(super) fn at_one_moment<T>(&self, act: impl FnOnce() -> T) -> T {
+        let shared = || self.shared.as_ref().map(|_| lock(&self.moment));
+        let moment = match &self.offsets {
+            Some(offsets) => Some(offsets.hold()),
+            None => shared(),
+        };
+        let done = act();
+        drop(moment);
+        done
     }
 
     /// Continues at another offset of the shared stream, or in another stream.
     pub(crate) fn begin_anew(&self, position: Position) {
+        // Clients of other edges know at most as much more as the stream stores.
+        let shared = self.shared.as_ref();
+        let ahead_max = shared.map_or(0, |shared| shared.messages_max());
         for shard in &self.shards {
-            lock(shard).begin_anew(position);
+            lock(shard).begin_anew(position, ahead_max);
         }
     }
 
@@ -247,77 +227,6 @@ impl Broker {
         drop(channels);
         self.wake(woken.unwrap_or_default());
         woken.is_some()
-    }
-
-    /// Publishes JSON to a channel.
-    ///
-    /// # Errors
-    /// When it is not published.
-    pub(crate) fn publish(&self, name: &str, data: &str) -> Result<Published, HubRefusal> {
-        let now_ms = self.now_ms();
-        let Some(offsets) = &self.offsets else {
-            return self.publish_with(name, |channels| channels.publish(now_ms, name, data));
-        };
-        offsets.next(|place| {
-            let published = self.publish_with(name, |channels| {
-                channels.examine(now_ms, name, data)?;
-                channels.take(now_ms, name, data, place)
-            })?;
-            self.copy(now_ms, name, data, place);
-            Ok(published)
-        })
-    }
-
-    /// Publishes on behalf of a client.
-    fn publish_offer(&self, offer: &Offer<'_>) -> Result<Published, HubRefusal> {
-        let name = offer.channel;
-        let Some(offsets) = &self.offsets else {
-            return self.publish_with(name, |channels| offer.publish(channels));
-        };
-        offsets.next(|place| {
-            let published = self.publish_with(name, |channels| {
-                offer.examine(channels)?;
-                channels.take(offer.now_ms, name, offer.data, place)
-            })?;
-            self.copy(offer.now_ms, name, offer.data, place);
-            Ok(published)
-        })
-    }
-
-    /// Delivers a message to the templates that match its channel.
-    fn copy(&self, now_ms: u64, channel: &str, data: &str, place: u64) {
-        for name in self.templates.of(channel) {
-            let mut shard = lock(self.shard(&name));
-            let Ok(published) = shard.take(now_ms, &name, data, place) else {
-                continue;
-            };
-            let woken = self.push_to_inboxes(&published);
-            let due = shard.next_due();
-            drop(shard);
-            self.wake(woken);
-            if matches!(published, Published::Held) {
-                self.expect(due.unwrap_or(u64::MAX));
-            }
-        }
-    }
-
-    /// Reserves a template for an upcoming subscription; whether there is room for it.
-    pub(crate) fn want_template(&self, name: &str) -> bool {
-        let want = |place: Option<u64>| {
-            let lives = |name: &str| lock(self.shard(name)).find(name).is_some();
-            let wanted = self.templates.want(self.now_ms(), name, lives);
-            if wanted == TemplateAdmission::New {
-                // Earlier messages may be missing. The shared stream of several edges advances meanwhile, by one
-                // message.
-                let place = place.or_else(|| Some(self.shared.as_ref()?.at() + 1));
-                lock(self.shard(name)).forget(place.unwrap_or_default());
-            }
-            wanted != TemplateAdmission::TooMany
-        };
-        match &self.offsets {
-            Some(offsets) => offsets.next(|place| want(Some(place))),
-            None => want(None),
-        }
     }
 
     /// Offset up to which all messages of a shard have been applied, where offsets are shared.

@@ -77,6 +77,12 @@ impl Inbox {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// Whether not even the hub's own events have room.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.len.load(Ordering::Relaxed) >= 2 * MESSAGES_MAX
+            || self.bytes.load(Ordering::Relaxed) >= 2 * BYTES_MAX
+    }
+
     /// Whether the loop must catch up before more is published.
     pub(crate) fn is_full(&self) -> bool {
         self.len.load(Ordering::Relaxed) >= MESSAGES_MAX

@@ -1,22 +1,19 @@
 //! Publishing by Mercure's protocol (draft-dunglas-mercure-07): an update is a form with topics and data.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_hub::channels::{HubRefusal, Position, Published};
 use plimsoll_hub::sse;
+use plimsoll_hub::subscriptions::is_reserved;
 use plimsoll_hub::topics::Selector;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::broker::Begun;
+use super::broker::{Begun, UPDATE_CHANNELS_MAX};
 use super::{ActiveHub, publish};
 use crate::access::token::Grant;
-
-/// Maximum number of topics of an update.
-const TOPICS_MAX: usize = 10;
 
 /// Status and reason.
 type UpdateRefusal = (u16, String);
@@ -35,11 +32,10 @@ pub struct Update {
 pub enum Post {
     /// It was rejected.
     Refused(UpdateRefusal),
-    /// Its position under the first topic, if known, and the pending offsets of the others.
-    Begun(
-        Option<Position>,
-        VecDeque<oneshot::Receiver<Result<Position, HubRefusal>>>,
-    ),
+    /// Its position, if it has one.
+    Done(Option<Position>),
+    /// It waits for its position in the shared stream.
+    Pending(oneshot::Receiver<Result<Position, HubRefusal>>),
 }
 
 impl Update {
@@ -53,13 +49,21 @@ impl Update {
             return wrong("the form is not UTF-8");
         };
         let first = |name| sse::values(form, name).next().unwrap_or_default();
-        let topics: Vec<String> = sse::values(form, "topic").take(TOPICS_MAX + 1).collect();
+        let mut topics: Vec<String> = Vec::new();
+        for topic in sse::values(form, "topic") {
+            if topics.len() > UPDATE_CHANNELS_MAX {
+                break;
+            }
+            if !topics.contains(&topic) {
+                topics.push(topic);
+            }
+        }
         if topics.is_empty() {
             return wrong(
                 "`topic` is missing; for example topic=https%3A%2F%2Fa.example%2Fbooks%2F1&data=…",
             );
         }
-        if topics.len() > TOPICS_MAX {
+        if topics.len() > UPDATE_CHANNELS_MAX {
             return wrong("an update has at most 10 topics");
         }
         if topics.iter().any(|topic| Selector::new(topic).is_wide()) {
@@ -85,6 +89,10 @@ impl Update {
             let why = format!("the token does not allow publishing to {topic}");
             return Err((403, why));
         }
+        if let Some(topic) = self.topics.iter().find(|topic| is_reserved(topic)) {
+            let why = format!("{topic} is for the hub's own events about subscriptions");
+            return Err((403, why));
+        }
         let is_public =
             |topic: &&String| hub.gate.as_ref().is_none_or(|gate| gate.is_public(topic));
         if let Some(topic) = self
@@ -96,19 +104,13 @@ impl Update {
             let why = format!("{topic} is `public`: private updates cannot be published to it");
             return Err((403, why));
         }
-        let mut first = None;
-        let mut asked = VecDeque::new();
-        for (number, topic) in self.topics.iter().enumerate() {
-            let begun = hub.broker.begin_publishing(topic, &self.data);
-            match begun.map_err(|refusal| in_words(topic, refusal))? {
-                Begun::Done(Published::Sent(message, _)) if number == 0 => {
-                    first = Some(message.position());
-                }
-                Begun::Done(_) => {}
-                Begun::Pending(answer) => asked.push_back(answer),
-            }
+        let topics: Vec<&str> = self.topics.iter().map(String::as_str).collect();
+        let begun = hub.broker.begin_update(&topics, &self.data);
+        match begun.map_err(|(index, refusal)| in_words(&self.topics[index], refusal))? {
+            Begun::Done(Published::Sent(message, _)) => Ok(Post::Done(Some(message.position()))),
+            Begun::Done(_) => Ok(Post::Done(None)),
+            Begun::Pending(answer) => Ok(Post::Pending(answer)),
         }
-        Ok(Post::Begun(first, asked))
     }
 }
 
@@ -121,20 +123,18 @@ impl From<Result<Self, UpdateRefusal>> for Post {
 impl Post {
     /// Waits for the offset; then returns the id that readers see.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<String, UpdateRefusal>> {
-        let (first, asked) = match self {
+        let position = match self {
             Self::Refused(refused) => return Poll::Ready(Err(refused.clone())),
-            Self::Begun(first, asked) => (first, asked),
-        };
-        while let Some(answer) = asked.front_mut() {
-            let place = ready!(Pin::new(answer).poll(cx)).unwrap_or(Err(HubRefusal::Unsure));
-            asked.pop_front();
-            match place {
-                Ok(position) => *first = first.or(Some(position)),
-                Err(refusal) => return Poll::Ready(Err(in_words("the update", refusal))),
+            Self::Done(position) => *position,
+            Self::Pending(answer) => {
+                match ready!(Pin::new(answer).poll(cx)).unwrap_or(Err(HubRefusal::Unsure)) {
+                    Ok(position) => Some(position),
+                    Err(refusal) => return Poll::Ready(Err(in_words("the update", refusal))),
+                }
             }
-        }
-        Poll::Ready(Ok(match first {
-            Some(Position { epoch, offset }) => format!("#{epoch}:{offset}"),
+        };
+        Poll::Ready(Ok(match position {
+            Some(Position { epoch, offset }) => sse::update_id((epoch, offset)),
             // No subscriber and no history, or it is sent with others at the end of their interval.
             None => "urn:plimsoll:no-place-yet".to_owned(),
         }))
@@ -173,6 +173,9 @@ mod tests {
         let update = Update::read(b"topic=a").unwrap();
         assert_eq!((&*update.data, update.is_private), ("\"\"", false));
         assert!(Update::read(b"private&topic=a").unwrap().is_private);
+        // A repeated topic is the same.
+        let update = Update::read(&b"&topic=a".repeat(20)).unwrap();
+        assert_eq!(update.topics, ["a"]);
         assert!(!Update::read(b"privates=1&topic=a").unwrap().is_private);
     }
 
@@ -191,13 +194,16 @@ mod tests {
 
     #[test]
     fn what_is_no_update_is_told() {
+        let many: Vec<u8> = (0..11)
+            .flat_map(|n| format!("&topic={n}").into_bytes())
+            .collect();
         for (form, why) in [
             (&b"data=1"[..], "`topic` is missing"),
             (b"topic=/a/%7Bid%7D", "must not be a template"),
             (b"topic=*", "must not be a template"),
             (b"topic=a&type=x", "omit it"),
             (b"topic=\xff", "not UTF-8"),
-            (&b"&topic=a".repeat(11), "at most 10"),
+            (&many, "at most 10"),
         ] {
             let (status, reason) = Update::read(form).unwrap_err();
             assert!(status == 400 && reason.contains(why), "{reason}");

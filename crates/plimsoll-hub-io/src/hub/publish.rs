@@ -81,6 +81,7 @@ pub(super) fn status(refusal: HubRefusal) -> u16 {
         HubRefusal::SharedLogUnavailable
         | HubRefusal::Unsure
         | HubRefusal::Behind
+        | HubRefusal::TooManyHeld
         | HubRefusal::TooManyChannels => 503,
         _ => 422,
     }

@@ -67,6 +67,7 @@ pub(super) struct SharedCounts {
 /// A message that waits for an offset.
 #[derive(Debug)]
 struct Post {
+    /// Its channels, a line each.
     channel: String,
     data: String,
     reply: ReplyTo,
@@ -104,6 +105,19 @@ impl SharedHub {
     /// Whether the stream was ever joined: before that no channel is known.
     pub(super) fn is_known(&self) -> bool {
         self.epoch.load(Ordering::Acquire) != 0
+    }
+
+    /// The position up to which this edge has read.
+    pub(super) fn position(&self) -> Position {
+        Position {
+            epoch: self.epoch.load(Ordering::Acquire),
+            offset: self.at(),
+        }
+    }
+
+    /// Most messages that the stream stores.
+    pub(super) fn messages_max(&self) -> u64 {
+        self.config.messages_max
     }
 
     pub(super) fn is_joined(&self) -> bool {

@@ -49,6 +49,9 @@ pub struct HubView {
     pub shared: Option<SharedView>,
     /// Message sources.
     pub sources: Vec<SourceView>,
+    /// Active subscriptions of Mercure readers that are listed, the bytes that they take, and events about them that
+    /// were not published.
+    pub active: (u64, u64, u64),
     /// The channels with most subscribers.
     pub largest: Vec<ChannelStats>,
 }
@@ -93,6 +96,7 @@ impl ActiveHub {
             history_bytes: history_bytes as u64,
             published: counts.published.load(Ordering::Relaxed),
             largest: self.broker.largest(LARGEST),
+            active: self.broker.active.figures(),
             held: counts.held.load(Ordering::Relaxed),
             messages: counts.messages.load(Ordering::Relaxed),
             ..HubView::default()

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use plimsoll_hub::channels::Position;
-use plimsoll_hub::{ClientFormat, ClientId};
+use plimsoll_hub::channels::Since;
+use plimsoll_hub::{ClientFormat, ClientId, sse};
 use plimsoll_net::client_socket::ClientSocket;
 use plimsoll_net::clock;
 use plimsoll_net::loop_state::LoopState;
@@ -31,6 +31,7 @@ use crate::access::dialog::Dialog;
 use crate::access::hooks::{ClientIdentity, Hooks};
 use crate::access::token::{ClientAccess, Grant, TokenGate};
 use crate::hub::ActiveHub;
+use crate::hub::active::ActiveReader;
 
 /// Maximum number of reads before the task yields.
 const READS_MAX: usize = 8;
@@ -46,8 +47,12 @@ pub struct Arrival {
     pub head: Vec<u8>,
     /// Subscriptions of a reader of Server-Sent Events, and its last position.
     pub channels: Vec<String>,
-    /// The last position that a reader knows.
-    pub since: Option<Position>,
+    /// From where a reader continues.
+    pub since: Since,
+    /// The id from which a Mercure reader wants to continue. The response says from which it does.
+    pub event_id: Option<String>,
+    /// Its entry in the list of active subscriptions, if there is one.
+    pub active: Option<ActiveReader>,
     /// Rights granted by its token.
     pub grant: Option<Box<Grant>>,
     /// Its hook requests, where hooks are configured.
@@ -77,6 +82,8 @@ pub struct SubscriberConnection {
     grant: Option<Box<Grant>>,
     dialog: Option<Box<Dialog>>,
     person: Option<Box<ClientIdentity>>,
+    /// Dropped after its subscriptions have ended.
+    active: Option<Box<ActiveReader>>,
     /// Actions of the first poll.
     arrival: Option<Box<(Arrival, Vec<u8>)>>,
 }
@@ -96,6 +103,7 @@ impl SubscriberConnection {
         let grant = arrival.grant.take();
         let dialog = arrival.dialog.take();
         let person = arrival.person.take();
+        let active = arrival.active.take().map(Box::new);
         let connection = Self {
             id: local_hub.welcome(client, cx.waker(), format),
             reader: WebSocketReader::new(Role::Server, format == ClientFormat::Deflated),
@@ -110,6 +118,7 @@ impl SubscriberConnection {
             grant,
             dialog,
             person,
+            active,
             arrival: Some(Box::new((arrival, early))),
         };
         event_loop.set_deadline(deadline, connection.pause());
@@ -167,14 +176,14 @@ impl SubscriberConnection {
         subscribers: &mut SubscriberTable,
         event_loop: &LoopState,
     ) {
+        // It is not told of its own subscriptions.
+        if let Some(active) = &mut self.active {
+            active.announce();
+        }
         let user = self.user();
         let speaker = self
             .local_hub
             .speaker(self.id, self.format, user.as_deref());
-        let head = Bytes::from(arrival.head);
-        subscribers
-            .audience
-            .send(self.id, head, &mut subscribers.sockets);
         let (gate, hooks, bounds) = self.local_hub.deciders();
         let mut access = access(
             (gate.as_deref(), hooks.as_deref(), &bounds),
@@ -183,9 +192,30 @@ impl SubscriberConnection {
             subscribers.audience.has_any(self.id),
         );
         access.settled = &arrival.settled;
+        let mut shards = self.local_hub.shards();
+        let attendance = subscribers.command_handler(&mut shards).attend(
+            &speaker,
+            &access,
+            &arrival.channels,
+            arrival.since,
+        );
+        let is_recovered = attendance.is_recovered();
+        // Any other id than the one that was named tells of a loss.
+        let follows = |id: String| {
+            if is_recovered {
+                id
+            } else {
+                sse::EARLIEST.to_owned()
+            }
+        };
+        let event_id = arrival.event_id.map(follows);
+        let head = with_event_id(arrival.head, event_id.as_deref());
         subscribers
-            .command_handler(&mut self.local_hub.shards())
-            .attend(&speaker, &access, arrival.channels, arrival.since);
+            .audience
+            .send(self.id, Bytes::from(head), &mut subscribers.sockets);
+        subscribers
+            .command_handler(&mut shards)
+            .begin(&speaker, attendance);
         self.receive(&mut early, subscribers, event_loop);
     }
 
@@ -322,6 +352,15 @@ impl SubscriberConnection {
         }
         Some(client)
     }
+}
+
+/// A complete head with the id of the event after which a reader's events begin.
+fn with_event_id(mut head: Vec<u8>, event_id: Option<&str>) -> Vec<u8> {
+    if let Some(event_id) = event_id {
+        head.truncate(head.len().saturating_sub(2));
+        head.extend_from_slice(format!("Last-Event-ID: {event_id}\r\n\r\n").as_bytes());
+    }
+    head
 }
 
 /// Current rights of a client.

@@ -1,4 +1,4 @@
-//! Delivery of one message to one client: written immediately, or queued.
+//! Delivery of a message to the subscribers of its channel: written immediately, or queued.
 
 use std::sync::Arc;
 
@@ -7,20 +7,69 @@ use plimsoll_wire::websocket::deflate::Deflater;
 
 use super::next::NextOffset;
 use super::slot::SlotItem;
-use super::{AudienceClient, AudienceCounters, AudienceLimits, ClientId, Outlet, Slow};
-use crate::message::HubMessage;
+use super::{Audience, AudienceClient, AudienceCounters, AudienceLimits, ClientId, Outlet, Slow};
+use crate::message::{ClientFormat, HubMessage};
+
+impl Audience {
+    /// Delivers a message to all subscribers of its channel in this loop; returns their number. A reader of Mercure is
+    /// given an update of several channels once: its copies follow one another.
+    pub fn deliver(&mut self, message: &Arc<HubMessage>, outlet: &mut impl Outlet) -> usize {
+        let Some(index) = self.find(message.channel()) else {
+            return 0;
+        };
+        let mut given = 0;
+        for member in &mut self.channels[index as usize].members {
+            if !message.is_notice() && message.offset() < member.next.offset() {
+                continue;
+            }
+            let client = &mut self.clients[member.client.index()];
+            if message.is_notice() {
+                self.counts.unrecovered += 1;
+                // Offsets may begin again.
+                client.update = 0;
+            } else if message.is_copy() && client.format == ClientFormat::Mercure {
+                if client.has(message) {
+                    member.next = NextOffset::unsure(message.offset() + 1);
+                    continue;
+                }
+                client.update = message.offset();
+            }
+            given += 1;
+            let mut delivery = DeliveryContext {
+                limits: &self.limits,
+                deflater: &mut self.deflater,
+                condemned: &mut self.condemned,
+                counts: &mut self.counts,
+            };
+            member.next = delivery.give((member.client, member.next), client, message, outlet);
+        }
+        given
+    }
+}
+
+impl AudienceClient {
+    /// Whether it was given a copy of this update by another subscription. If that is still queued, it stands for both
+    /// from here on.
+    fn has(&mut self, message: &HubMessage) -> bool {
+        let is_given = self.update == message.offset();
+        if let (true, Some(slot)) = (is_given, &mut self.slot) {
+            slot.share(message.offset());
+        }
+        is_given
+    }
+}
 
 /// What a delivery needs besides the client.
-pub(super) struct DeliveryContext<'a> {
-    pub(super) limits: &'a AudienceLimits,
-    pub(super) deflater: &'a mut Option<Deflater>,
-    pub(super) condemned: &'a mut Vec<ClientId>,
-    pub(super) counts: &'a mut AudienceCounters,
+struct DeliveryContext<'a> {
+    limits: &'a AudienceLimits,
+    deflater: &'a mut Option<Deflater>,
+    condemned: &'a mut Vec<ClientId>,
+    counts: &'a mut AudienceCounters,
 }
 
 impl DeliveryContext<'_> {
     #[inline]
-    pub(super) fn give(
+    fn give(
         &mut self,
         (id, next): (ClientId, NextOffset),
         client: &mut AudienceClient,

@@ -53,16 +53,27 @@ impl Drop for Missed {
     }
 }
 
+/// Bytes of messages that are queued.
+pub(crate) fn len_of(missed: &[Arc<HubMessage>]) -> usize {
+    missed.iter().map(|message| message.size()).sum()
+}
+
 impl Audience {
     /// Whether all of this may be queued. Nothing is always allowed.
-    pub fn has_capacity_for(&self, missed: &[Arc<HubMessage>]) -> bool {
-        let len: usize = missed.iter().map(|message| message.size()).sum();
-        len == 0 || self.missed_bytes.bytes() + len <= self.limits.missed_bytes_max
+    #[cfg(test)]
+    pub(crate) fn has_capacity_for(&self, missed: &[Arc<HubMessage>]) -> bool {
+        self.has_capacity_after(0, missed)
     }
 
-    /// Writes several messages in one piece; the rest is queued and never dropped. Check [`Audience::has_capacity_for`]
-    /// first.
-    pub(super) fn give_missed(
+    /// Whether all of this may be queued after `queued` bytes of other subscriptions. Nothing is always allowed.
+    pub(crate) fn has_capacity_after(&self, queued: usize, missed: &[Arc<HubMessage>]) -> bool {
+        let len = len_of(missed);
+        len == 0 || self.missed_bytes.bytes() + queued + len <= self.limits.missed_bytes_max
+    }
+
+    /// Writes several messages in one piece; the rest is queued and never dropped. Check
+    /// [`Audience::has_capacity_after`] first.
+    pub(crate) fn give_missed(
         &mut self,
         id: ClientId,
         missed: &[Arc<HubMessage>],

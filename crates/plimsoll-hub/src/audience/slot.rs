@@ -16,6 +16,8 @@ use crate::message::{ClientFormat, HubMessage};
 pub(super) enum SlotItem {
     /// A message that is shared with other clients, and its length in this client's format.
     Message(Arc<HubMessage>, usize),
+    /// The same, for several subscriptions of the client: a newer message of one of them does not replace it.
+    Shared(Arc<HubMessage>, usize),
     /// A message of a replay: counted for all clients together, and not dropped.
     Missed(Missed),
     /// Bytes for this client only.
@@ -26,7 +28,7 @@ impl SlotItem {
     /// Its share of the limits, in messages and bytes.
     fn size(&self) -> (usize, usize) {
         match self {
-            Self::Message(_, len) => (1, *len),
+            Self::Message(_, len) | Self::Shared(_, len) => (1, *len),
             Self::Missed(_) => (0, 0),
             Self::Own(bytes) => (1, bytes.len()),
         }
@@ -35,7 +37,7 @@ impl SlotItem {
     /// Whether it is a message of this channel.
     fn is_of(&self, channel: ChannelRef) -> bool {
         match self {
-            Self::Message(message, _) => message.channel() == channel,
+            Self::Message(message, _) | Self::Shared(message, _) => message.channel() == channel,
             Self::Missed(message) => message.channel() == channel,
             Self::Own(_) => false,
         }
@@ -92,7 +94,7 @@ impl ClientSlot {
                 .items
                 .iter()
                 .skip(from)
-                .position(|item| matches!(item, SlotItem::Message(..)));
+                .position(|item| matches!(item, SlotItem::Message(..) | SlotItem::Shared(..)));
             match oldest {
                 Some(at) => self.remove(from + at),
                 None => return dropped,
@@ -100,6 +102,18 @@ impl ClientSlot {
         }
         self.put(item, written);
         dropped
+    }
+
+    /// The queued message of this offset, if any, stands for another subscription too.
+    pub(super) fn share(&mut self, offset: u64) {
+        let queued = self.items.iter_mut().rev().find(
+            |item| matches!(item, SlotItem::Message(message, _) if message.offset() == offset),
+        );
+        if let Some(item) = queued
+            && let SlotItem::Message(message, len) = item
+        {
+            *item = SlotItem::Shared(Arc::clone(message), *len);
+        }
     }
 
     /// Queued messages and bytes that count towards the limits.
@@ -167,7 +181,9 @@ impl ClientSlot {
     ) -> bool {
         while let Some(item) = self.items.front() {
             let bytes = match item {
-                SlotItem::Message(message, _) => message.bytes(format, deflater),
+                SlotItem::Message(message, _) | SlotItem::Shared(message, _) => {
+                    message.bytes(format, deflater)
+                }
                 SlotItem::Missed(message) => message.bytes(format, deflater),
                 SlotItem::Own(bytes) => bytes,
             };

@@ -1,8 +1,13 @@
+mod updates;
+
+use std::sync::Arc;
+
 use plimsoll_wire::websocket::{Event, Role, WebSocketLimits as WireLimits, WebSocketReader};
 use proptest::prelude::*;
 
 use super::*;
 use crate::channels::{ChannelLimits, Channels, Position, Published, Subscriber};
+use crate::message::HubMessage;
 use crate::rules::{ChannelRule, Rules};
 
 /// Accepts up to `capacity` bytes, and keeps them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::shared::SharedOrder;
-use super::{Position, Subscriber};
+use super::{Since, Subscriber};
 use crate::conflation::{Conflation, Mode, Pending};
 use crate::history::History;
 use crate::message::{Before, HubMessage};
@@ -281,20 +281,23 @@ impl Channel {
         &mut self,
         now_ms: u64,
         rule: &ChannelRule,
-        since: Option<Position>,
+        since: Since,
         order: Option<&SharedOrder>,
     ) -> (Vec<Arc<HubMessage>>, Option<bool>) {
         let history = self.history.as_mut().map(|history| {
             history.prune(now_ms, &rule.history);
             &**history
         });
-        let Some(since) = since else {
-            let replayed = history.map(|history| history.newest(rule.replayed));
-            return (replayed.unwrap_or_default(), None);
+        let newest = |count| history.map(|history| history.newest(count));
+        let since = match since {
+            Since::Now => return (newest(rule.replayed).unwrap_or_default(), None),
+            Since::Earliest => return (newest(usize::MAX).unwrap_or_default(), None),
+            Since::Unknown => return (Vec::new(), Some(false)),
+            Since::After(since) => since,
         };
         let (epoch, newest) = match order {
             // It may have received more from another hub than is known here.
-            Some(order) => (order.epoch, super::shared::OFFSET_MAX),
+            Some(order) => (order.epoch, order.at.saturating_add(order.ahead_max)),
             None => (self.epoch, self.offset),
         };
         if since.epoch != epoch || since.offset > newest {

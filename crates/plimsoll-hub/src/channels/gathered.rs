@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{ChannelRef, Channels, Published, check_json};
+use super::{ChannelRef, Channels, Incoming, Published, check_json};
 
 /// The data published to a channel within an interval.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Channels {
         };
         let at = place.unwrap_or(at);
         self.advance(at);
-        Some(self.send(now_ms, slot, text, at))
+        Some(self.send(now_ms, slot, Incoming::single(text, at)))
     }
 }
 

@@ -60,4 +60,9 @@ pub enum HubRefusal {
     /// Earlier messages have not reached the event loops yet.
     #[error("messages are published faster than they are delivered; try again later")]
     Behind,
+    /// A channel of an update holds all the messages that it can until its interval ends; other channels have it.
+    #[error(
+        "a channel cannot hold more messages until its interval ends; the others have the message"
+    )]
+    TooManyHeld,
 }

@@ -7,12 +7,9 @@
 
 use std::sync::Arc;
 
-use super::{Channels, HubRefusal, Position, Published, check_json};
+use super::{Channels, HubRefusal, Incoming, Position, Published, check_json};
 use crate::message::HubMessage;
 use crate::pattern::check_name;
-
-/// Highest offset: the largest integer that JavaScript represents exactly.
-pub(super) const OFFSET_MAX: u64 = (1 << 53) - 1;
 
 /// The state of a shard in the log.
 #[derive(Debug)]
@@ -21,6 +18,8 @@ pub(super) struct SharedOrder {
     pub(super) epoch: u64,
     /// The last offset that was read.
     pub(super) at: u64,
+    /// How far ahead of this hub a client of another may be; a higher offset is unknown.
+    pub(super) ahead_max: u64,
     /// Messages up to here may be forgotten although no channel exists for them.
     pub(super) forgotten: u64,
 }
@@ -35,12 +34,14 @@ impl SharedOrder {
 impl Channels {
     /// Starts to follow a log at a position, or continues at another one because messages were missed or the log was
     /// replaced. Nothing from before can be recovered; [`Channels::next_notice`] returns the notices for subscribers.
-    pub fn begin_anew(&mut self, position: Position) {
+    /// Clients of other hubs may be `ahead_max` messages ahead; 0 for a log that this hub alone writes.
+    pub fn begin_anew(&mut self, position: Position, ahead_max: u64) {
         let Position { epoch, offset } = position;
         let is_first = self.order.is_none();
         self.order = Some(SharedOrder {
             epoch,
             at: offset,
+            ahead_max,
             forgotten: offset,
         });
         for (_, channel) in &mut self.slots {
@@ -103,6 +104,17 @@ impl Channels {
         Ok(())
     }
 
+    /// Makes sure that a channel can take the message that [`Channels::examine`] has accepted.
+    ///
+    /// # Errors
+    /// When there are too many channels.
+    pub fn reserve(&mut self, name: &str) -> Result<(), HubRefusal> {
+        if let Some(slot) = self.place(name)? {
+            self.expect_end(slot);
+        }
+        Ok(())
+    }
+
     /// Takes a message from the log. It was checked by the hub that added it, whose rules may differ.
     ///
     /// # Errors
@@ -114,12 +126,39 @@ impl Channels {
         data: &str,
         at: u64,
     ) -> Result<Published, HubRefusal> {
+        self.take_in(now_ms, name, Incoming::single(data, at))
+    }
+
+    /// Like [`Channels::take`], for a message that other channels get too, at the same offset: a reader of several of
+    /// them is given it once.
+    ///
+    /// # Errors
+    /// When it is invalid, or there are too many channels.
+    pub fn take_copy(
+        &mut self,
+        now_ms: u64,
+        name: &str,
+        data: &str,
+        at: u64,
+    ) -> Result<Published, HubRefusal> {
+        let is_copy = true;
+        self.take_in(now_ms, name, Incoming { data, at, is_copy })
+    }
+
+    fn take_in(
+        &mut self,
+        now_ms: u64,
+        name: &str,
+        incoming: Incoming<'_>,
+    ) -> Result<Published, HubRefusal> {
+        let Incoming { data, at, is_copy } = incoming;
         self.advance(at);
         check_name(name)?;
         check_json(data)?;
         let place = self.place(name);
         if let Ok(Some(slot)) = place {
-            return self.put(now_ms, slot, data.trim(), at);
+            let data = data.trim();
+            return self.put(now_ms, slot, Incoming { data, at, is_copy });
         }
         if let Some(order) = &mut self.order {
             order.forget(at);

@@ -1,10 +1,11 @@
 //! Requests at the hub's path: WebSocket upgrades and event streams.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use plimsoll_hub::channels::Position;
+use plimsoll_hub::channels::Since;
 use plimsoll_hub::command_handler::Rights as _;
 use plimsoll_hub::{ClientFormat, sse};
 use plimsoll_hub_io::access::token::{ClientAccess, Grant};
@@ -187,7 +188,7 @@ impl DownstreamConnection {
                 "too many channels; valid: at most 100 in one request",
             ));
         }
-        let since = value(head, "last-event-id").and_then(sse::last_event_id);
+        let since = last_event_id(head).map_or(Since::Now, |id| sse::since(&id));
         let allowed = hub.foreign_origin(head).unwrap_or_default();
         let cross = if allowed.is_empty() {
             String::new()
@@ -198,8 +199,10 @@ impl DownstreamConnection {
             hub: Arc::clone(hub),
             format: ClientFormat::Sse,
             head: self.events_head(&cross),
-            channels,
-            since: since.map(|(epoch, offset)| Position { epoch, offset }),
+            channels: distinct(channels),
+            since,
+            event_id: None,
+            active: None,
             grant: None,
             dialog: None,
             settled: Vec::new(),
@@ -302,6 +305,26 @@ pub(super) fn bearer<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
     value(head, "authorization")?.trim().strip_prefix("Bearer ")
 }
 
+/// The id that a returning reader names. It may be any bytes, which then are no id of the hub.
+pub(super) fn last_event_id(head: &RequestHead<'_, '_>) -> Option<String> {
+    let mut headers = head.headers.iter();
+    let header = headers.find(|header| header.name.eq_ignore_ascii_case("last-event-id"))?;
+    Some(String::from_utf8_lossy(header.value).into_owned())
+}
+
+/// Without repetitions: who names a channel twice reads it once.
+pub(super) fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut known = HashSet::new();
+    let is_first: Vec<bool> = names
+        .iter()
+        .map(|name| known.insert(name.as_str()))
+        .collect();
+    let names = names.into_iter().zip(is_first);
+    names
+        .filter_map(|(name, is_first)| is_first.then_some(name))
+        .collect()
+}
+
 /// The first value of a header, if it is UTF-8.
 pub(super) fn value<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b str> {
     let mut headers = head.headers.iter();
@@ -384,7 +407,9 @@ fn socket(head: &RequestHead<'_, '_>, hub: &Arc<ActiveHub>) -> Result<Arrival, U
         },
         head: hub::websocket(&handshake, deflate),
         channels: Vec::new(),
-        since: None,
+        since: Since::Now,
+        event_id: None,
+        active: None,
         grant: None,
         dialog: None,
         settled: Vec::new(),

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use plimsoll_hub::channels::Position;
+use plimsoll_hub::channels::Since;
 use plimsoll_hub::pattern::check_name;
-use plimsoll_hub::topics::Selector;
 use plimsoll_hub::{ClientFormat, sse};
 use plimsoll_hub_io::access::token::Grant;
 use plimsoll_hub_io::hub::ActiveHub;
+use plimsoll_hub_io::hub::active::TooManyActive;
 use plimsoll_hub_io::hub::mercure::{Post, Update};
 use plimsoll_hub_io::hub::publish::ORDER_LEN_MAX;
 use plimsoll_hub_io::subscribers::subscriber::Arrival;
@@ -20,7 +20,9 @@ use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::admitted::ResponseContext;
-use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
+use super::hub_upgrade::{
+    UpgradeRefusal, admit, bearer, distinct, last_event_id, may_read, refused, unauthorized, value,
+};
 use super::upstream_entry::length;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::channel::BodyPiece;
@@ -50,6 +52,8 @@ enum Met {
     Publisher(Box<Grant>),
     /// A preflight request of a browser (CORS).
     Browser,
+    /// A request for active subscriptions, and its document.
+    List(String),
 }
 
 impl Posting {
@@ -98,6 +102,9 @@ impl DownstreamConnection {
                     post: None,
                 }));
             }
+            Ok(Met::List(document)) => {
+                self.answer_document(own, "application/ld+json", &document, &extra, &line);
+            }
             Ok(Met::Browser) => {
                 let why = ("use GET to read updates and POST to publish", &*extra);
                 self.answer_explained(own, 200, Reason::Hub, why, &line);
@@ -116,6 +123,9 @@ impl DownstreamConnection {
         extra: &str,
     ) -> Result<Met, UpgradeRefusal> {
         self.may_come(head, hub)?;
+        if let Some(path) = hub.subscriptions_path(head.target) {
+            return listed(head, own, hub, path);
+        }
         match head.method {
             "GET" if own.has_body => Err(refused(400, "a GET request must have no body")),
             "GET" => self.reader(head, hub, extra).map(Met::Reader),
@@ -151,6 +161,7 @@ impl DownstreamConnection {
                 "too many topics; valid: at most 100 in one request",
             ));
         }
+        let topics = distinct(topics);
         if topics.iter().any(|topic| check_name(topic).is_err()) {
             return Err(refused(
                 400,
@@ -159,7 +170,7 @@ impl DownstreamConnection {
         }
         let (mut grant, _) = grant(head, hub)?;
         may_read(hub, &mut grant, &topics)?;
-        let wide = topics.iter().filter(|topic| Selector::new(topic).is_wide());
+        let wide = topics.iter().filter(|topic| ActiveHub::is_template(topic));
         for topic in wide {
             if !hub.wants_template(topic) {
                 return Err(refused(
@@ -168,15 +179,23 @@ impl DownstreamConnection {
                 ));
             }
         }
-        let from_query = sse::values(query, "lastEventID").next();
-        let event_id = value(head, "last-event-id").or(from_query.as_deref());
-        let since = event_id.and_then(sse::last_event_id);
+        let active = hub.list_reader(&topics, grant.as_deref());
+        let active = active.map_err(|TooManyActive| {
+            refused(
+                503,
+                "the limit of active subscriptions is reached; retry later",
+            )
+        })?;
+        let event_id = event_id(head);
+        let since = event_id.as_deref().map_or(Since::Now, sse::since);
         Ok(Arrival {
             hub: Arc::clone(hub),
             format: ClientFormat::Mercure,
             head: self.events_head(extra),
             channels: topics,
-            since: since.map(|(epoch, offset)| Position { epoch, offset }),
+            since,
+            event_id,
+            active,
             grant,
             dialog: None,
             settled: Vec::new(),
@@ -264,8 +283,44 @@ impl DownstreamConnection {
     }
 }
 
+/// The document about active subscriptions at a path, for a client whose token permits this path as a topic.
+fn listed(
+    head: &RequestHead<'_, '_>,
+    own: &ResponseContext,
+    hub: &ActiveHub,
+    path: &str,
+) -> Result<Met, UpgradeRefusal> {
+    match head.method {
+        "OPTIONS" if !own.has_body => return Ok(Met::Browser),
+        "GET" if !own.has_body => {}
+        "GET" => return Err(refused(400, "a GET request must have no body")),
+        _ => {
+            return Err(UpgradeRefusal {
+                extra: "Allow: GET, OPTIONS\r\n",
+                ..refused(405, "use GET to list active subscriptions")
+            });
+        }
+    }
+    let (mut grant, _) = grant(head, hub)?;
+    may_read(hub, &mut grant, &[path.to_owned()])?;
+    let document = hub.list(path);
+    let document = document.ok_or_else(|| refused(404, "there is no such active subscription"))?;
+    Ok(Met::List(document))
+}
+
 fn query<'b>(head: &RequestHead<'_, 'b>) -> &'b str {
     head.target.split_once('?').map_or("", |(_, query)| query)
+}
+
+/// The id of the last event that a reader knows: in the header, in the query, or in the query by its former name.
+fn event_id(head: &RequestHead<'_, '_>) -> Option<String> {
+    let query = query(head);
+    let named = last_event_id(head).into_iter();
+    named
+        .chain(sse::values(query, "lastEventID"))
+        .chain(sse::values(query, "Last-Event-ID"))
+        .map(|id| id.trim().to_owned())
+        .find(|id| !id.is_empty())
 }
 
 /// CORS headers for an allowed origin, as complete header lines.
@@ -283,7 +338,7 @@ fn cross(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> String {
         "Access-Control-Allow-Methods: GET, POST\r\n\
          Access-Control-Allow-Headers: authorization, cache-control, content-type, last-event-id\r\n"
     } else {
-        ""
+        "Access-Control-Expose-Headers: last-event-id\r\n"
     };
     format!("Access-Control-Allow-Origin: {origin}\r\nVary: Origin\r\n{credentials}{asked}")
 }

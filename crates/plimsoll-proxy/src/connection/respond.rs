@@ -224,6 +224,24 @@ impl DownstreamConnection {
         self.send_own(bytes, after, own, 200, Reason::Hub, line);
     }
 
+    /// A document of the hub; `extra` are complete header lines.
+    pub(super) fn answer_document(
+        &mut self,
+        own: &ResponseContext,
+        media_type: &str,
+        document: &str,
+        extra: &str,
+        line: &[u8],
+    ) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        let content = (media_type, document);
+        synthetic_response::document(&mut bytes, content, extra, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, 200, Reason::Hub, line);
+    }
+
     /// A file of the hub's browser client.
     pub(super) fn answer_file(
         &mut self,

@@ -180,6 +180,25 @@ pub(crate) fn text(out: &mut Vec<u8>, text: &str, extra: &str, manner: ResponseO
     }
 }
 
+/// Writes a document of the hub, by its media type. It changes with every subscription.
+pub(crate) fn document(
+    out: &mut Vec<u8>,
+    (media_type, content): (&str, &str),
+    extra: &str,
+    manner: ResponseOptions<'_>,
+) {
+    let mut head = HeadWriter::new(out, 200);
+    head.field("Content-Type", media_type)
+        .length(content.len() as u64)
+        .field("Cache-Control", "no-store")
+        .field("X-Content-Type-Options", "nosniff")
+        .field(MARK, Reason::Hub.name())
+        .lines(extra);
+    if let Some(out) = manner.end(head) {
+        out.extend_from_slice(content.as_bytes());
+    }
+}
+
 /// The head of plain text of this length.
 fn plain<'a>(
     out: &'a mut Vec<u8>,

@@ -219,6 +219,31 @@ fn mercure_is_served_with_tokens() {
     assert!(!hub("mercure: false").unwrap().hub.unwrap().mercure);
     let error = hub("mercure: true").unwrap_err();
     assert!(error.contains("every client could publish"), "{error}");
+    let listed = format!("{both}, subscription_events: true, active_subscriptions: 5");
+    let listed = hub(&listed).unwrap().hub.unwrap();
+    assert_eq!(
+        (listed.subscription_events, listed.active_subscriptions_max),
+        (true, 5)
+    );
+    let plain = hub(&both).unwrap().hub.unwrap();
+    assert!(!plain.subscription_events);
+    for (text, why) in [
+        (
+            "subscription_events: true".to_owned(),
+            "with `mercure: true`",
+        ),
+        (
+            format!("{both}, active_subscriptions: 5"),
+            "with `subscription_events: true`",
+        ),
+        (
+            format!("{both}, subscription_events: true, active_subscriptions: 0"),
+            "from 1 to 1000000",
+        ),
+    ] {
+        let error = hub(&text).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
     // Mercure clients would bypass the hooks.
     for (word, is_rejected) in [
         ("connect", true),

@@ -1,7 +1,7 @@
 //! Server-Sent Events, over HTTP/1.1 and HTTP/2.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,9 @@ use crate::support::{Afloat, connect, metric, read_until, start};
 /// curl, which prints events as they arrive, and ends with the test.
 pub(super) struct Curl {
     child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    lines: Lines<BufReader<ChildStdout>>,
+    /// Held open: curl writes to it.
+    verbose: Option<Lines<BufReader<ChildStderr>>>,
 }
 
 impl Drop for Curl {
@@ -23,15 +25,38 @@ impl Drop for Curl {
 
 impl Curl {
     pub(super) fn open(url: &str, arguments: &[&str]) -> Self {
+        Self::spawn(url, arguments, Stdio::inherit())
+    }
+
+    /// A reader that is subscribed when this returns, and the lines of the response's head.
+    pub(super) fn open_with_head(url: &str, arguments: &[&str]) -> (Self, Vec<String>) {
+        // The head is written to stderr at once; on stdout it would wait for the first event.
+        let mut curl = Self::spawn(url, &[arguments, &["-v"]].concat(), Stdio::piped());
+        let mut lines = BufReader::new(curl.child.stderr.take().unwrap()).lines();
+        let head = lines.by_ref().map(Result::unwrap).filter_map(|line| {
+            let line = line.strip_prefix('<')?.trim();
+            Some(line.to_owned())
+        });
+        let head = head.take_while(|line| !line.is_empty()).collect();
+        curl.verbose = Some(lines);
+        (curl, head)
+    }
+
+    fn spawn(url: &str, arguments: &[&str], stderr: Stdio) -> Self {
         let mut child = Command::new("curl")
             .args(["-sS", "-N", "-k", "--max-time", "60"])
             .args(arguments)
             .arg(url)
             .stdout(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .expect("curl is installed: apt-get install curl");
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        Self {
+            child,
+            lines,
+            verbose: None,
+        }
     }
 
     /// The next event: its id and its data.

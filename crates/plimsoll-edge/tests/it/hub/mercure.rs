@@ -1,5 +1,8 @@
 //! Mercure's protocol with a third-party client: curl reads and publishes.
 
+mod subscriptions;
+mod updates;
+
 use std::process::Command;
 
 use plimsoll_config::edge::{EdgeConfig, HubConfig, HubKey, HubTokens};
@@ -85,6 +88,33 @@ fn update(edge: &Afloat, topic: &str, data: &str) -> String {
     let (status, id) = post(edge, &publisher(), &[&topic, &data]);
     assert_eq!(status, 200, "{id}");
     id
+}
+
+/// Publishes one update of several topics; the id.
+#[track_caller]
+fn update_all(edge: &Afloat, topics: &[&str], data: &str) -> String {
+    let mut fields: Vec<String> = topics
+        .iter()
+        .map(|topic| format!("topic={topic}"))
+        .collect();
+    fields.push(format!("data={data}"));
+    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+    let (status, id) = post(edge, &publisher(), &fields);
+    assert_eq!(status, 200, "{id}");
+    id
+}
+
+/// Opens a reader that is subscribed when this returns, and the value of its `Last-Event-ID`.
+#[track_caller]
+fn subscribed(url: &str, arguments: &[&str]) -> (Curl, Option<String>) {
+    let (reader, head) = Curl::open_with_head(url, &[arguments, &["-g"]].concat());
+    assert!(head[0].contains(" 200"), "{head:?}");
+    let named = head.iter().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("last-event-id")
+            .then(|| value.to_owned())
+    });
+    (reader, named)
 }
 
 /// Opens a reader and waits until the number of subscribed channels grows by one.

@@ -38,6 +38,11 @@ impl Shards for FromLoop<'_> {
         act(&mut shard)
     }
 
+    fn at_one_moment<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let broker = self.broker;
+        broker.at_one_moment(|| act(self))
+    }
+
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
         let broker = self.broker;
         let index = Channels::shard_of(channel, broker.first_epoch, SHARDS);

@@ -136,10 +136,13 @@ fn a_flood_is_refused_and_not_forgotten() {
 #[test]
 fn who_comes_meanwhile_gets_what_was_waited_for_where_hubs_share() {
     let mut channels = channels();
-    channels.begin_anew(Position {
-        epoch: 7,
-        offset: 0,
-    });
+    channels.begin_anew(
+        Position {
+            epoch: 7,
+            offset: 0,
+        },
+        1000,
+    );
     for (at, data) in [(1, "1"), (2, "2")] {
         channels.take(0, "a", data, at).unwrap();
     }
@@ -157,10 +160,13 @@ fn who_comes_meanwhile_gets_what_was_waited_for_where_hubs_share() {
     // A result for another shared log has no effect.
     channels.take(100, "a", "3", 3).unwrap();
     let gathered = gathered(&mut channels, 100);
-    channels.begin_anew(Position {
-        epoch: 8,
-        offset: 0,
-    });
+    channels.begin_anew(
+        Position {
+            epoch: 8,
+            offset: 0,
+        },
+        1000,
+    );
     assert!(
         channels
             .release(101, &gathered, Made::Failed, None)

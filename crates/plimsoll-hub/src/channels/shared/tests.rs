@@ -35,10 +35,13 @@ fn channels() -> Channels {
         history_bytes_max: 100_000,
     };
     let mut channels = Channels::new(Rules::new(vec![held], rule), limits, (1, 2), 1, (0, 1));
-    channels.begin_anew(Position {
-        epoch: EPOCH,
-        offset: 0,
-    });
+    channels.begin_anew(
+        Position {
+            epoch: EPOCH,
+            offset: 0,
+        },
+        1000,
+    );
     channels
 }
 
@@ -270,10 +273,13 @@ fn another_order_is_told_to_everybody() {
     channels.take(0, "held", "2", 2).unwrap();
     channels.take(0, "held", "3", 3).unwrap();
     assert!(channels.next_notice().is_none());
-    channels.begin_anew(Position {
-        epoch: EPOCH + 1,
-        offset: 0,
-    });
+    channels.begin_anew(
+        Position {
+            epoch: EPOCH + 1,
+            offset: 0,
+        },
+        1000,
+    );
     assert_eq!(channels.history_bytes(), 0);
     let Some(Published::Sent(notice, 1)) = channels.next_notice() else {
         panic!("the subscribers of `plain` are told");
@@ -306,4 +312,31 @@ fn what_is_examined_is_refused_as_if_it_were_published() {
     assert!(channels.take(0, "plain", &long, 1).is_ok());
     assert!(channels.take(0, "plain", "{", 2).is_err());
     assert!(channels.is_empty() || channels.len() == 1);
+}
+
+#[test]
+fn who_knows_more_than_any_hub_can_know_nothing() {
+    let position = |offset| Position {
+        epoch: EPOCH,
+        offset,
+    };
+    let mut channels = channels();
+    channels.take(0, "plain", "1", 1).unwrap();
+    for (ahead_max, offset, is_recovered) in [
+        // Another hub may have read more.
+        (10, 11, true),
+        (10, 12, false),
+        // This hub alone writes the log.
+        (0, 1, true),
+        (0, 2, false),
+        (0, u64::MAX, false),
+    ] {
+        channels.begin_anew(position(1), ahead_max);
+        let since = Some(position(offset));
+        let subscription = channels.subscribe(0, "plain", since, LOOP).unwrap();
+        assert_eq!(subscription.is_recovered, Some(is_recovered), "{offset}");
+        // Whoever is told of a loss begins with what comes next.
+        let expected = if is_recovered { offset } else { 1 };
+        assert_eq!(subscription.position, position(expected));
+    }
 }
