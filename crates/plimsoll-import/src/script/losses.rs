@@ -96,6 +96,20 @@ impl<'s> Losses<'s> {
         (line, self.source[start..at].chars().count() + 1)
     }
 
+    /// Adds the losses of another file behind those of this one.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.beyond += other.beyond;
+        let mut more = other.list;
+        more.sort_by_key(|(at, _)| *at);
+        for (_, loss) in more {
+            if self.list.len() >= LOSSES_MAX {
+                self.beyond += 1;
+            } else {
+                self.list.push((usize::MAX, loss));
+            }
+        }
+    }
+
     /// All losses in the order of the text; the last one counts those that are not listed.
     pub(crate) fn finish(mut self) -> Vec<Loss> {
         self.list.sort_by_key(|(at, _)| *at);

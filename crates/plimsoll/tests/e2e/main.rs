@@ -28,6 +28,7 @@ mod import_curl;
 mod import_postman;
 mod import_scripts;
 mod import_har;
+mod import_openapi;
 mod kill;
 mod limit;
 mod mercure;
