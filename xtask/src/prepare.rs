@@ -50,7 +50,7 @@ fn pretend_indexes() -> Result<()> {
 }
 
 /// Programs built by Go from sources locked by a `go.sum`: folder, package and program.
-const BUILT_BY_GO: [(&str, &str, &str); 2] = [
+const BUILT_BY_GO: [(&str, &str, &str); 3] = [
     // The conformance suite of HTTP/2, which has no Debian package.
     (
         "crates/plimsoll-edge/tests/h2spec",
@@ -59,6 +59,8 @@ const BUILT_BY_GO: [(&str, &str, &str); 2] = [
     ),
     // A server based on Centrifuge, the library of Centrifugo.
     ("crates/plimsoll/tests/e2e/centrifuge", ".", "centrifuge"),
+    // Whose requests an imported plan sends, too.
+    ("crates/plimsoll/tests/e2e/k6", "go.k6.io/k6", "k6"),
 ];
 
 /// Builds a program, unless it was built since its sources changed.

@@ -31,6 +31,8 @@ pub(crate) struct PlanDraft {
     pub(crate) thresholds: Vec<String>,
     /// Thresholds by scope, such as `step LABEL`.
     pub(crate) scoped_thresholds: Vec<(String, Vec<String>)>,
+    /// Conditions that end the run early.
+    pub(crate) abort: Vec<YamlNode>,
     /// Entries of `transport`.
     pub(crate) transport: Vec<YamlEntry>,
     /// Files that data sets, bodies and parts name.

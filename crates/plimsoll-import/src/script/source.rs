@@ -17,7 +17,7 @@ pub struct Script<'s> {
 }
 
 /// Access to the files beside a script.
-pub trait ScriptFiles {
+pub trait ScriptFiles: Sync {
     /// The text of a file; `path` is as the script has it, relative to the script.
     ///
     /// # Errors

@@ -50,6 +50,9 @@ pub(crate) fn write(draft: PlanDraft, losses: Losses<'_>) -> Imported {
         entries.push(YamlEntry::new("good", YamlNode::text(good)));
     }
     entries.extend(thresholds(&draft.thresholds, &draft.scoped_thresholds));
+    if !draft.abort.is_empty() {
+        entries.push(YamlEntry::new("abort", YamlNode::list(draft.abort)));
+    }
     entries.extend(templates("headers", &draft.headers));
     if !draft.data.is_empty() {
         entries.push(YamlEntry::new(

@@ -29,6 +29,8 @@ mod import_postman;
 mod import_scripts;
 mod import_har;
 mod import_openapi;
+mod import_k6;
+mod import_scripts;
 mod kill;
 mod limit;
 mod mercure;
