@@ -31,8 +31,36 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         &workspace.target().join("tools/python"),
     )
     .context("missing: py-spy, which pip installs")?;
+    jmeter(workspace)?;
     let mut programs = BUILT_BY_GO.into_iter();
     programs.try_for_each(|program| build_by_go(workspace, program))
+}
+
+/// JMeter, which has no Debian package, by the `pom.xml` with its version; made anew when that has changed.
+fn jmeter(workspace: &Workspace) -> Result<()> {
+    let project = workspace
+        .root()
+        .join("crates/plimsoll/tests/e2e/import_scripts/jmeter/pom.xml");
+    let tools = workspace.target().join("tools");
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
+    let installed = modified(&tools.join("jmeter/bin/jmeter.properties"));
+    let made = modified(&tools.join("jmeter/dependency-maven-plugin-markers"));
+    if installed.is_ok() && made.is_ok_and(|made| modified(&project).is_ok_and(|it| it <= made)) {
+        return Ok(());
+    }
+    execute(
+        Command::new("mvn")
+            .args(["--quiet", "--batch-mode", "--strict-checksums", "--file"])
+            .arg(&project)
+            .arg(format!("-Dmaven.repo.local={}", tools.join("m2").display()))
+            .arg(format!(
+                "-Djmeter.folder={}",
+                tools.join("jmeter").display()
+            ))
+            .arg("package")
+            .stdin(Stdio::null()),
+    )
+    .context("missing: JMeter, which Maven brings")
 }
 
 /// HypoPG, whose package is named after PostgreSQL's version.

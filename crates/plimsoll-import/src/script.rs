@@ -19,4 +19,4 @@ pub(crate) use marks::Marks;
 pub(crate) use secrets::{Secrets, environment_name};
 pub use source::{SCRIPT_LEN_MAX, Script, ScriptError, ScriptFiles, ScriptOptions};
 pub(crate) use template::Template;
-pub(crate) use write::write;
+pub(crate) use write::{each_request, write};

@@ -30,6 +30,7 @@ mod import_scripts;
 mod import_har;
 mod import_openapi;
 mod import_k6;
+mod import_jmeter;
 mod import_scripts;
 mod kill;
 mod limit;
