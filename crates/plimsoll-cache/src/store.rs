@@ -50,6 +50,7 @@ mod limits;
 mod pass;
 mod purge;
 mod queue;
+mod replay;
 mod shard;
 #[cfg(test)]
 mod tests;
@@ -69,6 +70,7 @@ pub use self::key::{HashedKey, Lookup, RawKey};
 pub use self::lead::{Begin, Leader};
 pub use self::limits::StoreLimits;
 pub use self::purge::How;
+pub use self::replay::{PolicyReplay, ReplayRequest};
 
 /// Memory per shard, so that its table grows in well under a millisecond.
 const SHARD_BYTES: usize = 4 << 20;

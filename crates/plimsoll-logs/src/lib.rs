@@ -4,6 +4,7 @@
 //! others; it is counted with its number and reason.
 
 mod client;
+pub mod day;
 mod detect;
 mod draft;
 mod entry;

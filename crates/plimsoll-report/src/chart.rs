@@ -5,6 +5,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod bars;
+pub(crate) mod day;
 pub(crate) mod load;
 pub(crate) mod panel;
 pub(crate) mod steps;

@@ -11,6 +11,7 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod live_line;
+pub mod log_page;
 pub mod number;
 pub mod parquet;
 mod printable;

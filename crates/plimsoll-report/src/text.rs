@@ -19,11 +19,11 @@ mod traces;
 mod trial;
 
 pub use comparison::comparison;
-pub(crate) use layout::unbroken;
+pub(crate) use layout::{Style, unbroken};
 pub(crate) use traces::{queries, route_name};
 pub use trial::trial_line;
 
-use layout::{LINES_MAX, Style, block, wrap};
+use layout::{LINES_MAX, block, wrap};
 
 /// The summary: at most 24 lines; 80 columns except for paths, which are never broken. Below it, for a plan of
 /// journeys, the table of their steps, and with traces that of where requests spend their time: 100 columns.

@@ -2,6 +2,7 @@
 
 mod edge;
 mod import;
+mod log;
 mod parse;
 mod transport;
 mod watch;
@@ -17,6 +18,7 @@ use plimsoll_model::schedule::LoadPhase;
 
 pub(crate) use edge::*;
 pub(crate) use import::*;
+pub(crate) use log::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
 pub(crate) use watch::*;
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Make a plan from a browser's recording or a server's logs
     Import(ImportArguments),
+    /// Read a server's logs for their own sake: demand, popularity, visits, caches
+    Log(Box<DayArguments>),
     /// Record a visit in a browser as a journey of a plan
     Record(RecordArguments),
     /// Run a reverse proxy in front of a service: balance, queue, cache, and degrade before refusing
@@ -319,6 +323,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, run or limit
+    /// The JSON schema of plan, run, limit or log
     Schema,
 }

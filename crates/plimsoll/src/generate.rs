@@ -78,11 +78,18 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), CliError
 /// Name of the schema of plan files, as of the others.
 const PLAN_SCHEMA: &str = "plan.schema.json";
 
+/// Name of the schema of `log --json`.
+const LOG_SCHEMA: &str = "log.schema.json";
+
 /// Prints one schema.
 fn schema(name: &str) -> Result<Exit, CliError> {
     let wanted = format!("{name}.schema.json");
     if wanted == PLAN_SCHEMA {
         print(&plimsoll_config::plan::schema());
+        return Ok(Exit::Met);
+    }
+    if wanted == LOG_SCHEMA {
+        print(&plimsoll_report::log_page::schema());
         return Ok(Exit::Met);
     }
     match plimsoll_report::json::schemas()
@@ -93,10 +100,8 @@ fn schema(name: &str) -> Result<Exit, CliError> {
             print(&schema);
             Ok(Exit::Met)
         }
-        None => {
-            Err(CliError::usage(format!("unknown schema `{name}`"))
-                .remedy("valid: plan, run or limit"))
-        }
+        None => Err(CliError::usage(format!("unknown schema `{name}`"))
+            .remedy("valid: plan, run, limit or log")),
     }
 }
 
@@ -105,6 +110,10 @@ fn reference(folder: &Path) -> Result<(), CliError> {
         write(&folder.join(name), schema)?;
     }
     write(&folder.join(PLAN_SCHEMA), plimsoll_config::plan::schema())?;
+    write(
+        &folder.join(LOG_SCHEMA),
+        plimsoll_report::log_page::schema(),
+    )?;
     write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
     write(&folder.join("edge.md"), plimsoll_config::edge::reference())?;
     write(&folder.join("commands.md"), commands())?;

@@ -16,6 +16,7 @@ mod import;
 mod limit;
 mod live_line;
 mod load_worker;
+mod log;
 mod outcome;
 mod plan_file;
 mod planning;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments, screen),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Log(arguments) => log::log(&arguments, screen),
         Command::Record(arguments) => record::record(&arguments),
         Command::Edge(arguments) => edge::edge(arguments),
         Command::Demo(arguments) => demo::demo(&arguments),

@@ -11,14 +11,14 @@ const LABEL_COLUMNS: usize = 11;
 
 /// How text may be marked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
+pub(crate) struct Style {
     /// Whether escape sequences for colour are written.
-    pub(super) colour: bool,
+    pub(crate) colour: bool,
 }
 
 impl Style {
     /// `text` in the colour of an SGR code.
-    pub(super) fn paint(self, code: &str, text: &str) -> String {
+    pub(crate) fn paint(self, code: &str, text: &str) -> String {
         if self.colour {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")
         } else {
@@ -27,7 +27,7 @@ impl Style {
     }
 
     /// A line behind its label.
-    pub(super) fn labelled(self, label: &str, text: &str) -> String {
+    pub(crate) fn labelled(self, label: &str, text: &str) -> String {
         format!(
             "{}{text}",
             self.paint("2", &format!("{label:<LABEL_COLUMNS$}"))

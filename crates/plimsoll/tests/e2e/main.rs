@@ -34,6 +34,7 @@ mod import_jmeter;
 mod import_scripts;
 mod kill;
 mod limit;
+mod log;
 mod mercure;
 mod nginx;
 mod plan;

@@ -1,0 +1,323 @@
+//! The day of a log by the binary: generated logs of several formats, compressed, in pieces, damaged.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::support::{CommandOutput, Sandbox, assert_near, count, number};
+
+/// 2026-11-26 00:00 UTC.
+const MIDNIGHT_S: u64 = 1_795_651_200;
+
+/// A line of nginx' combined format, `second` after midnight.
+fn line(second: u64, address: &str, path: &str, status: u16, bytes: u64) -> String {
+    let (hour, minute) = (second / 3600 % 24, second / 60 % 60);
+    format!(
+        "{address} - - [26/Nov/2026:{hour:02}:{minute:02}:{:02} +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"Mozilla/5.0 Firefox/130\"\n",
+        second % 60
+    )
+}
+
+/// An hour: each minute 60 visits of two pages, of which three in four begin on the front page; a peak in the last minute.
+fn hour() -> String {
+    let mut text = String::new();
+    let mut client = 0_u64;
+    for second in 0..3600_u64 {
+        let visits = if second >= 3540 { 5 } else { 1 };
+        for _ in 0..visits {
+            client += 1;
+            let address = format!("198.51.{}.{}", client / 250, client % 250 + 1);
+            let first = if client % 4 == 0 {
+                "/news/a?ref=secret-value"
+            } else {
+                "/"
+            };
+            text.push_str(&line(second, &address, first, 200, 5_000));
+            text.push_str(&line(second, &address, "/app.css", 200, 900));
+            let page = format!("/article/{}", client % 40);
+            text.push_str(&line(
+                second,
+                &address,
+                &page,
+                if client % 100 == 0 { 500 } else { 200 },
+                8_000,
+            ));
+        }
+    }
+    text
+}
+
+fn log(place: &Sandbox, arguments: &[&str]) -> CommandOutput {
+    let mut all = vec!["log"];
+    all.extend(arguments);
+    place.run(&all)
+}
+
+fn day(place: &Sandbox, arguments: &[&str]) -> Value {
+    let mut all = arguments.to_vec();
+    all.push("--json");
+    let output = log(place, &all);
+    assert_eq!(output.code, 0, "{output:?}");
+    output.json()
+}
+
+fn write(place: &Sandbox, name: &str, content: &[u8]) {
+    std::fs::write(place.path().join(name), content).unwrap();
+}
+
+#[test]
+fn the_day_of_a_log_is_that_of_its_generator() {
+    let place = Sandbox::new();
+    write(&place, "access.log", hour().as_bytes());
+    let day = day(&place, &["access.log"]);
+    let visits = 3540 + 60 * 5;
+    assert_eq!(day["format"], "nginx");
+    assert_eq!(
+        (count(&day, "lines"), count(&day, "unreadable")),
+        (visits * 3, 0)
+    );
+    assert_eq!(count(&day, "visits"), visits);
+    assert_near(number(&day, "landing_share"), 0.75, 0.001, "landing share");
+    assert_eq!(count(&day, "kinds.page"), visits * 2);
+    assert_eq!(count(&day, "kinds.asset"), visits);
+    assert_eq!(count(&day, "statuses.500"), visits / 100);
+    assert_eq!(count(&day, "busiest.second.requests"), 15);
+    assert_eq!(count(&day, "busiest.minute.requests"), 900);
+    assert_eq!(day["busiest"]["minute"]["at"], "2026-11-26T00:59:00Z");
+    assert_eq!(day["requests_by_minute"].as_array().unwrap().len(), 60);
+    assert_eq!(count(&day, "funnel.reach_service"), visits * 3);
+    assert_eq!(count(&day, "funnel.page_views"), visits * 2 - visits / 100);
+    assert!(day["countries"].is_null() && day["termination"].is_null());
+    let sizes = day["edge_cache"]["sizes"].as_array().unwrap();
+    assert_eq!(sizes.len(), 4);
+    assert!(number(&sizes[3], "hit_share") > 0.95, "{sizes:?}");
+}
+
+#[test]
+fn the_object_follows_its_schema() {
+    let place = Sandbox::new();
+    write(&place, "access.log", hour().as_bytes());
+    let schema = place.run(&["generate", "schema", "log"]);
+    assert_eq!(schema.code, 0, "{schema:?}");
+    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
+    let day = day(&place, &["access.log"]);
+    let errors: Vec<String> = validator
+        .iter_errors(&day)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn pieces_are_read_in_order_compressed_or_not() {
+    let place = Sandbox::new();
+    let text = hour();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let piece = |from: usize, to: usize| lines[from..to].concat();
+    let third = lines.len() / 3;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(piece(third, 2 * third).as_bytes()).unwrap();
+    write(
+        &place,
+        "access.log",
+        piece(2 * third, lines.len()).as_bytes(),
+    );
+    write(&place, "access.log.1.gz", &gzip.finish().unwrap());
+    let oldest = zstd::encode_all(piece(0, third).as_bytes(), 1).unwrap();
+    write(&place, "access.log.2.zst", &oldest);
+    write(&place, "access.log.3", b"");
+    write(&place, "whole.log", text.as_bytes());
+    let whole = day(&place, &["whole.log"]);
+    let mut pieces = day(
+        &place,
+        &[
+            "access.log",
+            "access.log.1.gz",
+            "access.log.2.zst",
+            "access.log.3",
+        ],
+    );
+    let expected = ["access.log.2.zst", "access.log.1.gz", "access.log"];
+    assert_eq!(pieces["files"], serde_json::json!(expected));
+    pieces["files"] = whole["files"].clone();
+    assert_eq!(pieces, whole);
+}
+
+#[test]
+fn standard_input_is_a_log() {
+    let place = Sandbox::new();
+    let mut child: std::process::Child = {
+        let mut command: Command = place.command(&["log", "-", "--json"]);
+        command.stdin(Stdio::piped()).spawn().unwrap()
+    };
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(hour().as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let day: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(count(&day, "lines"), 3840 * 3);
+}
+
+#[test]
+fn the_page_has_no_address_and_no_value_of_a_query() {
+    let place = Sandbox::new();
+    write(&place, "access.log", hour().as_bytes());
+    let output = log(&place, &["access.log", "--out", "result"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("3,840 visits"), "{}", output.stdout);
+    let page = std::fs::read_to_string(place.path().join("result/log.html")).unwrap();
+    let object = std::fs::read_to_string(place.path().join("result/log.json")).unwrap();
+    for text in [&page, &object, &output.stdout] {
+        assert!(!text.contains("198.51.") && !text.contains("secret-value"));
+    }
+    assert!(page.contains("/news/a?ref=…") && page.contains("Content-Security-Policy"));
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn termination_codes_of_haproxy_are_explained() {
+    let place = Sandbox::new();
+    let mut text = String::new();
+    for second in 0..60 {
+        for (server, status, times, state) in [
+            ("web/a", 200, "0/5/1/20/26", "----"),
+            ("web/b", 504, "0/0/1/-1/30001", "sH--"),
+            ("web/<NOSRV>", 503, "0/30000/-1/-1/30000", "sQ--"),
+        ] {
+            writeln!(
+                text,
+                "Nov 26 10:00:{second:02} lb haproxy[1]: 192.0.2.1:5000 [26/Nov/2026:10:00:{second:02}.000] front {server} {times} {status} 1000 - - {state} 1/1/1/1/0 0/3 \"GET /article HTTP/1.1\""
+            )
+            .unwrap();
+        }
+    }
+    write(&place, "haproxy.log", text.as_bytes());
+    let day = day(&place, &["haproxy.log"]);
+    assert_eq!(day["format"], "haproxy");
+    assert_eq!(count(&day, "termination.sH.count"), 60);
+    assert_eq!(count(&day, "termination.sQ.count"), 60);
+    let meaning = day["termination"]["sQ"]["meaning"].as_str().unwrap();
+    assert!(meaning.contains("timeout queue"), "{meaning}");
+    let servers = day["haproxy"]["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 3);
+    assert_eq!(count(&day, "haproxy.queue_ms.count"), 180);
+    assert_eq!(count(&day, "funnel.reach_service"), 120);
+}
+
+#[test]
+fn requests_are_counted_by_country() {
+    let place = Sandbox::new();
+    write(&place, "access.log", hour().as_bytes());
+    let networks = [("198.51.0.0".parse().unwrap(), 21, "FI")];
+    write(
+        &place,
+        "c.mmdb",
+        &plimsoll_testkit::countries::countries(&networks),
+    );
+    let counted = day(&place, &["access.log", "--countries", "c.mmdb"]);
+    let countries = &counted["countries"];
+    // 198.51.0 to 198.51.7: clients 1 to 1,999.
+    assert_eq!(count(countries, "FI"), 1999 * 3);
+    assert_eq!(count(countries, "unknown"), (3840 - 1999) * 3);
+    write(&place, "bad.mmdb", b"no database");
+    let output = log(&place, &["access.log", "--countries", "bad.mmdb"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("bad.mmdb"), "{output:?}");
+}
+
+#[test]
+fn cpu_is_shown_beside_the_same_minutes() {
+    let place = Sandbox::new();
+    write(&place, "access.log", hour().as_bytes());
+    let mut text =
+        "# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle\n".to_owned();
+    for minute in 1..=60 {
+        let busy = if minute == 60 { 80 } else { 20 };
+        let at =
+            jiff::Timestamp::from_second(i64::try_from(MIDNIGHT_S).unwrap() + minute * 60).unwrap();
+        let at = at.to_string().replace('T', " ").replace('Z', " UTC");
+        writeln!(text, "web1;60;{at};-1;{busy};0;0;0;0;{}", 100 - busy).unwrap();
+    }
+    write(&place, "cpu.txt", text.as_bytes());
+    let day = day(&place, &["access.log", "--cpu", "cpu.txt"]);
+    let series = &day["cpu"][0];
+    assert_eq!(series["name"], "web1");
+    let minutes = series["minutes"].as_array().unwrap();
+    assert_eq!(minutes.len(), 60);
+    assert_near(number(&minutes[59], "busy"), 0.8, 0.001, "busy");
+    assert!(number(series, "correlation") > 0.99);
+    let output = log(&place, &["access.log", "--cpu", "access.log"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("line 1") && output.stderr.contains("sadf"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn bad_input_is_named_and_ends_with_2() {
+    let place = Sandbox::new();
+    let binary: Vec<u8> = (0..200_000_u32)
+        .map(|at| u8::try_from(at * 7919 % 251).unwrap())
+        .collect();
+    write(&place, "binary", &binary);
+    write(&place, "empty", b"");
+    write(&place, "blank", b"\n\n\n");
+    write(&place, "words", "these are words\n".repeat(100).as_bytes());
+    let mut long = vec![b'a'; 80 << 20];
+    long.push(b'\n');
+    write(&place, "long", &long);
+    for name in ["binary", "empty", "blank", "words", "long", "missing"] {
+        let output = log(&place, &[name]);
+        assert_eq!(output.code, 2, "{name}: {output:?}");
+        assert!(
+            output.stderr.contains(name) && output.stdout.is_empty(),
+            "{output:?}"
+        );
+        assert!(output.stderr.len() < 3_000, "{name}: {output:?}");
+    }
+    let output = log(&place, &["words", "--format", "no such format"]);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("valid: nginx"), "{output:?}");
+    // Among good lines a long one is one unreadable line.
+    let mut text = hour().into_bytes();
+    text.extend(long);
+    write(&place, "mixed", &text);
+    let day = day(&place, &["mixed"]);
+    assert_eq!(
+        (count(&day, "lines"), count(&day, "unreadable")),
+        (3840 * 3 + 1, 1)
+    );
+}
+
+#[test]
+fn a_damaged_file_is_counted_up_to_the_damage() {
+    let place = Sandbox::new();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(hour().as_bytes()).unwrap();
+    let mut packed = gzip.finish().unwrap();
+    packed.truncate(packed.len() / 2);
+    write(&place, "access.log.gz", &packed);
+    let output = log(&place, &["access.log.gz", "--json"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("access.log.gz"), "{output:?}");
+    let read = count(&output.json(), "lines");
+    assert!((1000..3840 * 3).contains(&read), "{read}");
+}
+
+#[test]
+fn a_clock_that_jumps_back_is_told() {
+    let place = Sandbox::new();
+    let mut text = hour();
+    for second in 1800..3600 {
+        text.push_str(&line(second, "192.0.2.1", "/", 200, 100));
+    }
+    write(&place, "access.log", text.as_bytes());
+    let day = day(&place, &["access.log"]);
+    assert_eq!(count(&day, "clock.jumps_back"), 1);
+    let output = log(&place, &["access.log"]);
+    assert!(output.stdout.contains("set back by"), "{}", output.stdout);
+}
