@@ -1,7 +1,7 @@
 //! Curl lines as plans: as browsers copy them, and as documentation and shell scripts have them.
 //!
-//! A text is read as a shell reads it ([`shell`], or [`windows`] for the Windows command processor); each curl command's
-//! options ([`invocation`]) become requests. What a shell script does besides is lost by name.
+//! A text is read as a shell reads it (`shell`, or `windows` for the Windows command processor); each curl command's
+//! options (`invocation`) become requests. What a shell script does besides is lost by name.
 
 mod body;
 mod commands;

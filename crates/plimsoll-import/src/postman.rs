@@ -1,7 +1,7 @@
 //! Postman collections (v2.1, and v2.0 where it differs little) as plans.
 //!
 //! Folders become groups, requests become steps in their order, values of variables stand in the plan unless scripts
-//! set them. Of scripts, what a plan can do ([`script`]) is converted; the rest is lost by name.
+//! set them. Of scripts, what a plan can do (`script`) is converted; the rest is lost by name.
 
 mod auth;
 mod body;

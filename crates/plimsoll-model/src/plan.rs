@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
@@ -60,6 +60,53 @@ pub enum PathOrder {
     Circular,
     /// Each drawn at random.
     Random,
+    /// Drawn by Zipf's law: the first of the file most, the n-th with a weight of n to the power of minus the exponent.
+    Zipf(ZipfExponent),
+    /// As `Zipf`, counted from the end of the file: the newest of a list that grows most.
+    Latest(ZipfExponent),
+}
+
+/// The exponent of a Zipf law, in steps of a thousandth; 0 draws evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZipfExponent {
+    thousandths: u16,
+}
+
+impl ZipfExponent {
+    /// The largest one: above it nearly all draws are the first.
+    pub const MAX: f64 = 5.0;
+
+    /// `None` outside of 0 to [`Self::MAX`].
+    pub fn new(exponent: f64) -> Option<Self> {
+        (0.0..=Self::MAX).contains(&exponent).then(|| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and 5,000"
+            )]
+            let thousandths = (exponent * 1e3).round() as u16;
+            Self { thousandths }
+        })
+    }
+
+    /// As a number.
+    pub fn value(self) -> f64 {
+        f64::from(self.thousandths) / 1e3
+    }
+}
+
+impl Serialize for ZipfExponent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
+    }
+}
+
+impl<'de> Deserialize<'de> for ZipfExponent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let exponent = f64::deserialize(deserializer)?;
+        Self::new(exponent)
+            .ok_or_else(|| serde::de::Error::custom("the exponent is not between 0 and 5"))
+    }
 }
 
 /// Content of each request.

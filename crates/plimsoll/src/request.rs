@@ -5,7 +5,7 @@ use plimsoll_model::byte_order_mark;
 use plimsoll_model::plan::{PathOrder, RequestPlan};
 use url::Url;
 
-use crate::arguments::{RequestArguments, TransportArguments, UrlsOrder};
+use crate::arguments::{RequestArguments, TransportArguments};
 use crate::explain::CliError;
 use crate::plan_file::bounded;
 use crate::target::{self, Resolved};
@@ -32,7 +32,7 @@ pub(crate) fn request_plan(
         None => "GET".to_owned(),
     };
     let (paths, order) = match &request.urls {
-        Some(file) => (paths_of(file, resolved)?, order(request.urls_order)),
+        Some(file) => (paths_of(file, resolved)?, request.urls_order),
         None => (vec![resolved.path.clone()], PathOrder::Circular),
     };
     let headers = headers(request, resolved, plan_headers)?;
@@ -49,13 +49,6 @@ pub(crate) fn request_plan(
         body,
         redirects_max,
     })
-}
-
-fn order(order: UrlsOrder) -> PathOrder {
-    match order {
-        UrlsOrder::Circular => PathOrder::Circular,
-        UrlsOrder::Random => PathOrder::Random,
-    }
 }
 
 fn checked_method(method: &str) -> Result<String, CliError> {

@@ -164,7 +164,7 @@ pub(super) fn len(draft: &RequestDraft) -> usize {
             });
             lens.sum()
         }
-        Some(BodyDraft::File { .. } | BodyDraft::Graphql { .. }) | None => 0,
+        Some(BodyDraft::File { .. }) | None => 0,
     };
     let rest = draft.url.path.as_str().len() + headers.sum::<usize>();
     rest + body

@@ -134,8 +134,6 @@ impl StepDraft {
 pub(crate) enum ThinkDraft {
     Fixed(Duration),
     Uniform(Duration, Duration),
-    /// Mean.
-    Exponential(Duration),
     /// Mean and standard deviation.
     Normal(Duration, Duration),
 }
@@ -183,11 +181,6 @@ pub(crate) enum BodyDraft {
         path: String,
         media_type: Option<String>,
         is_template: bool,
-    },
-    Graphql {
-        query: Template,
-        variables: Option<YamlNode>,
-        operation: Option<Template>,
     },
 }
 

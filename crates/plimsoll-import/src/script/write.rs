@@ -295,9 +295,6 @@ fn think(draft: ThinkDraft) -> YamlNode {
         ThinkDraft::Uniform(from, to) => {
             YamlNode::plain(format!("{}..{}", duration(from), duration(to)))
         }
-        ThinkDraft::Exponential(mean) => {
-            YamlNode::map([("exponential", YamlNode::plain(duration(mean)))])
-        }
         ThinkDraft::Normal(mean, deviation) => YamlNode::map([("normal", both(mean, deviation))]),
     }
 }

@@ -374,8 +374,8 @@ proptest! {
             .collect();
         let mut other = entries.clone();
         other.reverse();
-        let (one, two) = (summary(entries), summary(other));
-        prop_assert_eq!(one.requests_by_minute, two.requests_by_minute);
-        prop_assert_eq!((one.visits, one.busiest, one.popularity), (two.visits, two.busiest, two.popularity));
+        let (single, two) = (summary(entries), summary(other));
+        prop_assert_eq!(single.requests_by_minute, two.requests_by_minute);
+        prop_assert_eq!((single.visits, single.busiest, single.popularity), (two.visits, two.busiest, two.popularity));
     }
 }

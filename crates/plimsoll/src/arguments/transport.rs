@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plimsoll_config::plan::{CONNECTIONS, CORES};
-use plimsoll_model::plan::{GoodStatus, HEADERS_MAX, STREAMS_MAX};
+use plimsoll_model::plan::{GoodStatus, HEADERS_MAX, PathOrder, STREAMS_MAX, ZipfExponent};
 
 use super::{
     WatchArgument, duration_above_zero, good_status, head_size, ip_address, seed, size,
@@ -66,20 +66,42 @@ pub(crate) struct RequestArguments {
     /// File with one URL per line, relative to the target; blank lines and # comments are skipped
     #[arg(long, value_name = "FILE")]
     pub(crate) urls: Option<PathBuf>,
-    /// Order in which the URLs of the file are requested
-    #[arg(long, value_enum, default_value_t = UrlsOrder::Circular, requires = "urls")]
-    pub(crate) urls_order: UrlsOrder,
+    /// Order in which the URLs of the file are requested: circular (in the order of the file, repeatedly), random,
+    /// zipf:EXPONENT (by popularity, the first of the file most; `plimsoll log` tells the exponent of your site), or
+    /// latest (as zipf:0.99 from the end of the file, where the newest entries are; also latest:EXPONENT)
+    #[arg(long, value_name = "ORDER", value_parser = urls_order, default_value = "circular", requires = "urls")]
+    pub(crate) urls_order: PathOrder,
     /// Statuses that count as good [default: 2xx,3xx]
     #[arg(long, value_name = "SET", value_parser = good_status)]
     pub(crate) good: Option<GoodStatus>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UrlsOrder {
-    /// In the order of the file, repeatedly
-    Circular,
-    /// At random
-    Random,
+/// Exponent of `latest`, as in the benchmark of databases that has this order.
+const LATEST_EXPONENT: f64 = 0.99;
+
+fn urls_order(text: &str) -> Result<PathOrder, String> {
+    let exponent = |number: &str| {
+        number
+            .parse()
+            .ok()
+            .and_then(ZipfExponent::new)
+            .ok_or_else(|| {
+                format!(
+                    "`{number}` is not an exponent; valid: 0 to {}, such as 0.9",
+                    ZipfExponent::MAX
+                )
+            })
+    };
+    match text.split_once(':') {
+        None if text == "circular" => Ok(PathOrder::Circular),
+        None if text == "random" => Ok(PathOrder::Random),
+        None if text == "latest" => ZipfExponent::new(LATEST_EXPONENT)
+            .map(PathOrder::Latest)
+            .ok_or_else(|| "the exponent is out of range".to_owned()),
+        Some(("zipf", number)) => exponent(number).map(PathOrder::Zipf),
+        Some(("latest", number)) => exponent(number).map(PathOrder::Latest),
+        _ => Err("valid: circular, random, zipf:EXPONENT such as zipf:0.9, or latest".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

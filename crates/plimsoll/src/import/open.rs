@@ -1,6 +1,6 @@
 //! Opens what is imported.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,8 +10,11 @@ use zstd::stream::read::Decoder;
 
 use crate::explain::CliError;
 
+/// Longest data file of a script, bytes.
+const FILE_LEN_MAX: u64 = 256 << 20;
+
 /// Time-out for a silent pipe: a program that decompresses or filters a log may need a while.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Whether a path means standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
@@ -41,4 +44,26 @@ pub(super) fn file(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
         return Ok(Box::new(BufReader::new(decoder)));
     }
     Ok(reader)
+}
+
+/// The bytes of a file as they are: data that is sent, so that compressed data stays compressed.
+pub(super) fn raw(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    if is_stdin(path) || path.is_dir() {
+        return Err(format!("{} is no file", path.display()));
+    }
+    let mut bytes = Vec::new();
+    input::open(path, PATIENCE)
+        .map_err(failed)?
+        .take(FILE_LEN_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > FILE_LEN_MAX {
+        return Err(format!(
+            "{} is longer than {} MiB",
+            path.display(),
+            FILE_LEN_MAX >> 20
+        ));
+    }
+    Ok(bytes)
 }

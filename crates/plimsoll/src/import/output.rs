@@ -1,6 +1,5 @@
 //! Writes an imported plan and the files that it names, and lists what it lacks.
 
-use std::io::Read as _;
 use std::path::{Component, Path};
 
 use plimsoll_import::{DataFile, FileContent, Imported};
@@ -22,15 +21,15 @@ pub(super) fn finish(
     out: Option<&Path>,
     is_strict: bool,
 ) -> Result<Exit, CliError> {
-    match out {
-        Some(out) => {
-            write(imported, folder, out)?;
-            eprint(&format!(
-                "the plan is {}; try it with `plimsoll check`",
-                out.join(PLAN_NAME).display()
-            ));
-        }
-        None => print(&imported.plan),
+    if let Some(out) = out {
+        write(imported, folder, out)?;
+        eprint(&format!(
+            "the plan is {}; try it with `plimsoll check`",
+            out.join(PLAN_NAME).display()
+        ));
+    } else {
+        print(&imported.plan);
+        note_files(imported);
     }
     show(imported);
     for loss in &imported.losses {
@@ -45,6 +44,22 @@ pub(super) fn finish(
         .remedy("change the source as each line says, or import without --strict"));
     }
     Ok(Exit::Met)
+}
+
+/// Notes files that the plan on standard output names and that nobody wrote.
+fn note_files(imported: &Imported) {
+    let is_absent = |file: &&DataFile| match &file.content {
+        FileContent::Bytes(_) => true,
+        FileContent::Copy(from) => from != &file.name,
+    };
+    let absent = imported.files.iter().filter(is_absent);
+    let names: Vec<&str> = absent.map(|file| file.name.as_str()).collect();
+    if !names.is_empty() {
+        eprint(&format!(
+            "note: the plan needs files that only --out DIR writes: {}",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Writes the plan and the files that it names.
@@ -64,15 +79,7 @@ pub(crate) fn write_files(imported: &Imported, folder: &Path, out: &Path) -> Res
         }
         let bytes = match &file.content {
             FileContent::Bytes(bytes) => bytes.clone(),
-            FileContent::Copy(from) => {
-                let from = folder.join(from);
-                let mut bytes = Vec::new();
-                let read = open::file(&from)?.read_to_end(&mut bytes);
-                read.map_err(|error| {
-                    CliError::usage(format!("cannot read {}: {error}", from.display()))
-                })?;
-                bytes
-            }
+            FileContent::Copy(from) => open::raw(&folder.join(from)).map_err(CliError::usage)?,
         };
         output::write_whole(&path, &bytes).map_err(|error| failed(&path, &error))?;
     }

@@ -34,14 +34,8 @@ pub(super) fn import(arguments: &ScriptArguments, importer: Importer) -> Result<
         text: &text,
         files: &files,
     };
-    let imported =
-        importer(&script, &options).map_err(|error| CliError::usage(error.to_string()))?;
-    output::finish(
-        &imported,
-        folder,
-        arguments.out.as_deref(),
-        arguments.strict,
-    )
+    let made = importer(&script, &options).map_err(|error| CliError::usage(error.to_string()))?;
+    output::finish(&made, folder, arguments.out.as_deref(), arguments.strict)
 }
 
 /// Name and text of a script: a file, standard input, or a curl line given as the argument itself.
@@ -84,11 +78,8 @@ fn text(path: &Path, name: &str) -> Result<String, CliError> {
     }
     let bytes = byte_order_mark::skip(&bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count()
-            + 1;
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = before.matches('\n').count() + 1;
         CliError::usage(format!("{name}:{line}: the text is not UTF-8"))
             .remedy("save it as UTF-8, then import again")
     })?;

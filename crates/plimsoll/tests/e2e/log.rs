@@ -30,7 +30,7 @@ fn hour() -> String {
         for _ in 0..visits {
             client += 1;
             let address = format!("198.51.{}.{}", client / 250, client % 250 + 1);
-            let first = if client % 4 == 0 {
+            let first = if client.is_multiple_of(4) {
                 "/news/a?ref=secret-value"
             } else {
                 "/"
@@ -42,7 +42,7 @@ fn hour() -> String {
                 second,
                 &address,
                 &page,
-                if client % 100 == 0 { 500 } else { 200 },
+                if client.is_multiple_of(100) { 500 } else { 200 },
                 8_000,
             ));
         }

@@ -96,24 +96,6 @@ fn body(draft: &BodyDraft) -> YamlEntry {
             );
             YamlEntry::new("body", YamlNode::Map(entries))
         }
-        BodyDraft::Graphql {
-            query,
-            variables,
-            operation,
-        } => {
-            let mut entries = vec![YamlEntry::new("query", YamlNode::text(query.as_str()))];
-            entries.extend(
-                variables
-                    .as_ref()
-                    .map(|value| YamlEntry::new("variables", value.clone())),
-            );
-            entries.extend(
-                operation
-                    .as_ref()
-                    .map(|name| YamlEntry::new("operation", YamlNode::text(name.as_str()))),
-            );
-            YamlEntry::new("graphql", YamlNode::Map(entries))
-        }
     }
 }
 
