@@ -344,6 +344,37 @@ proptest! {
         check("logfmt", pairs.as_bytes(), &truth, true)?;
     }
 
+    /// JSON as each vendor writes it, with values in the alphabet of URLs.
+    #[test]
+    fn objects_of_vendors(truth in truth("[!$-;=?-Z_a-z~]{0,20}".prop_map(String::into_bytes))) {
+        let path = String::from_utf8(truth.path.clone()).unwrap();
+        let Truth { began_ms, lasted_ms, address, method, status, bytes, .. } = &truth;
+        let ended_ms = began_ms + i64::from(*lasted_ms);
+        let (began, ended, took) = (iso(*began_ms), iso(ended_ms), seconds(*lasted_ms));
+        let ended_s = format!("{}.{:03}", ended_ms / 1000, ended_ms % 1000);
+        let caddy = format!(
+            "{{\"level\":\"info\",\"ts\":{ended_s},\"logger\":\"http.log.access\",\"request\":{{\"remote_ip\":\"{address}\",\"remote_port\":\"1\",\"method\":\"{method}\",\"host\":\"h\",\"uri\":\"/{path}\",\"headers\":{{\"User-Agent\":[\"M\"]}}}},\"duration\":{took},\"size\":{bytes},\"status\":{status}}}"
+        );
+        check("caddy", caddy.as_bytes(), &truth, true)?;
+        let pino = format!(
+            "{{\"level\":30,\"time\":{ended_ms},\"req\":{{\"method\":\"{method}\",\"url\":\"/{path}\",\"headers\":{{\"user-agent\":\"M\"}},\"remoteAddress\":\"{address}\"}},\"res\":{{\"statusCode\":{status}}},\"responseTime\":{lasted_ms},\"msg\":\"request completed\"}}"
+        );
+        check("pino", pino.as_bytes(), &truth, true)?;
+        let google = format!(
+            "{{\"httpRequest\":{{\"remoteIp\":\"{address}\",\"requestMethod\":\"{method}\",\"requestUrl\":\"https://shop.example/{path}\",\"status\":{status},\"responseSize\":\"{bytes}\",\"latency\":\"{took}s\",\"userAgent\":\"M\"}},\"timestamp\":\"{began}\"}}"
+        );
+        check("google-lb", google.as_bytes(), &truth, true)?;
+        let traefik = format!(
+            "{{\"ClientHost\":\"{address}\",\"DownstreamStatus\":{status},\"Duration\":{},\"RequestHost\":\"h\",\"RequestMethod\":\"{method}\",\"RequestPath\":\"/{path}\",\"StartUTC\":\"{began}\",\"time\":\"{ended}\"}}",
+            u64::from(*lasted_ms) * 1_000_000
+        );
+        check("traefik", traefik.as_bytes(), &truth, true)?;
+        let envoy = format!(
+            "{{\"start_time\":\"{began}\",\"method\":\"{method}\",\"path\":\"/{path}\",\"response_code\":{status},\"response_flags\":\"-\",\"duration\":{lasted_ms},\"x_forwarded_for\":\"{address}\",\"user_agent\":\"M\",\"authority\":\"h\"}}"
+        );
+        check("envoy", envoy.as_bytes(), &truth, true)?;
+    }
+
     #[test]
     fn no_line_panics(line in prop::collection::vec(any::<u8>(), 0..200)) {
         for name in Format::names() {
