@@ -14,7 +14,7 @@ mod write;
 
 pub(crate) use draft::PlanDraft;
 pub use losses::Loss;
-pub(crate) use losses::{Losses, Remedy};
+pub(crate) use losses::{Losses, Remedy, TWO_SLASHES};
 pub(crate) use marks::Marks;
 pub(crate) use secrets::{Secrets, environment_name};
 pub use source::{SCRIPT_LEN_MAX, Script, ScriptError, ScriptFiles, ScriptOptions};

@@ -7,6 +7,7 @@ use super::context::Context;
 use super::glob::{self, GlobError};
 use super::headers::OwnHeaders;
 use super::invocation::{PlacedText, Transfer};
+use crate::script::TWO_SLASHES;
 use crate::script::draft::{
     CaptureDraft, CaptureSource, PickDraft, RequestDraft, StepDraft, StepItem, UrlDraft,
 };
@@ -112,12 +113,8 @@ fn request(
 ) -> Option<CurlRequest> {
     let parts = url_parts(context, transfer, at, text)?;
     if parts.path.starts_with("//") {
-        context.lose(
-            at,
-            "a path that begins with two slashes",
-            "in a plan two slashes begin a host; one is sent",
-            "none, unless the service tells the two apart",
-        );
+        let (what, how) = TWO_SLASHES;
+        context.lose(at, what, how.why, how.remedy);
     }
     let own = OwnHeaders::read(context, transfer);
     let media_type = own.get("content-type").map(str::to_owned);

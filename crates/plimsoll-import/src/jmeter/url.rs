@@ -4,6 +4,7 @@ use super::context::Import;
 use super::scope::Merged;
 use super::tree::{Element, Property};
 use super::value::Value;
+use crate::script::TWO_SLASHES;
 use crate::script::draft::UrlDraft;
 
 /// A request's address, and its constant forms as far as they are known.
@@ -48,6 +49,10 @@ impl Import<'_> {
         }
         full.push(path);
         let path = full.as_path();
+        if path.start().starts_with("//") {
+            let (what, how) = TWO_SLASHES;
+            self.lose_part(sampler, "HTTPSampler.path", (what, how.why, how.remedy));
+        }
         let origin = self.checked_origin(sampler, origin);
         let known = origin.constant().unwrap_or_default() + path.start();
         let key = origin.template();

@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::text::{Hole, Piece, Text};
+use crate::script::TWO_SLASHES;
 use crate::script::draft::UrlDraft;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -73,6 +74,10 @@ impl Machine<'_, '_> {
                 "a plan requests http:// and https:// URLs",
                 "write the URL of the site",
             );
+        }
+        if matches!(rest.pieces().first(), Some(Piece::Literal(start)) if start.starts_with("//")) {
+            let (what, how) = TWO_SLASHES;
+            self.lose(at, what, how.why, how.remedy);
         }
         let path = encoded_path(&rest);
         let origin = self.origin_template(&origin);

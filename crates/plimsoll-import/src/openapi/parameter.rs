@@ -76,7 +76,26 @@ pub(super) struct Parameter<'d> {
     pub(super) is_json: bool,
 }
 
+/// Headers that a plan does not set.
+const OWN_HEADERS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+
 impl<'d> Parameter<'d> {
+    /// Why no request can have this parameter, if that is so.
+    fn unsendable(&self) -> Option<String> {
+        if self.location != Location::Header {
+            return None;
+        }
+        let is_token =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+            return Some(format!("`{}` is not a name of a header", self.name));
+        }
+        OWN_HEADERS
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(self.name))
+            .then(|| format!("the load generator sets {} itself", self.name))
+    }
+
     /// Of a parameter object.
     fn of(node: Node<'d>) -> Option<Self> {
         let location = Location::of(node.word("in")?)?;
@@ -215,6 +234,10 @@ pub(super) fn parameters<'d>(
                 unreadable.push((node, why));
                 continue;
             };
+            if let Some(why) = parameter.unsendable() {
+                unreadable.push((node, why));
+                continue;
+            }
             let known = list
                 .iter_mut()
                 .find(|known| (known.name, known.location) == (parameter.name, parameter.location));

@@ -32,8 +32,6 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'}');
 /// Headers that parameters cannot set: OpenAPI says so.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
-/// Headers that a plan does not set.
-const OWN_HEADERS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 /// A path parameter whose value comes from an earlier answer.
 pub(super) struct Captured<'d> {
@@ -263,13 +261,9 @@ impl<'d> RequestParts<'d> {
                 self.query.extend(text);
             }
             Location::Header => {
-                let lower = parameter.name.to_ascii_lowercase();
-                let is_token =
-                    |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-                let is_sent = !IGNORED_HEADERS.contains(&lower.as_str())
-                    && !OWN_HEADERS.contains(&lower.as_str())
-                    && !lower.is_empty()
-                    && lower.bytes().all(is_token);
+                let is_sent = !IGNORED_HEADERS
+                    .iter()
+                    .any(|name| name.eq_ignore_ascii_case(parameter.name));
                 if is_sent {
                     let text = in_header(parameter, &value);
                     let is_line = !text.as_str().chars().any(char::is_control);

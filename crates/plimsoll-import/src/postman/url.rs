@@ -6,8 +6,8 @@ use super::body::is_off;
 use super::context::Context;
 use super::variables::Place;
 use crate::located::Located;
-use crate::script::Marks;
 use crate::script::url::{self, UrlError, UrlParts};
+use crate::script::{Marks, TWO_SLASHES};
 
 /// What Postman percent-encodes in a path.
 const PATH: &AsciiSet = &CONTROLS
@@ -47,12 +47,8 @@ pub(super) fn read(
         Err(error) => return lost(context, at, text, error),
     };
     if parts.path.starts_with("//") {
-        context.lose(
-            at,
-            "a path that begins with two slashes",
-            "in a plan two slashes begin a host; one is sent",
-            "none, unless the service tells the two apart",
-        );
+        let (what, how) = TWO_SLASHES;
+        context.lose(at, what, how.why, how.remedy);
     }
     let (path, query) = match parts.path.split_once('?') {
         Some((path, query)) => (path.to_owned(), Some(query.to_owned())),

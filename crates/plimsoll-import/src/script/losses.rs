@@ -43,6 +43,15 @@ pub(crate) struct Remedy<'a> {
     pub(crate) remedy: &'a str,
 }
 
+/// Of a path that begins with two slashes: the writer of plans sends one.
+pub(crate) const TWO_SLASHES: (&str, Remedy<'static>) = (
+    "a path that begins with two slashes",
+    Remedy {
+        why: "in a plan two slashes begin a host; one is sent",
+        remedy: "none, unless the service tells the two apart",
+    },
+);
+
 /// Collects the losses of one script, in the order of the text.
 #[derive(Debug)]
 pub(crate) struct Losses<'s> {
