@@ -121,12 +121,19 @@ impl PolicyReplay {
     }
 
     fn evict(&mut self) {
-        while self.bytes + self.table.allocation_size() + self.slots.footprint() > self.limit {
+        while self.bytes + self.bookkeeping() > self.limit {
             let Some(index) = self.slots.next_to_leave() else {
                 return;
             };
             self.remove(index);
         }
+    }
+
+    /// Bytes of the table and the slots for what is held: after [`Self::narrow`] most slots may be free, which those of a
+    /// store for the sample alone would not be.
+    fn bookkeeping(&self) -> usize {
+        let allocated = self.table.allocation_size() + self.slots.footprint();
+        allocated * self.slots.live() / self.slots.len().max(1)
     }
 
     fn remove(&mut self, index: u32) {
