@@ -4,6 +4,7 @@
 //! [`PlanDraft`], and names what the draft does not have in [`Losses`]. One writer makes the plan file of a draft.
 
 pub(crate) mod draft;
+pub(crate) mod encoding;
 mod losses;
 mod marks;
 mod secrets;

@@ -89,21 +89,29 @@ fn comparison_section(reports: &[(&str, Report<'_>)]) -> Markup {
     }
 }
 
+/// The head of a self-contained page, with the style that all pages share; `policy` is what its content may do.
+pub(crate) fn page_head(title: &str, policy: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="no-referrer";
+            title { (title) }
+            style { (PreEscaped(CSS)) }
+        }
+    }
+}
+
 fn page(report: &Report<'_>, comparison: &Markup) -> String {
     let timeline = TimeChart::of(report, PICTURE_POINTS);
     let name = printable(&report.run.header.plan.name);
+    let title = format!("{} {name} – Plimsoll", report.run.header.command);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { (report.run.header.command) " " (name) " – Plimsoll" }
-                style { (PreEscaped(CSS)) }
-            }
+            (page_head(&title, POLICY))
             body {
                 a.skip href="#answer" { "Skip to the answer" }
                 (banner(report))

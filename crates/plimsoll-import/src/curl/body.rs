@@ -1,19 +1,11 @@
 //! Bodies: the `--data` family, forms and uploads.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
-
 use super::context::Context;
 use super::invocation::{Datum, PlacedText, Transfer};
 use super::options::DataKind;
 use super::{files, form};
 use crate::script::draft::BodyDraft;
-
-/// What curl percent-encodes (RFC 3986, 2.3: all but unreserved characters); a space becomes `+` afterwards.
-const DATA: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+use crate::script::encoding::COMPONENT;
 
 /// A body with what its options say about headers.
 #[derive(Clone, Debug)]
@@ -149,7 +141,7 @@ pub(super) fn url_encoded(
         Some(mark) => mark.to_string(),
         None => context
             .marks
-            .percent_encoded(&sent, DATA)
+            .percent_encoded(&sent, COMPONENT)
             .replace("%20", "+"),
     };
     if name.is_empty() {

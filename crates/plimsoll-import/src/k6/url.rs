@@ -4,37 +4,13 @@ use super::machine::Machine;
 use super::text::{Hole, Piece, Text};
 use crate::script::TWO_SLASHES;
 use crate::script::draft::UrlDraft;
+use crate::script::encoding::PATH;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// What k6 encodes in a path that is not encoded yet.
-const IN_PATH: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'<')
-    .add(b'>')
-    .add(b'\\')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
 /// What cannot stand in a query.
 const IN_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>');
 /// What `encodeURI` leaves.
-const URI: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'<')
-    .add(b'>')
-    .add(b'\\')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}')
-    .add(b'%')
-    .add(b'[')
-    .add(b']');
+const URI: &AsciiSet = &PATH.add(b'%').add(b'[').add(b']');
 /// What `encodeURIComponent` leaves.
 const COMPONENT: &AsciiSet = &percent_encoding::NON_ALPHANUMERIC
     .remove(b'-')
@@ -193,7 +169,7 @@ fn encoded_path(rest: &Text) -> Text {
         Some((path, query)) => (path, Some(query)),
         None => (rest, None),
     };
-    let mut whole = path.map(|text| utf8_percent_encode(text, IN_PATH).to_string());
+    let mut whole = path.map(|text| utf8_percent_encode(text, PATH).to_string());
     if whole.pieces().is_empty() {
         whole.push_str("/");
     }

@@ -1,6 +1,6 @@
 //! An operation as a request.
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
 use super::body::{Body, BodyLoss, body};
 use super::chance::Chance;
@@ -15,21 +15,10 @@ use super::serialize::{in_cookie, in_header, in_path, in_query, join};
 use super::server::{next_hole, server};
 use super::value::{Encoding, ExampleValue};
 use crate::script::draft::{BodyDraft, ExpectDraft, PartContent, RequestDraft, UrlDraft};
+use crate::script::encoding::PATH;
 use crate::script::{Remedy, Template};
 use crate::yaml::YamlNode;
 
-/// What is percent-encoded in a path that is written out.
-const PATH: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'<')
-    .add(b'>')
-    .add(b'\\')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
 /// Headers that parameters cannot set: OpenAPI says so.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 

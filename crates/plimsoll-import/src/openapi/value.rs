@@ -2,22 +2,17 @@
 
 use std::fmt::Write as _;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 use crate::located::{Located, LocatedValue};
 use crate::script::Template;
+use crate::script::encoding::COMPONENT;
 use crate::yaml::{YamlEntry, YamlNode};
 
 /// Deepest value that is written as YAML below a step; a plan has 64 levels.
 const YAML_DEPTH_MAX: usize = 32;
 
-/// What is percent-encoded in a value of a URL: all but the unreserved characters of RFC 3986.
-const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-/// The same, where reserved characters are allowed and mean nothing else.
+/// As [`COMPONENT`], where reserved characters are allowed and mean nothing else.
 const RESERVED: &AsciiSet = &COMPONENT
     .remove(b':')
     .remove(b'/')

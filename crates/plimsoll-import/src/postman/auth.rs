@@ -1,11 +1,11 @@
 //! Authorization of requests: their own, or inherited from folders and the collection.
 
-use super::body::FORM;
 use super::context::Context;
 use super::variables::Place;
 use crate::located::Located;
 use crate::script::Marks;
 use crate::script::draft::{StepDraft, StepItem};
+use crate::script::encoding::COMPONENT;
 
 /// What an authorization adds to a request.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ fn api_key(context: &mut Context<'_>, auth: &Located, login: &mut Login) {
     let function = in_query.then_some("urlencode");
     let text = if Marks::are_in(&text) || text.is_empty() {
         match function {
-            Some(_) => context.marks.percent_encoded(&text, FORM),
+            Some(_) => context.marks.percent_encoded(&text, COMPONENT),
             None => text,
         }
     } else {
@@ -97,7 +97,7 @@ fn api_key(context: &mut Context<'_>, auth: &Located, login: &mut Login) {
         context.marks.mark(&expression).to_string()
     };
     if in_query {
-        let name = context.marks.percent_encoded(&name, FORM);
+        let name = context.marks.percent_encoded(&name, COMPONENT);
         login.query = Some(format!("{name}={text}"));
     } else {
         login.header = Some((name, text));
@@ -122,7 +122,7 @@ fn oauth(context: &mut Context<'_>, auth: &Located, login: &mut Login) {
         token
     };
     if place == "queryParams" {
-        let token = context.marks.percent_encoded(&token, FORM);
+        let token = context.marks.percent_encoded(&token, COMPONENT);
         login.query = Some(format!("access_token={token}"));
     } else {
         let prefix = prefix.unwrap_or_else(|| "Bearer".to_owned());

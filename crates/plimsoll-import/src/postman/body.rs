@@ -1,21 +1,13 @@
 //! Bodies of requests, in the six modes that Postman has.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
-
 use super::context::Context;
 use super::variables::Place;
 use crate::FileContent;
 use crate::located::{Located, LocatedValue};
 use crate::script::draft::{BodyDraft, PartContent, PartDraft};
+use crate::script::encoding::COMPONENT;
 use crate::script::{Marks, Template};
 use crate::{DataFile, located};
-
-/// What Postman percent-encodes in a form: all but unreserved characters (RFC 3986, 2.3).
-pub(super) const FORM: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// Media types by the language of a raw body.
 const LANGUAGES: [(&str, &str); 5] = [
@@ -144,9 +136,12 @@ fn form(context: &mut Context<'_>, list: &Located) -> PostmanBody {
                     .parameter(&mut context.marks, (&name, &value), Some("urlencode"));
             let value = match secret {
                 Some(mark) => mark.to_string(),
-                None => context.marks.percent_encoded(&value, FORM),
+                None => context.marks.percent_encoded(&value, COMPONENT),
             };
-            let pair = format!("{}={value}", context.marks.percent_encoded(&name, FORM));
+            let pair = format!(
+                "{}={value}",
+                context.marks.percent_encoded(&name, COMPONENT)
+            );
             match groups.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, pairs)) => pairs.push(pair),
                 None => groups.push((name, vec![pair])),

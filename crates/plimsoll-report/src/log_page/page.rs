@@ -1,12 +1,11 @@
 //! The day of a log as one self-contained HTML file, without addresses and without values of queries.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 use super::{LogObject, sections, traffic};
+use crate::html::page_head;
 use crate::number::{bytes, count, micros_of, percent, rate, short};
 use crate::printable::printable;
-
-const CSS: &str = include_str!("../../assets/report.css");
 
 /// Nothing is loaded and nothing runs.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -16,15 +15,7 @@ pub fn render(object: &LogObject) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { "log – Plimsoll" }
-                style { (PreEscaped(CSS)) }
-            }
+            (page_head("log – Plimsoll", POLICY))
             body {
                 a.skip href="#answer" { "Skip to the answer" }
                 (banner(object))
