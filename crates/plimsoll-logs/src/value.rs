@@ -171,7 +171,11 @@ pub(crate) fn percent_decoded(text: &[u8]) -> Value<'_> {
 /// A text; bytes that are no UTF-8 become replacement characters.
 pub(crate) fn text(value: Value<'_>) -> Cow<'_, str> {
     match value {
-        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        // The lossy reader looks at characters one by one; this one at words of ASCII.
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        },
         Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

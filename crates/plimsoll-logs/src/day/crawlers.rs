@@ -1,5 +1,9 @@
 //! Clients that are programs, by the words of their agent.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// Words of agents that crawl, in lower case.
 const WORDS: [&str; 15] = [
     "bot",
@@ -23,25 +27,31 @@ const EXCEPTIONS: [&str; 2] = ["cubot", "bothosting"];
 /// Longest name that is kept, characters.
 const NAME_LEN_MAX: usize = 40;
 
+/// Finds all words in one pass, in letters of either case.
+static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(WORDS)
+        .expect("a few short words make a small automaton")
+});
+
 /// Name of the crawler that an agent calls itself, such as `Googlebot`; `None` for others.
 pub(super) fn name_of(agent: &str) -> Option<String> {
-    let lower = agent.to_ascii_lowercase();
-    for word in WORDS {
-        for (at, _) in lower.match_indices(word) {
-            let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-            let begin = lower[..at].rfind(|c| !is_part(c)).map_or(0, |before| {
-                before + lower[before..].chars().next().map_or(1, char::len_utf8)
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    FINDER.find_iter(agent).find_map(|found| {
+        let begin = agent[..found.start()]
+            .rfind(|c| !is_part(c))
+            .map_or(0, |before| {
+                before + agent[before..].chars().next().map_or(1, char::len_utf8)
             });
-            let end = lower[at..]
-                .find(|c| !is_part(c))
-                .map_or(lower.len(), |len| at + len);
-            let name = &lower[begin..end];
-            if !EXCEPTIONS.iter().any(|exception| name.contains(exception)) {
-                return Some(agent[begin..end].chars().take(NAME_LEN_MAX).collect());
-            }
-        }
-    }
-    None
+        let end = agent[found.start()..]
+            .find(|c| !is_part(c))
+            .map_or(agent.len(), |len| found.start() + len);
+        let name = &agent[begin..end];
+        let lower = name.to_ascii_lowercase();
+        let is_exception = EXCEPTIONS.iter().any(|other| lower.contains(other));
+        (!is_exception).then(|| name.chars().take(NAME_LEN_MAX).collect())
+    })
 }
 
 #[cfg(test)]

@@ -133,15 +133,19 @@ fn around_moment<'a>(
 
 /// Host, if it leads, and address, `-` if the log has none.
 fn front_fields(front: &[u8]) -> Result<(Option<&[u8]>, &[u8]), LineError> {
-    let front = client::without_header(front.trim_ascii());
+    let front = front.trim_ascii();
+    if let Some(address) = leading_address(front) {
+        return Ok((None, address));
+    }
+    let front = client::without_header(front);
+    if let Some(address) = leading_address(front) {
+        return Ok((None, address));
+    }
     let (first, rest) = next_word(front);
     if first.is_empty() {
         return Err(LineError::Missing("address at the start"));
     }
     let address = client::bare(first);
-    if client::is_address(address) {
-        return Ok((None, address));
-    }
     // What is in front of the first address is a host, or a client that a proxy did not know.
     let (second, _) = next_word(rest);
     let second = client::bare(second);
@@ -157,6 +161,12 @@ fn front_fields(front: &[u8]) -> Result<(Option<&[u8]>, &[u8]), LineError> {
         return Ok((is_host(first).then_some(first), second));
     }
     Ok((None, address))
+}
+
+/// The address that the text begins with, as in most lines.
+fn leading_address(front: &[u8]) -> Option<&[u8]> {
+    let address = client::bare(next_word(front).0);
+    client::is_address(address).then_some(address)
 }
 
 /// The next item of blanks and commas, and the rest.
