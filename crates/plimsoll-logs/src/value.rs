@@ -222,6 +222,11 @@ pub(crate) fn number(text: &[u8]) -> Option<f64> {
     if text.len() > 40 {
         return None;
     }
+    if text.len() < 16
+        && let Some(whole) = whole(text)
+    {
+        return Some(whole as f64);
+    }
     let parsed: f64 = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
     parsed.is_finite().then_some(parsed)
 }

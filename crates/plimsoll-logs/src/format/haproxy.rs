@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::client;
 use crate::draft::{self, Draft};
@@ -79,6 +79,13 @@ pub(crate) fn read<'a>(
     draft.finish()
 }
 
+/// Where a blank and this byte stand. A search for two bytes would be made ready anew for each line.
+fn after_blank(line: &[u8], byte: u8) -> Option<usize> {
+    memchr_iter(byte, line)
+        .filter_map(|at| at.checked_sub(1))
+        .find(|at| line[*at] == b' ')
+}
+
 /// What is in front of the request, the request, and what follows it.
 type AroundRequest<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
@@ -94,7 +101,7 @@ impl<'a> Head<'a> {
     fn of(moments: &mut MomentReader, line: &'a [u8]) -> Result<Self, LineError> {
         const MISSING: LineError = LineError::Missing("timestamp in brackets");
         // The syslog header may have the process id in brackets: `haproxy[123]: `.
-        let open = memmem::find(line, b" [").ok_or(MISSING)?;
+        let open = after_blank(line, b'[').ok_or(MISSING)?;
         let after = &line[open + 2..];
         let close = memchr(b']', after).ok_or(MISSING)?;
         let when = &after[..close];
@@ -126,7 +133,7 @@ impl<'a> Head<'a> {
     /// What is in front of the request, the request, and what follows it.
     fn request(&self) -> Result<AroundRequest<'a>, LineError> {
         const MISSING: LineError = LineError::Missing("request in quotes");
-        let start = memmem::find(self.rest, b" \"").ok_or(MISSING)?;
+        let start = after_blank(self.rest, b'"').ok_or(MISSING)?;
         let inner = &self.rest[start + 2..];
         // Quotes of the request are escaped. A line that was cut has no second one.
         let end = memchr(b'"', inner).unwrap_or(inner.len());
