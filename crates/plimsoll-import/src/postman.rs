@@ -54,6 +54,7 @@ pub fn import(script: &Script<'_>, options: &ScriptOptions) -> Result<Imported, 
                 column,
                 message: error.message,
                 remedy: "export the environment again".to_owned(),
+                losses: Vec::new(),
             }
         })?;
         context.variables.set_environment(&environment);

@@ -295,6 +295,7 @@ impl ArgumentReader<'_, '_> {
                     ..value
                 });
             }
+            Known::TimeCondition => self.time_condition(value),
             Known::UrlQuery => current.query.push(value),
             Known::DefaultScheme => current.default_scheme = Some(value.text),
             Known::Source => current.source = Some(value),
@@ -316,6 +317,30 @@ impl ArgumentReader<'_, '_> {
                 "log in with a step, or add the header Cookie",
             );
         }
+    }
+
+    /// `-z DATE`, `-z -DATE`: a header. Dates of other forms, and files whose times curl takes, are lost.
+    fn time_condition(&mut self, value: PlacedText) {
+        let (name, date) = match value.text.strip_prefix('-') {
+            Some(date) => ("If-Unmodified-Since", date),
+            None => (
+                "If-Modified-Since",
+                value.text.strip_prefix('=').unwrap_or(&value.text),
+            ),
+        };
+        let Some(date) = http_date(date.trim()) else {
+            self.context.lose(
+                value.at,
+                &format!("--time-cond {}", value.text),
+                "it is no date of HTTP or ISO 8601; times of files are not read",
+                "write the header If-Modified-Since into the plan",
+            );
+            return;
+        };
+        self.current.headers.push(PlacedText {
+            text: format!("{name}: {date}"),
+            ..value
+        });
     }
 
     /// Most redirects; `-1` is no limit.
@@ -349,6 +374,22 @@ impl ArgumentReader<'_, '_> {
         // Zero means no limit.
         time.filter(|time| time.as_millis() > 0)
     }
+}
+
+/// The form of HTTP (RFC 9110, 5.6.7) of a date in that form or in ISO 8601.
+fn http_date(text: &str) -> Option<String> {
+    let zoned = jiff::fmt::rfc2822::parse(text).map(|zoned| zoned.timestamp());
+    let timestamp = zoned
+        .ok()
+        .or_else(|| text.parse().ok())
+        .or_else(|| midnight(text))?;
+    Some(timestamp.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+}
+
+fn midnight(date: &str) -> Option<jiff::Timestamp> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(midnight.timestamp())
 }
 
 /// Whether the value of an option must not be shown.

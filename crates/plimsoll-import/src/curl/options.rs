@@ -56,6 +56,7 @@ pub(super) enum Known {
     CaFile,
     Range,
     ContinueAt,
+    TimeCondition,
     UrlQuery,
     PathAsIs,
     GlobOff,
@@ -92,7 +93,7 @@ type KnownRow = (&'static str, char, bool, Known);
 /// No short name.
 const NONE: char = '\0';
 
-const KNOWN: [KnownRow; 41] = [
+const KNOWN: [KnownRow; 42] = [
     ("url", NONE, true, Known::Url),
     ("request", 'X', true, Known::Method),
     ("header", 'H', true, Known::Header),
@@ -137,6 +138,7 @@ const KNOWN: [KnownRow; 41] = [
     ("cacert", NONE, true, Known::CaFile),
     ("range", 'r', true, Known::Range),
     ("continue-at", 'C', true, Known::ContinueAt),
+    ("time-cond", 'z', true, Known::TimeCondition),
     ("url-query", NONE, true, Known::UrlQuery),
     ("path-as-is", NONE, false, Known::PathAsIs),
     ("globoff", 'g', false, Known::GlobOff),

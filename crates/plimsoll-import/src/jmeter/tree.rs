@@ -164,6 +164,7 @@ fn invalid(script: &Script<'_>, error: &roxmltree::Error) -> ScriptError {
                 column: usize::try_from(place.col).unwrap_or(1),
                 message: format!("the file is not valid XML: {error}"),
                 remedy: "save the test plan with JMeter again".to_owned(),
+                losses: Vec::new(),
             }
         }
     }

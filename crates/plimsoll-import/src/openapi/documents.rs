@@ -327,6 +327,7 @@ impl Document<'_> {
             column,
             message,
             remedy: remedy.to_owned(),
+            losses: Vec::new(),
         }
     }
 }

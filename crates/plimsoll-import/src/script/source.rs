@@ -1,6 +1,6 @@
 //! A script and what surrounds it.
 
-use super::{Losses, PlanDraft, write};
+use super::{Loss, Losses, PlanDraft, write};
 use crate::Imported;
 
 /// Longest script that is read, bytes.
@@ -58,6 +58,8 @@ pub struct ScriptError {
     pub message: String,
     /// What to do.
     pub remedy: String,
+    /// What was left out before, in the order of the script: where nothing is left of it, they tell why.
+    pub losses: Vec<Loss>,
 }
 
 impl Script<'_> {
@@ -75,6 +77,7 @@ impl Script<'_> {
             column,
             message: message.into(),
             remedy: remedy.into(),
+            losses: Vec::new(),
         }
     }
 
@@ -85,11 +88,15 @@ impl Script<'_> {
         losses: Losses<'_>,
     ) -> Result<Imported, ScriptError> {
         if draft.is_empty() {
-            return Err(self.error(
+            let error = self.error(
                 0,
                 "no request was found in it",
                 "check that it is a whole script of this tool",
-            ));
+            );
+            return Err(ScriptError {
+                losses: losses.finish(),
+                ..error
+            });
         }
         Ok(write(draft, losses))
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use plimsoll_import::{DataFile, FileContent, Imported};
+use plimsoll_import::{DataFile, FileContent, Imported, Loss};
 use plimsoll_lab::output;
 
 use super::{open, show};
@@ -32,9 +32,7 @@ pub(super) fn finish(
         note_files(imported);
     }
     show(imported);
-    for loss in &imported.losses {
-        eprint(&loss.to_string());
-    }
+    list(&imported.losses);
     if is_strict && !imported.losses.is_empty() {
         let lost = imported.losses.len();
         return Err(CliError::usage(format!(
@@ -44,6 +42,13 @@ pub(super) fn finish(
         .remedy("change the source as each line says, or import without --strict"));
     }
     Ok(Exit::Met)
+}
+
+/// Lists what was left out, a line each.
+pub(super) fn list(losses: &[Loss]) {
+    for loss in losses {
+        eprint(&loss.to_string());
+    }
 }
 
 /// Notes files that the plan on standard output names and that nobody wrote.

@@ -34,7 +34,10 @@ pub(super) fn import(arguments: &ScriptArguments, importer: Importer) -> Result<
         text: &text,
         files: &files,
     };
-    let made = importer(&script, &options).map_err(|error| CliError::usage(error.to_string()))?;
+    let made = importer(&script, &options).map_err(|error| {
+        output::list(&error.losses);
+        CliError::usage(error.to_string())
+    })?;
     output::finish(&made, folder, arguments.out.as_deref(), arguments.strict)
 }
 

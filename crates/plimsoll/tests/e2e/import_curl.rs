@@ -8,7 +8,7 @@ use crate::import_scripts::{ScriptRoom, assert_same};
 use crate::support::{CommandOutput, Sandbox};
 
 /// Headers that both must send alike.
-const HEADERS: [&str; 13] = [
+const HEADERS: [&str; 15] = [
     "accept",
     "accept-encoding",
     "accept-language",
@@ -19,6 +19,8 @@ const HEADERS: [&str; 13] = [
     "range",
     "referer",
     "sec-ch-ua",
+    "if-modified-since",
+    "if-unmodified-since",
     "x-a",
     "x-b",
     "host",
@@ -150,6 +152,12 @@ fn standard_input_and_bad_input() {
             "flag.sh:1:16: `--no-such-flag` is no option of curl",
         ),
         ("empty.sh", b"", "no request was found"),
+        // Where nothing is left, the losses tell why.
+        (
+            "dav.sh",
+            b"curl -X PROPFIND http://a/",
+            "dav.sh:1:9: lost: --request PROPFIND",
+        ),
     ] {
         std::fs::write(place.path().join(name), bytes).unwrap();
         let output = place.run(&["import", "curl", name]);

@@ -187,7 +187,6 @@ pub(super) const LOST: [(&str, &str, &[Row]); 17] = [
             ("alt-svc", NONE, true),
             ("hsts", NONE, true),
             ("etag-compare", NONE, true),
-            ("time-cond", 'z', true),
         ],
     ),
     (

@@ -14,3 +14,5 @@ curl -s -K options.conf
 curl -s -m 5 --connect-timeout 3 --http1.1 -C 100 -H @headers.txt -- http://origin.test/12
 curl -s -X OPTIONS http://origin.test/13#fragment -H 'Host: other.test'
 curl -s --compressed --no-compressed http://origin.test/14
+curl -s -z 'Tue, 01 Jan 2030 10:20:30 GMT' http://origin.test/15
+curl -s --time-cond '-Tue, 01 Jan 2030 00:00:00 +0100' http://origin.test/16
