@@ -77,18 +77,29 @@ pub(super) fn body<'d>(
     let schema = media.get("schema");
     let value =
         given(documents, media).or_else(|| schema.map(|schema| maker.value("body", schema)));
-    let value =
-        value.unwrap_or_else(|| maker.variable("body", media, "it has neither example nor schema"));
+    let kind = MediaKind::of(&essence(&key.text));
+    let value = value.unwrap_or_else(|| {
+        let why = "it has neither example nor schema";
+        if kind == MediaKind::Json {
+            maker.json_variable("body", media, why)
+        } else {
+            maker.variable("body", media, why)
+        }
+    });
     let sent = |media_type: &str| Some(concrete(media_type));
-    match MediaKind::of(&essence(&key.text)) {
+    match kind {
         MediaKind::Json => Ok(json(&value, &key.text)),
         MediaKind::Form => Ok(form(media, &value)),
         MediaKind::Multipart => Ok(multipart(documents, maker, media, &value, &key.text)),
         MediaKind::Xml => {
             let text = match (&value, schema) {
-                (ExampleValue::Text(_) | ExampleValue::Variable(_), _) | (_, None) => {
-                    value.plain(Encoding::Plain)
-                }
+                (
+                    ExampleValue::Text(_)
+                    | ExampleValue::Variable(_)
+                    | ExampleValue::JsonVariable(_),
+                    _,
+                )
+                | (_, None) => value.plain(Encoding::Plain),
                 (value, Some(schema)) => xml::document(documents, schema, value),
             };
             Ok(Body {

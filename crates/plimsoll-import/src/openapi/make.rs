@@ -60,6 +60,12 @@ impl<'m, 'd, 's> Maker<'m, 'd, 's> {
         ExampleValue::Variable(self.variables.value(name, at, meaning))
     }
 
+    /// The same for a value that need not be a text.
+    pub(super) fn json_variable(&mut self, name: &str, at: Node<'d>, why: &str) -> ExampleValue {
+        let meaning = format!("the value of {name} as JSON; {why}");
+        ExampleValue::JsonVariable(self.variables.value(name, at, meaning))
+    }
+
     /// What a schema requires.
     pub(super) fn constraints(&self, schema: Node<'d>) -> Constraints<'d> {
         Constraints::of(self.documents, schema)
@@ -69,7 +75,7 @@ impl<'m, 'd, 's> Maker<'m, 'd, 's> {
     pub(super) fn value(&mut self, name: &str, schema: Node<'d>) -> ExampleValue {
         match self.make(name, &[schema]) {
             Some(value) => value,
-            None => self.variable(
+            None => self.json_variable(
                 name,
                 schema,
                 "its schema requires itself, or too many values",
@@ -98,7 +104,7 @@ impl<'m, 'd, 's> Maker<'m, 'd, 's> {
                 "$ref {} cannot be resolved: {}",
                 unresolved.reference, unresolved.why
             );
-            return Some(self.variable(name, unresolved.at, &why));
+            return Some(self.json_variable(name, unresolved.at, &why));
         }
         self.ignored.extend(&constraints.ignored);
         if let Some(choices) = &constraints.choices {
@@ -137,7 +143,7 @@ impl<'m, 'd, 's> Maker<'m, 'd, 's> {
                 }
             },
         };
-        Some(made.unwrap_or_else(|| self.variable(name, at, "no number is within its bounds")))
+        Some(made.unwrap_or_else(|| self.json_variable(name, at, "no number is within its bounds")))
     }
 
     fn list(&mut self, name: &str, constraints: &Constraints<'d>) -> Option<ExampleValue> {

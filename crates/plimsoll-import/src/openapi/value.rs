@@ -69,6 +69,8 @@ pub(super) enum ExampleValue {
     Text(String),
     /// What only the author knows: a variable of the environment.
     Variable(String),
+    /// The same for what need not be a text: its variable holds JSON.
+    JsonVariable(String),
     List(Vec<Self>),
     Map(Vec<(String, Self)>),
 }
@@ -114,7 +116,9 @@ impl ExampleValue {
             Self::Null => Template::default(),
             Self::Bool(value) => encoding.literal(&value.to_string()),
             Self::Number(text) | Self::Text(text) => encoding.literal(text),
-            Self::Variable(name) => encoding.expression(&format!("env('{name}')")),
+            Self::Variable(name) | Self::JsonVariable(name) => {
+                encoding.expression(&format!("env('{name}')"))
+            }
             Self::List(_) | Self::Map(_) => return None,
         })
     }
@@ -150,7 +154,8 @@ impl ExampleValue {
             Self::Null => YamlNode::plain("null"),
             Self::Bool(value) => YamlNode::plain(value),
             Self::Number(text) if is_finite(text) => YamlNode::plain(text),
-            Self::Number(_) => return None,
+            // In a plan's `json` it would become a text.
+            Self::Number(_) | Self::JsonVariable(_) => return None,
             Self::Text(_) | Self::Variable(_) => {
                 YamlNode::text(self.plain(Encoding::Plain).as_str())
             }
@@ -209,6 +214,11 @@ impl JsonPieces {
                 let escaped = self.encoding.expression(&format!("json(env('{name}'))"));
                 self.done.push(&escaped);
                 self.literal.push('"');
+            }
+            ExampleValue::JsonVariable(name) => {
+                self.flush();
+                let whole = self.encoding.expression(&format!("env('{name}')"));
+                self.done.push(&whole);
             }
             ExampleValue::List(items) => {
                 self.literal.push('[');
@@ -287,6 +297,13 @@ mod tests {
             value.json(Encoding::Plain).as_str(),
             r#"{"a\"":"{{ json(env('ID')) }}","b":"{{ pick('{{') }}x}}\n"}"#
         );
+        let tree = ExampleValue::JsonVariable("TREE".to_owned());
+        let list = ExampleValue::List(vec![tree.clone(), ExampleValue::Null]);
+        assert_eq!(
+            list.json(Encoding::Plain).as_str(),
+            "[{{ env('TREE') }},null]"
+        );
+        assert!(list.yaml().is_none() && tree.yaml().is_none());
         let text = format!("{:?}", value.yaml().unwrap());
         assert!(text.contains("{{ env('ID') }}"), "{text}");
     }

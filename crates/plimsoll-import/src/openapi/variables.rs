@@ -65,7 +65,7 @@ impl<'d> Variables<'d> {
             .map(|variable| {
                 let Variable { name, at, meaning } = variable;
                 let at = at.map(|at| format!(" ({})", place(at))).unwrap_or_default();
-                format!("set {name} before a run: {meaning}{at}")
+                format!("set `{name}` before a run: {meaning}{at}")
             })
             .collect();
         let more = self.list.len().saturating_sub(NOTED_MAX);

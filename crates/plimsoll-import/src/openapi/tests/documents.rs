@@ -140,7 +140,7 @@ fn what_cannot_be_resolved_is_named() {
         imported
             .notes
             .iter()
-            .any(|note| note.contains("set Q before a run")),
+            .any(|note| note.contains("set `Q` before a run")),
         "{imported:#?}"
     );
 }
