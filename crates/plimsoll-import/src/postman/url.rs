@@ -1,5 +1,7 @@
 //! URLs of requests: a text, or an object of its parts.
 
+use std::fmt::Write as _;
+
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::body::is_off;
@@ -167,7 +169,11 @@ fn path(context: &mut Context<'_>, url: &Located, path: &Located) -> String {
 }
 
 fn path_segment(context: &mut Context<'_>, url: &Located, segment: &str) -> String {
-    let name = segment.strip_prefix(':').filter(|name| !name.is_empty());
+    // A name ends at a point: `:id.json`.
+    let after = segment.strip_prefix(':');
+    let name = after.map(|after| after.split('.').next().unwrap_or_default());
+    let name = name.filter(|name| !name.is_empty());
+    let ending = name.map_or("", |name| &segment[1 + name.len()..]);
     let variables = url.get("variable").map_or(&[][..], Located::items);
     let found = name.and_then(|name| {
         variables
@@ -180,8 +186,37 @@ fn path_segment(context: &mut Context<'_>, url: &Located, segment: &str) -> Stri
     });
     let value = found.and_then(|entry| entry.get("value"));
     match value.and_then(|value| Some((value.at, value.scalar()?))) {
-        Some((at, value)) if !value.is_empty() => context.resolved(at, &value, Place::Url),
+        Some((at, value)) if !value.is_empty() => {
+            context.resolved(at, &format!("{value}{ending}"), Place::Url)
+        }
         _ => context.resolved(url.at, segment, Place::Url),
+    }
+}
+
+/// A part of a parameter, encoded where it would end the part. Variables are filled in later, as they are.
+fn without_ends(text: &str, ends: &[char]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        let Some(close) = rest[open..].find("}}") else {
+            break;
+        };
+        let end = open + close + 2;
+        push_without(&mut out, &rest[..open], ends);
+        out.push_str(&rest[open..end]);
+        rest = &rest[end..];
+    }
+    push_without(&mut out, rest, ends);
+    out
+}
+
+fn push_without(out: &mut String, text: &str, ends: &[char]) {
+    for c in text.chars() {
+        if ends.contains(&c) {
+            let _ = write!(out, "%{:02X}", u32::from(c));
+        } else {
+            out.push(c);
+        }
     }
 }
 
@@ -198,13 +233,11 @@ fn query(context: &mut Context<'_>, url: &Located) -> String {
     for entry in on {
         let key = entry.get("key").and_then(Located::scalar);
         let value = entry.get("value").and_then(Located::scalar);
-        // A value is encoded where it would end the parameter or the query.
-        let part = |context: &mut Context<'_>, text: &str| {
-            let text = context.resolved(entry.at, text, Place::Text);
-            text.replace('#', "%23")
+        let part = |context: &mut Context<'_>, text: &str, ends: &[char]| {
+            context.resolved(entry.at, &without_ends(text, ends), Place::Text)
         };
-        let key = key.map(|key| part(context, &key));
-        let value = value.map(|value| part(context, &value));
+        let key = key.map(|key| part(context, &key, &['&', '#', '=']));
+        let value = value.map(|value| part(context, &value, &['&', '#']));
         match (key, value) {
             (Some(key), Some(value)) => pairs.push(format!("{key}={value}")),
             (Some(key), None) => pairs.push(key),
