@@ -138,14 +138,21 @@ impl Bench {
     }
 
     fn page(&self, task: &str) -> Result<ReportPage> {
+        let rounds = if self.definition.is_without_server() {
+            format!(
+                "{} rounds, each program pinned to core {}; rounds alternate between the programs.",
+                self.rounds, self.client_core
+            )
+        } else {
+            format!(
+                "{} rounds of {} s, the client pinned to core {}, the server to core {}, over loopback; rounds alternate \
+                 between the clients.",
+                self.rounds, self.seconds, self.client_core, self.server_core,
+            )
+        };
         let terms = format!(
-            "{} rounds of {} s, the client pinned to core {}, the server to core {}, over loopback; rounds alternate \
-             between the clients. {} Medians, with the smallest and largest in brackets. Runs spread by 10-30 %: a \
-             smaller gap is no gap, and only ratios carry over to other machines.",
-            self.rounds,
-            self.seconds,
-            self.client_core,
-            self.server_core,
+            "{rounds} {} Medians, with the smallest and largest in brackets. Runs spread by 10-30 %: a smaller gap is no \
+             gap, and only ratios carry over to other machines.",
             self.definition.terms(),
         );
         let mut page = ReportPage::new(self.definition.title(), &format!("bench {task}"), &terms)?;

@@ -18,6 +18,7 @@ mod edge;
 mod hub;
 mod journeys;
 mod load;
+mod logs;
 mod websocket;
 
 use std::process::ExitCode;
@@ -66,6 +67,9 @@ enum Comparison {
     /// WebSockets by our load generator beside k6, Artillery and Tsung, against Bun
     #[command(mut_arg("only", |arg| chapters(arg, &WEBSOCKET)), mut_arg("seconds", |arg| arg.default_value("10")))]
     Websocket(BenchArguments),
+    /// The day of a log beside `GoAccess`
+    #[command(mut_arg("only", |arg| chapters(arg, &LOGS)))]
+    Logs(BenchArguments),
 }
 
 #[derive(Args)]
@@ -129,6 +133,10 @@ const WEBSOCKET: [(&str, &str); 4] = [
     ("answer", "Messages with responses"),
     ("forty", "As many as two processes can hold"),
 ];
+const LOGS: [(&str, &str); 2] = [
+    ("plain", "A day as a plain file"),
+    ("gzip", "The same day, compressed"),
+];
 
 fn chapters(arg: Arg, chapters: &'static ChapterHelp) -> Arg {
     let values = chapters
@@ -159,6 +167,7 @@ fn compare(comparison: &Comparison) -> Result<()> {
         Comparison::Websocket(arguments) => {
             bench::run("websocket", arguments, &[], websocket::measure)
         }
+        Comparison::Logs(arguments) => bench::run("logs", arguments, &[], logs::measure),
     }
 }
 
@@ -185,6 +194,7 @@ mod tests {
             ("edge", &EDGE),
             ("hub", &HUB),
             ("websocket", &WEBSOCKET),
+            ("logs", &LOGS),
         ] {
             let file = bench::definition_of(task);
             let definition: PageDefinition = data::read(workspace.root(), &file).unwrap();

@@ -19,6 +19,9 @@ pub struct PageDefinition {
     title: String,
     /// How it was measured, beside what holds for all pages.
     terms: String,
+    /// Programs that need no server: nothing is sent, and runs end by themselves.
+    #[serde(default)]
+    without_server: bool,
     /// Programs it needs, in the order of their versions on the page.
     programs: Vec<String>,
     /// The subject that requirements are about.
@@ -98,6 +101,11 @@ impl PageDefinition {
     /// How it was measured.
     pub fn terms(&self) -> &str {
         self.terms.trim()
+    }
+
+    /// Whether there is no server, and runs end by themselves.
+    pub fn is_without_server(&self) -> bool {
+        self.without_server
     }
 
     /// Programs it needs.

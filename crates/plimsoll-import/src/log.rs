@@ -1,6 +1,6 @@
 //! Turns access logs into a plan: requested pages and their frequency, arrivals, visit lengths and think times.
 //!
-//! A log is processed line by line in bounded memory: tables of paths and
+//! Requests are taken one by one in bounded memory: tables of paths and
 //! of open sessions are limited, values of paths are sampled, gaps are counted in classes.
 
 mod clients;
@@ -14,40 +14,22 @@ mod sessions;
 mod tally;
 mod write;
 
-pub use plimsoll_logs::{Detected, Format, FormatError};
+pub use plimsoll_logs::{Format, FormatError};
 pub use replay::{Replay, ReplayRows};
-pub use tally::{LogTally, Options, Unreadable};
-
-use plimsoll_logs::DetectError;
+pub use tally::{LogTally, Options};
 
 use crate::Imported;
 
 /// Why a log gives no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// No line could be parsed.
-    #[error(
-        "none of the {lines} lines can be parsed as {format}; {first}; set the format with --format: a name ({}) or the line of the server's configuration",
-        Format::names().join(", ")
-    )]
-    NothingReadable {
-        /// Lines that are not empty.
-        lines: u64,
-        /// The format that was tried.
-        format: &'static str,
-        /// The first unreadable line, with its number and error.
-        first: String,
-    },
-    /// The format cannot be decided.
-    #[error(transparent)]
-    Format(DetectError),
     /// The log is empty.
     #[error("the log is empty: it has no requests")]
     Empty,
-    /// Lines were parsed, and none of them is usable.
+    /// There are requests, and none of them is usable.
     #[error("none of the {lines} requests can be replayed: {reason}")]
     NothingUsable {
-        /// Parsed lines.
+        /// Requests.
         lines: u64,
         /// Why.
         reason: String,
@@ -55,10 +37,10 @@ pub enum LogError {
 }
 
 impl LogTally {
-    /// Makes the plan of all lines taken so far.
+    /// Makes the plan of all requests taken so far.
     ///
     /// # Errors
-    /// When no line could be parsed or replayed.
+    /// When there was no request, or none that can be replayed.
     pub fn finish(self) -> Result<Imported, LogError> {
         write::write(self)
     }

@@ -2,6 +2,9 @@
 //!
 //! Each event is one JSON line in a gzip member of its own, so `zcat FILE` shows all of them, and a file cut off
 //! anywhere is readable up to the last complete member. Histograms are in the HdrHistogram V2 encoding.
+//!
+//! The readings of `watch` are in the same format, with another first event: [`read`] refuses them, since there is no
+//! load to judge, and [`read_readings`] reads both.
 
 mod reader;
 mod shared;
@@ -11,7 +14,7 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use reader::{LoadedRunLog, read};
+pub use reader::{LoadedReadings, LoadedRunLog, read, read_readings};
 pub use shared::SharedLog;
 pub use writer::RunLog;
 
@@ -25,6 +28,12 @@ pub enum RunLogError {
         path: PathBuf,
         /// The error of the system.
         source: std::io::Error,
+    },
+    /// There is a file of this name.
+    #[error("{} exists, and files are never overwritten; choose another name, or move it away", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
     },
     /// The header could not be written; nothing was sent yet.
     #[error("cannot write {}: {source}; {}", path.display(), remedy(source))]
@@ -50,6 +59,15 @@ pub enum RunLogError {
         /// What it begins with instead.
         detail: String,
     },
+    /// The file holds readings without load.
+    #[error(
+        "{} was written by `plimsoll watch` and has no load to report; `plimsoll log ACCESS.LOG --cpu {}` shows it beside requests, and `zcat` prints its readings",
+        path.display(), path.display()
+    )]
+    WithoutLoad {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file was written by a newer version.
     #[error(
         "{} has format {major}, this version reads up to {}; use a newer plimsoll (the file was written by {written_by})",
@@ -69,14 +87,14 @@ pub enum RunLogError {
 fn remedy(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            "choose a writable folder with --out DIR"
+            "choose a writable folder with --out"
         }
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            "free some space or choose another disk with --out DIR"
+            "free some space or choose another disk with --out"
         }
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
-            "the path is a file, not a folder; choose another folder with --out DIR"
+            "the path is a file, not a folder; choose another folder with --out"
         }
-        _ => "choose another folder with --out DIR",
+        _ => "choose another folder with --out",
     }
 }

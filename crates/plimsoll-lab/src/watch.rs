@@ -1,5 +1,7 @@
 //! Readings without load: samples of the probes while others use the service.
 
+mod log;
+
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use crate::clock::RunClock;
 use crate::error::LabError;
 use crate::probes::{END_PATIENCE, Reads, Stopped, left_behind};
 use crate::progress::StopFlag;
+
+pub use log::WatchLog;
 
 /// Polling interval for a request to stop.
 const GLANCE: Duration = Duration::from_millis(100);

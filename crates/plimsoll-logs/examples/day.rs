@@ -30,13 +30,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     println!("with format  {:7.0} MB/s", megabytes / seconds);
 
-    let mut reader = LogReader::new(format);
+    let (mut unwrapper, mut reader) = (format.unwrapper(), LogReader::new(format));
     let mut day = Day::new(DayOptions {
         cache_sizes: vec![16 << 20, 64 << 20, 256 << 20, 1 << 30],
         ..DayOptions::default()
     })?;
     let seconds = timed(&path, |line| {
-        if let Ok(Some(entry)) = reader.read(line) {
+        if let Some(line) = unwrapper.line(line)
+            && let Ok(Some(entry)) = reader.read(line)
+        {
             day.take(&entry);
         }
     })?;

@@ -6,6 +6,7 @@ use crate::format::json::Structured;
 use crate::format::json::keys::{Dialect, Scope};
 use crate::format::json::scan::Scanner;
 use crate::format::tail::Tail;
+use crate::format::wrapper::{Unwrapper, Wrapper};
 use crate::format::{Format, Layout};
 use crate::moment::MomentReader;
 use crate::reader::{self, EntryKey, LogReader};
@@ -61,7 +62,8 @@ struct Candidate {
     read: usize,
 }
 
-/// Finds the format of the lines of a sample. Of a format that was given by name, it finds the variant.
+/// Finds the format of the lines of a sample, and the wrapper around each. Of a format that was given by name, it finds the
+/// variant.
 ///
 /// # Errors
 /// When no known format fits, or several fit that would give different requests.
@@ -71,27 +73,74 @@ pub fn detect(lines: &[&[u8]], wanted: Option<&Format>) -> Result<Detected, Dete
         .filter_map(|line| reader::content(line).ok().flatten())
         .take(SAMPLE_LINES_MAX)
         .collect();
+    let plain = detect_plain(&sample, wanted);
+    let Some(wrapper) = Wrapper::of(&sample) else {
+        return plain.map(|found| found.detected);
+    };
+    let mut unwrapper = Unwrapper::new(Some(wrapper));
+    let inner: Vec<Vec<u8>> = sample
+        .iter()
+        .filter_map(|line| unwrapper.line(line).map(<[u8]>::to_vec))
+        .collect();
+    let inner: Vec<&[u8]> = inner
+        .iter()
+        .filter_map(|line| reader::content(line).ok().flatten())
+        .collect();
+    match (plain, detect_plain(&inner, wanted)) {
+        // What looks like a wrapper belongs to the format.
+        (Ok(plain), Ok(inside)) if plain.read > inside.read => Ok(plain.detected),
+        (Ok(plain), Err(_)) => Ok(plain.detected),
+        (_, inside) => inside.map(|found| found.detected.wrapped_in(wrapper)),
+    }
+}
+
+impl Detected {
+    fn wrapped_in(self, wrapper: Wrapper) -> Self {
+        Self {
+            format: self.format.wrapped_in(wrapper),
+            evidence: format!(
+                "{}, each taken out of {}",
+                self.evidence,
+                wrapper.describe()
+            ),
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// A format, and how many lines of the sample it reads.
+struct PlainFormat {
+    detected: Detected,
+    read: usize,
+}
+
+/// Finds the format of lines without a wrapper.
+fn detect_plain(sample: &[&[u8]], wanted: Option<&Format>) -> Result<PlainFormat, DetectError> {
+    let found = |format: Format, read: usize| PlainFormat {
+        detected: explained(format, sample, read),
+        read,
+    };
     if sample.is_empty() {
         return match wanted {
-            Some(format) => Ok(explained(format.clone(), &sample, 0)),
+            Some(format) => Ok(found(format.clone(), 0)),
             None => Err(DetectError::Empty),
         };
     }
     if let Some(format) = wanted {
-        let format = with_variant(format, &sample);
-        let read = Candidate::of(format.clone(), &sample).read;
-        return Ok(explained(format, &sample, read));
+        let format = with_variant(format, sample);
+        let read = Candidate::of(format.clone(), sample).read;
+        return Ok(found(format, read));
     }
-    let mut candidates: Vec<Candidate> = candidates(&sample)
+    let mut candidates: Vec<Candidate> = candidates(sample)
         .into_iter()
-        .map(|format| Candidate::of(format, &sample))
+        .map(|format| Candidate::of(format, sample))
         .filter(|candidate| candidate.read > 0)
         .collect();
     // The order of candidates decides among those that read the same lines alike.
     candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.read));
     let mut candidates = candidates.into_iter();
     let Some(best) = candidates.next() else {
-        return Err(unknown(&sample));
+        return Err(unknown(sample));
     };
     let rival = candidates
         .take_while(|other| other.read == best.read)
@@ -103,7 +152,7 @@ pub fn detect(lines: &[&[u8]], wanted: Option<&Format>) -> Result<Detected, Dete
             lines: best.read,
         });
     }
-    Ok(explained(best.format, &sample, best.read))
+    Ok(found(best.format, best.read))
 }
 
 impl Candidate {

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Longest line that is read, bytes.
+pub const LINE_LEN_MAX: usize = 64 << 10;
+
 /// A request from a log. Texts borrow from the line, where no escape of the log had to be undone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogEntry<'a> {

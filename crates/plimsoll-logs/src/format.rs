@@ -6,6 +6,7 @@ pub(crate) mod json;
 pub(crate) mod pattern;
 pub(crate) mod tail;
 pub(crate) mod w3c;
+pub(crate) mod wrapper;
 
 use std::sync::Arc;
 
@@ -14,12 +15,15 @@ use json::keys::Dialect;
 use pattern::{PATTERN_LEN_MAX, Pattern};
 use tail::Tail;
 use w3c::W3cColumns;
+use wrapper::{Unwrapper, Wrapper};
 
 /// How a log is written.
 #[derive(Clone, Debug)]
 pub struct Format {
     name: &'static str,
     pub(crate) layout: Layout,
+    /// What is around each line.
+    wrapper: Option<Wrapper>,
 }
 
 /// How lines are read.
@@ -172,7 +176,22 @@ impl Format {
     }
 
     pub(crate) fn new(name: &'static str, layout: Layout) -> Self {
-        Self { name, layout }
+        Self {
+            name,
+            layout,
+            wrapper: None,
+        }
+    }
+
+    /// The same format in a wrapper.
+    pub(crate) fn wrapped_in(self, wrapper: Wrapper) -> Self {
+        let wrapper = Some(wrapper);
+        Self { wrapper, ..self }
+    }
+
+    /// Takes each line of a log out of what container runtimes and syslog write around it; a reader gets what is inside.
+    pub fn unwrapper(&self) -> Unwrapper {
+        Unwrapper::new(self.wrapper)
     }
 
     /// The layout of a name, before lines were looked at.
@@ -194,7 +213,7 @@ impl Format {
             "plimsoll" => Layout::CombinedOrJson(combined(Tail::Plimsoll, true), Dialect::Plimsoll),
             _ => Layout::Combined(combined(Tail::Ignored, false)),
         };
-        Self { name, layout }
+        Self::new(name, layout)
     }
 }
 

@@ -15,6 +15,7 @@ mod request;
 mod value;
 
 pub use detect::{DetectError, Detected, SAMPLE_LEN_MAX, SAMPLE_LINES_MAX, detect};
-pub use entry::{CacheOutcome, HaproxyDetails, LineError, LogEntry, UpstreamTimes};
+pub use entry::{CacheOutcome, HaproxyDetails, LINE_LEN_MAX, LineError, LogEntry, UpstreamTimes};
+pub use format::wrapper::Unwrapper;
 pub use format::{Format, FormatError};
-pub use reader::{LINE_LEN_MAX, LogReader};
+pub use reader::LogReader;

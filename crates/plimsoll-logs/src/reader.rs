@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::entry::{LineError, LogEntry};
+use crate::entry::{LINE_LEN_MAX, LineError, LogEntry};
 use crate::format::{Format, Layout, haproxy, json};
 use crate::moment::MomentReader;
 
-/// Longest line that is read, bytes.
-pub const LINE_LEN_MAX: usize = 64 << 10;
-
-/// Reads lines of one format. A line cannot affect the reading of others, except that `#Fields` lines name columns.
+/// Reads lines of one format, without the wrapper that the log may have around each
+/// ([`Format::unwrapper`]). A line cannot affect the reading of others, except that `#Fields` lines name columns.
 #[derive(Debug)]
 pub struct LogReader {
     format: Format,

@@ -13,9 +13,11 @@ use crate::window::Window;
 /// Major version of the run log; a reader refuses a higher one.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the run log; a reader ignores what it does not know.
-pub const FORMAT_MINOR: u32 = 0;
+///
+/// 1: the readings of `watch`, which begin with [`Event::WatchStarted`].
+pub const FORMAT_MINOR: u32 = 1;
 
-/// First event of every run log.
+/// First event of the log of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Major version of the format.
@@ -34,12 +36,32 @@ pub struct Header {
     pub versions: Facts,
 }
 
+/// First event of the log of `watch`: readings without load, so without a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WatchHeader {
+    /// Major version of the format.
+    pub format_major: u32,
+    /// Minor version of the format.
+    pub format_minor: u32,
+    /// Wall-clock start as RFC 3339 text, UTC.
+    pub started_at: String,
+    /// URL of the service, redacted; absent if the machine was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The machine: kernel, cores, memory, limits.
+    pub host: Facts,
+    /// Versions of this tool and of what it was built with.
+    pub versions: Facts,
+}
+
 /// One line of the run log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 pub enum Event {
     /// The run began.
     RunStarted(Box<Header>),
+    /// Readings without load began.
+    WatchStarted(Box<WatchHeader>),
     /// A trial began at this second of run time.
     TrialStarted {
         /// Position of the trial in the run.

@@ -67,6 +67,8 @@ impl Run {
     pub fn apply(&mut self, event: Event) {
         match event {
             Event::RunStarted(header) => self.header = *header,
+            // Readings without load are no run; a log of them begins with this event.
+            Event::WatchStarted(_) => {}
             Event::TrialStarted {
                 index,
                 second,

@@ -1,7 +1,9 @@
 //! `plimsoll log`: the day of a log.
 
 mod cpu;
+pub(crate) mod formatted;
 mod lines;
+pub(crate) mod merge;
 mod progress;
 mod reading;
 mod source;
@@ -16,6 +18,7 @@ use plimsoll_logs::day::summary::DaySummary;
 use plimsoll_logs::day::{Day, DayOptions};
 use plimsoll_report::log_page::{self, LogObject};
 
+use self::formatted::FormattedLog;
 use self::progress::ReadProgress;
 use self::reading::LogReading;
 use crate::arguments::DayArguments;
@@ -34,30 +37,22 @@ const OBJECT: &str = "log.json";
 pub(crate) fn log(arguments: &DayArguments, screen: Screen) -> Result<Exit, CliError> {
     let wanted = arguments.format.as_deref().map(format).transpose()?;
     // Before the logs, which may take minutes.
-    let mut cpu = BTreeMap::new();
-    for path in &arguments.cpu {
-        cpu.extend(cpu::read(path)?);
-    }
+    let cpu = cpu::read_all(&arguments.cpu)?;
     let day = day(arguments)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let sources = reading::in_order(&arguments.files, wanted.as_ref())?;
-    let files = sources
-        .iter()
-        .map(reading::FormattedLog::name)
-        .collect::<Vec<_>>();
-    let mut reading = LogReading::new(day, ReadProgress::start(arguments.quiet));
-    for source in sources {
-        if !stop.is_raised() {
-            reading.read(source, &stop)?;
-        }
+    let logs = formatted::in_order(&arguments.files, wanted.as_ref())?;
+    for log in &logs {
+        report_format(log);
     }
+    let (files, formats) = (formatted::names(&logs), formatted::formats(&logs));
+    let mut reading = LogReading::new(day, ReadProgress::start(arguments.quiet));
+    merge::read(logs, &stop, &mut reading)?;
     reading.report();
     let (is_damaged, lines, unreadable) =
         (reading.is_damaged(), reading.lines(), reading.unreadable());
-    let formats = reading.formats();
     let Some(day) = reading.finish() else {
-        return Err(nothing_readable(&files, lines, &formats));
+        return Err(formatted::nothing_readable(&files, lines, &formats));
     };
     let cpu = (!arguments.cpu.is_empty()).then(|| cpu::beside(cpu, &requests_by_minute(&day)));
     let object = LogObject {
@@ -104,18 +99,17 @@ fn countries(path: &Path) -> Result<Vec<u8>, CliError> {
     source::whole(path, COUNTRIES_LEN_MAX)
 }
 
-fn nothing_readable(files: &[String], lines: u64, formats: &str) -> CliError {
-    let files = files.join(", ");
-    if lines == 0 {
-        return CliError::usage(format!("{files}: there is no line of a log"))
-            .remedy("give an access log that has requests");
+/// Names the format with what speaks for it, so that a wrong guess is noticed.
+fn report_format(log: &FormattedLog) {
+    let (name, detected) = (log.name(), log.detected());
+    eprint(&format!(
+        "{name}: format {}: {}",
+        detected.format.name(),
+        detected.evidence
+    ));
+    for warning in &detected.warnings {
+        eprint(&format!("warning: {name}: {warning}"));
     }
-    CliError::usage(format!("{files}: none of {lines} lines could be read as {formats}")).remedy(
-        format!(
-            "give the format with --format; valid: {}, or the line of the server's configuration that defines it",
-            Format::names().join(", ")
-        ),
-    )
 }
 
 /// Requests by minute since 1970.

@@ -443,6 +443,6 @@ pub(crate) fn assignment(
 }
 
 /// Versions recorded with each run.
-fn versions() -> Facts {
+pub(crate) fn versions() -> Facts {
     Facts::from([("plimsoll".to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
 }

@@ -1,9 +1,12 @@
 //! `plimsoll watch`: samples of the probes, without load.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use plimsoll_config::plan::WatchPlan;
+use plimsoll_lab::probes::Stopped;
 use plimsoll_lab::progress::StopFlag;
+use plimsoll_lab::watch::WatchLog;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind, SeriesTable, label};
 use plimsoll_model::{labels, metric};
 use plimsoll_probe::ProbePlan;
@@ -14,7 +17,7 @@ use crate::arguments::{WatchArgument, WatchArguments};
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::screen::{eprint, print};
-use crate::{plan_file, signals, target};
+use crate::{plan_file, planning, signals, target};
 
 /// Series of the host in the table.
 const HOST: [&str; 4] = [
@@ -30,14 +33,21 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
         print(plimsoll_probe::NODE_MODULE);
         return Ok(Exit::Met);
     }
-    let plan = probe_plan(arguments)?;
+    let (plan, target) = probe_plan(arguments)?;
     let seconds = u32::try_from(arguments.lasting.as_secs().max(1)).unwrap_or(u32::MAX);
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    let mut log = match &arguments.out {
+        Some(path) => Some(begin_log(path, target.as_deref())?),
+        None => None,
+    };
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
     let mut shown: BTreeSet<String> = BTreeSet::new();
     let stopped = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, notes| {
+        if let Some(log) = &mut log {
+            log.append(readings, notes);
+        }
         for text in notes {
             eprint(&format!("note: {text}"));
             shown.insert(text.clone());
@@ -54,24 +64,59 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
     }
     if arguments.json {
         let notes: Vec<&String> = stopped.notes.iter().chain(&stopped.left_behind).collect();
-        let object = json!({
-            "format_version": "1.0",
-            "series": infos.iter().map(|(name, info)| (name.clone(), info_of(info))).collect::<BTreeMap<_, _>>(),
-            "readings": rows,
-            "notes": notes,
-        });
-        print(&format!("{object:#}\n"));
+        print(&object(&infos, &rows, &notes));
     } else {
         for text in stopped.notes.iter().filter(|text| !shown.contains(*text)) {
             eprint(&format!("note: {text}"));
         }
         print(&lines(&table));
     }
+    if let (Some(log), Some(path)) = (log, &arguments.out) {
+        end_log(log, &stopped, path)?;
+    }
     Ok(if stop.is_raised() {
         Exit::Interrupted
     } else {
         Exit::Met
     })
+}
+
+fn begin_log(path: &Path, target: Option<&str>) -> Result<WatchLog, CliError> {
+    let now = jiff::Timestamp::now().to_string();
+    Ok(WatchLog::create(path, target, now, planning::versions())?)
+}
+
+fn end_log(mut log: WatchLog, stopped: &Stopped, path: &Path) -> Result<(), CliError> {
+    log.append(None, &stopped.notes);
+    if let Some(text) = &stopped.left_behind {
+        log.append(None, std::slice::from_ref(text));
+    }
+    match log.close() {
+        None => {
+            eprint(&format!("readings: {}", path.display()));
+            Ok(())
+        }
+        Some(reason) => Err(CliError::usage(format!(
+            "{} is incomplete: {reason}; the metrics are shown above",
+            path.display()
+        ))
+        .remedy("free some space or choose another disk with --out FILE")),
+    }
+}
+
+/// What `--json` prints.
+fn object(infos: &BTreeMap<String, SeriesInfo>, rows: &[Value], notes: &[&String]) -> String {
+    let series: BTreeMap<&String, Value> = infos
+        .iter()
+        .map(|(name, info)| (name, info_of(info)))
+        .collect();
+    let object = json!({
+        "format_version": "1.0",
+        "series": series,
+        "readings": rows,
+        "notes": notes,
+    });
+    format!("{object:#}\n")
 }
 
 fn row(readings: &Readings) -> Value {
@@ -119,7 +164,8 @@ fn lines(table: &SeriesTable) -> String {
     text
 }
 
-fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, CliError> {
+/// What to watch, and the URL of the service.
+fn probe_plan(arguments: &WatchArguments) -> Result<(ProbePlan, Option<String>), CliError> {
     let (url, of_plan) = match &arguments.url {
         Some(file) if plan_file::is_plan(file) => {
             let plan = plan_file::rehearse(file, None)?;
@@ -137,7 +183,7 @@ fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, CliError> {
         (None, Some(url)) => Some(target::first_address(url)?),
         _ => None,
     };
-    Ok(ProbePlan {
+    let plan = ProbePlan {
         target_address,
         unix_socket: arguments.unix_socket.clone(),
         pids: [&arguments.pid[..], &watch.pids].concat(),
@@ -146,5 +192,6 @@ fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, CliError> {
         components: watch.components,
         auto: watch.auto,
         ..ProbePlan::default()
-    })
+    };
+    Ok((plan, url))
 }

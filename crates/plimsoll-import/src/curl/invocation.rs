@@ -295,7 +295,7 @@ impl ArgumentReader<'_, '_> {
                     ..value
                 });
             }
-            Known::TimeCondition => self.time_condition(value),
+            Known::TimeCondition => self.time_condition(&value),
             Known::UrlQuery => current.query.push(value),
             Known::DefaultScheme => current.default_scheme = Some(value.text),
             Known::Source => current.source = Some(value),
@@ -320,7 +320,7 @@ impl ArgumentReader<'_, '_> {
     }
 
     /// `-z DATE`, `-z -DATE`: a header. Dates of other forms, and files whose times curl takes, are lost.
-    fn time_condition(&mut self, value: PlacedText) {
+    fn time_condition(&mut self, value: &PlacedText) {
         let (name, date) = match value.text.strip_prefix('-') {
             Some(date) => ("If-Unmodified-Since", date),
             None => (
@@ -339,7 +339,7 @@ impl ArgumentReader<'_, '_> {
         };
         self.current.headers.push(PlacedText {
             text: format!("{name}: {date}"),
-            ..value
+            at: value.at,
         });
     }
 

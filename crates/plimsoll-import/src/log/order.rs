@@ -1,5 +1,7 @@
 //! The order of requests: a log is in the order of their ends, and a clock may be set back.
 
+use std::fmt::Display;
+
 use plimsoll_logs::LogEntry;
 
 /// A step back of the clock that is reported, milliseconds: lines of requests that ended together are written in any
@@ -15,18 +17,21 @@ pub(super) struct Order {
     disorder_ms: i64,
     last_ended_ms: Option<i64>,
     step_back_ms: i64,
-    step_back_line: u64,
+    step_back_place: String,
 }
 
 impl Order {
-    /// Takes a request at its line.
-    pub(super) fn add(&mut self, entry: &LogEntry<'_>, line: u64) {
+    /// Takes a request at its place in the log.
+    pub(super) fn add(&mut self, entry: &LogEntry<'_>, place: impl Display) {
         let ended = entry.ended_ms();
         let last = self.last_ended_ms.map_or(ended, |last| last.max(ended));
         self.last_ended_ms = Some(last);
         if last - ended > self.step_back_ms {
             self.step_back_ms = last - ended;
-            self.step_back_line = line;
+            // Small steps are frequent, and not reported.
+            if self.step_back_ms >= STEP_BACK_MIN_MS {
+                self.step_back_place = place.to_string();
+            }
         }
     }
 
@@ -56,9 +61,9 @@ impl Order {
     pub(super) fn note(&self) -> Option<String> {
         (self.step_back_ms >= STEP_BACK_MIN_MS).then(|| {
             format!(
-                "the clock of the log goes back by up to {} s (line {}): requests are placed by their own moments",
+                "the clock of the log goes back by up to {} s ({}): requests are placed by their own moments",
                 self.step_back_ms / 1000,
-                self.step_back_line
+                self.step_back_place
             )
         })
     }

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use plimsoll_logs::LogReader;
+use plimsoll_logs::LogEntry;
 
 use super::LogError;
 use super::rows::WaitingRows;
@@ -41,11 +41,10 @@ impl Replay {
     }
 }
 
-/// Takes the lines of a log a second time, for a replay.
+/// Takes the requests of a log a second time, for a replay.
 #[derive(Debug)]
 pub struct ReplayRows {
     replay: Replay,
-    reader: LogReader,
     target: String,
     notes: Vec<String>,
     from_ms: i64,
@@ -72,7 +71,6 @@ impl ReplayRows {
         let (from_ms, to_ms) = tally
             .window()
             .ok_or_else(|| nothing("no page has a successful response"))?;
-        let format = &tally.detected().ok_or(LogError::Empty)?.format;
         if to_ms - from_ms > SECONDS_MAX * 1000 {
             return Err(nothing(
                 "the log is longer than a day: use its busiest hour with --window busiest-hour, or cut the file",
@@ -82,7 +80,6 @@ impl ReplayRows {
         Ok(Self {
             target: tally.target(&mut notes),
             replay,
-            reader: LogReader::new(format.clone()),
             waiting: WaitingRows::new(tally.order.disorder_ms()),
             notes,
             from_ms,
@@ -95,11 +92,8 @@ impl ReplayRows {
         })
     }
 
-    /// Takes one line; appends to `out` the rows that are complete where rows have a file of their own.
-    pub fn take(&mut self, line: &[u8], out: &mut String) {
-        let Ok(Some(entry)) = self.reader.read(line) else {
-            return;
-        };
+    /// Takes a request; appends to `out` the rows that are complete where rows have a file of their own.
+    pub fn take(&mut self, entry: &LogEntry<'_>, out: &mut String) {
         let began_ms = entry.began_ms();
         let is_inside = (self.from_ms..=self.to_ms).contains(&began_ms);
         let second = usize::try_from((began_ms - self.from_ms).div_euclid(1000));

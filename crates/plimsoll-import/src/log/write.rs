@@ -20,7 +20,6 @@ const HOST_SHARE_MIN: u64 = 10;
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
 pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
-    tally.end()?;
     check_usable(&tally)?;
     let mut notes = tally.left_out();
     let target = tally.target(&mut notes);
@@ -63,7 +62,7 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     let mut top = vec![format!(
         "A log of {} ({}) as a plan: {}{}, {} of pages.",
         counted(tally.read, "request"),
-        tally.format_name().unwrap_or("nginx"),
+        tally.options.formats,
         counted(tally.pages, "page"),
         if tally.clients.identity() == Identity::Unknown {
             String::new()
@@ -101,21 +100,10 @@ fn check_usable(tally: &LogTally) -> Result<(), LogError> {
             reason,
         });
     }
-    match tally.unreadable().first.first() {
-        Some((number, error)) => Err(LogError::NothingReadable {
-            lines: tally.unreadable().count,
-            format: tally.format_name().unwrap_or("any known format"),
-            first: format!("line {number}: {error}"),
-        }),
-        None => Err(LogError::Empty),
-    }
+    Err(LogError::Empty)
 }
 
 impl LogTally {
-    fn format_name(&self) -> Option<&'static str> {
-        self.detected().map(|detected| detected.format.name())
-    }
-
     /// How long visits are. Where clients are unknown, each page is a visit.
     fn visits(&mut self) -> Option<Summary> {
         if self.clients.identity() == Identity::Unknown {

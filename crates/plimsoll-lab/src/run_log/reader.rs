@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
-use plimsoll_model::event::{Event, FORMAT_MAJOR, Header};
+use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header, WatchHeader};
+use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::run::Run;
 use serde::Deserialize;
 
@@ -32,38 +33,76 @@ pub struct LoadedRunLog {
     pub cut: Option<String>,
 }
 
+/// Readings of the probes, of a run or of `watch`.
+#[derive(Debug)]
+pub struct LoadedReadings {
+    /// Wall-clock start as RFC 3339 text, UTC.
+    pub started_at: String,
+    /// Values of the probes.
+    pub readings: SeriesTable,
+    /// Why reading ended before the end of the file, when it did.
+    pub cut: Option<String>,
+}
+
 /// Reads the run log at `path` up to its end or to where it was cut off.
 ///
 /// # Errors
-/// When the file cannot be opened, does not begin with a header, or was written by a newer version.
+/// When the file cannot be opened, does not begin with the header of a run, or was written by a newer version.
 pub fn read(path: &Path) -> Result<LoadedRunLog, RunLogError> {
-    let open = |source| RunLogError::Read {
+    let (mut lines, first) = open(path)?;
+    let FirstEvent::Run(header) = first else {
+        return Err(RunLogError::WithoutLoad {
+            path: path.to_owned(),
+        });
+    };
+    let mut run = Run::new(*header);
+    let minor = run.header.format_minor;
+    let cut = lines.each_event(minor, |event| run.apply(event));
+    Ok(LoadedRunLog { run, cut })
+}
+
+/// Reads the readings of a run, or those that `watch` wrote, up to the end of the file or to where it was cut off.
+///
+/// # Errors
+/// When the file cannot be opened, does not begin with a header, or was written by a newer version.
+pub fn read_readings(path: &Path) -> Result<LoadedReadings, RunLogError> {
+    let (mut lines, first) = open(path)?;
+    let (started_at, minor) = match first {
+        FirstEvent::Run(header) => (header.started_at, header.format_minor),
+        FirstEvent::Watch(header) => (header.started_at, header.format_minor),
+    };
+    let mut readings = SeriesTable::default();
+    let cut = lines.each_event(minor, |event| {
+        if let Event::ReadingsTaken(second) = event {
+            readings.push(&second);
+        }
+    });
+    Ok(LoadedReadings {
+        started_at,
+        readings,
+        cut,
+    })
+}
+
+/// What a log begins with.
+enum FirstEvent {
+    Run(Box<Header>),
+    Watch(Box<WatchHeader>),
+}
+
+/// Opens a log and reads its first event.
+fn open(path: &Path) -> Result<(RunLogLines, FirstEvent), RunLogError> {
+    let file = input::open(path, PATIENCE).map_err(|source| RunLogError::Read {
         path: path.to_owned(),
         source,
-    };
-    let file = input::open(path, PATIENCE).map_err(open)?;
+    })?;
     let mut lines = RunLogLines::new(file);
     let first = match lines.next_line() {
-        Ok(Some(line)) => line,
+        Ok(Some(line)) => first_event(path, line)?,
         Ok(None) => return Err(not_a_log(path, "it is empty")),
         Err(error) => return Err(not_a_log(path, &error.to_string())),
     };
-    let mut run = Run::new(header(path, first)?);
-    let cut = loop {
-        match lines.next_line() {
-            Ok(None) => break None,
-            Ok(Some(line)) => match serde_json::from_slice::<Event>(line) {
-                Ok(event) => run.apply(event),
-                // A minor version may add events that this reader does not know.
-                Err(error)
-                    if error.is_data()
-                        && run.header.format_minor > plimsoll_model::event::FORMAT_MINOR => {}
-                Err(error) => break Some(format!("an event cannot be read: {error}")),
-            },
-            Err(error) => break Some(format!("the file ends inside an event ({error})")),
-        }
-    };
-    Ok(LoadedRunLog { run, cut })
+    Ok((lines, first))
 }
 
 fn not_a_log(path: &Path, detail: &str) -> RunLogError {
@@ -74,11 +113,12 @@ fn not_a_log(path: &Path, detail: &str) -> RunLogError {
 }
 
 /// The header, read in two steps: a newer major version may have a shape of its own.
-fn header(path: &Path, line: &[u8]) -> Result<Header, RunLogError> {
+fn first_event(path: &Path, line: &[u8]) -> Result<FirstEvent, RunLogError> {
+    const OTHER: &str = "its first event is neither run_started nor watch_started";
     let to_error = |error: serde_json::Error| not_a_log(path, &error.to_string());
     let start: RunLogStart = serde_json::from_slice(line).map_err(to_error)?;
-    if start.event != "run_started" {
-        return Err(not_a_log(path, "its first event is not run_started"));
+    if !matches!(start.event.as_str(), "run_started" | "watch_started") {
+        return Err(not_a_log(path, OTHER));
     }
     let major = start.data.format_major;
     if major > u64::from(FORMAT_MAJOR) {
@@ -90,8 +130,9 @@ fn header(path: &Path, line: &[u8]) -> Result<Header, RunLogError> {
         });
     }
     match serde_json::from_slice(line).map_err(to_error)? {
-        Event::RunStarted(header) => Ok(*header),
-        _ => Err(not_a_log(path, "its first event is not run_started")),
+        Event::RunStarted(header) => Ok(FirstEvent::Run(header)),
+        Event::WatchStarted(header) => Ok(FirstEvent::Watch(header)),
+        _ => Err(not_a_log(path, OTHER)),
     }
 }
 
@@ -130,6 +171,22 @@ impl RunLogLines {
         Self {
             text: BufReader::with_capacity(1 << 16, events),
             line: Vec::new(),
+        }
+    }
+
+    /// Hands on all events; why reading ended before the end of the file, when it did. `minor` is that of the header.
+    fn each_event(&mut self, minor: u32, mut take: impl FnMut(Event)) -> Option<String> {
+        loop {
+            match self.next_line() {
+                Ok(None) => return None,
+                Ok(Some(line)) => match serde_json::from_slice::<Event>(line) {
+                    Ok(event) => take(event),
+                    // A minor version may add events that this reader does not know.
+                    Err(error) if error.is_data() && minor > FORMAT_MINOR => {}
+                    Err(error) => return Some(format!("an event cannot be read: {error}")),
+                },
+                Err(error) => return Some(format!("the file ends inside an event ({error})")),
+            }
         }
     }
 

@@ -95,6 +95,22 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn readings_of_a_run_are_read_without_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mixed = events(2);
+    mixed.push(Event::ReadingsTaken(Readings {
+        second: 1,
+        values: BTreeMap::from([("busy".to_owned(), 0.5)]),
+        new_series: BTreeMap::new(),
+    }));
+    let path = written(&folder, mixed);
+    let loaded = read_readings(&path).unwrap();
+    assert_eq!(loaded.started_at, header().started_at);
+    assert_eq!(loaded.readings, read(&path).unwrap().run.readings);
+    assert_eq!(loaded.readings.values("busy"), Some(&[0.5][..]));
+}
+
+#[test]
 fn a_file_cut_off_anywhere_is_readable_up_to_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, events(3));
@@ -134,7 +150,7 @@ fn a_log_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, events(1));
     let error = RunLog::create(&path, header()).unwrap_err();
-    assert!(matches!(error, RunLogError::Open { .. }), "{error}");
+    assert!(matches!(error, RunLogError::Exists { .. }), "{error}");
     assert_eq!(read(&path).unwrap().run.windows.len(), 1);
 }
 

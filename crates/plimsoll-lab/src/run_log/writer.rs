@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plimsoll_model::event::{Event, Header};
+use plimsoll_model::event::{Event, Header, WatchHeader};
 
 use super::RunLogError;
 use crate::output;
@@ -31,6 +31,18 @@ impl RunLog {
     /// # Errors
     /// When the folder or file cannot be made, or the header cannot be written: nothing was measured yet.
     pub fn create(path: &Path, header: Header) -> Result<Self, RunLogError> {
+        Self::begin(path, &Event::RunStarted(Box::new(header)))
+    }
+
+    /// The same for readings without load.
+    ///
+    /// # Errors
+    /// As [`RunLog::create`].
+    pub fn create_watch(path: &Path, header: WatchHeader) -> Result<Self, RunLogError> {
+        Self::begin(path, &Event::WatchStarted(Box::new(header)))
+    }
+
+    fn begin(path: &Path, first: &Event) -> Result<Self, RunLogError> {
         let open = |source| RunLogError::Open {
             path: path.to_owned(),
             source,
@@ -38,7 +50,12 @@ impl RunLog {
         if let Some(folder) = path.parent() {
             output::create_folder(folder).map_err(open)?;
         }
-        let file = output::create_new(path).map_err(open)?;
+        let file = output::create_new(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => RunLogError::Exists {
+                path: path.to_owned(),
+            },
+            _ => open(source),
+        })?;
         let mut log = Self {
             path: path.to_owned(),
             file,
@@ -46,7 +63,7 @@ impl RunLog {
             retained: Vec::new(),
             write_error: None,
         };
-        log.write(&Event::RunStarted(Box::new(header)))
+        log.write(first)
             .and_then(|()| log.file.sync_data())
             .map_err(|source| RunLogError::Write {
                 path: path.to_owned(),

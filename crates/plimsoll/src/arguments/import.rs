@@ -13,7 +13,7 @@ use super::socket_address;
 pub(crate) enum ImportCommand {
     /// Import a browser recording (HAR 1.2)
     Har(HarArguments),
-    /// Import access logs of a server, in chronological order; `.gz` and `.zst` are supported
+    /// Import access logs of one or several servers, in any order; gzip and zstd are unpacked
     Log(LogArguments),
     /// Import a script of k6
     K6(ScriptArguments),

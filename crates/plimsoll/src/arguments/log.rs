@@ -30,7 +30,7 @@ pub(crate) struct DayArguments {
     /// How long a cached response is taken to be fresh [default: as long as it is stored]
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
     pub(crate) cache_lifetime: Option<Duration>,
-    /// Show the CPU of the same minutes: a run file, or the output of `sadf -d`; repeatable
+    /// Show the CPU of the same minutes: the file of a run or of `watch --out`, or the output of `sadf -d`; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) cpu: Vec<PathBuf>,
     /// Print the result as one JSON object

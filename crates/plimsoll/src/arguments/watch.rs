@@ -57,6 +57,9 @@ pub(crate) struct WatchArguments {
     /// Print the module that exposes metrics of Node.js, and exit: `node --require ./FILE app.js`
     #[arg(long)]
     pub(crate) node_module: bool,
+    /// Write each second's readings to this file, too; it can be given to `plimsoll log --cpu`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     /// Print the metrics as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,17 +1,20 @@
-//! CPU by minute: from a run of this program, or from `sadf -d` of sysstat.
+//! CPU by minute: from the file of a run or of `watch`, or from `sadf -d` of sysstat.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_lab::{input, run_log};
-use plimsoll_model::run::Run;
+use plimsoll_lab::input;
+use plimsoll_lab::run_log::{self, LoadedReadings};
 use plimsoll_model::{labels, metric};
 use plimsoll_report::log_page::{CpuMinute, CpuSeries};
 
 use crate::explain::{CliError, chain};
+use crate::screen::eprint;
 
+/// First bytes of a run file, and of that of `watch`.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Time-out for a silent pipe.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Most of a text that is read, bytes: a month of seconds of many machines.
@@ -22,25 +25,78 @@ const SERIES_MAX: usize = 50;
 /// Sums of a series by minute since 1970.
 type ByMinute = BTreeMap<i64, (f64, u32)>;
 
-/// Reads a file: its series by name.
-pub(super) fn read(path: &Path) -> Result<BTreeMap<String, ByMinute>, CliError> {
-    let mut start = [0; 2];
-    let mut file = open(path)?;
-    let len = file
-        .read(&mut start)
+/// The series of a file by name.
+#[derive(Debug)]
+struct CpuFile {
+    series: BTreeMap<String, ByMinute>,
+    /// Those of `sadf` do.
+    names_machines: bool,
+}
+
+/// Reads files: their series by name. Series of the same name in several files of `watch` are of several machines; those of
+/// `sadf` have the name of the machine.
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<BTreeMap<String, ByMinute>, CliError> {
+    let mut all: BTreeMap<String, ByMinute> = BTreeMap::new();
+    for path in paths {
+        let file = read(path)?;
+        let is_ambiguous = paths.len() > 1 && !file.names_machines;
+        for (name, by_minute) in file.series {
+            let name = if is_ambiguous {
+                format!("{}: {name}", path.display())
+            } else {
+                name
+            };
+            let sums = all.entry(name).or_default();
+            for (minute, (sum, count)) in by_minute {
+                let known = sums.entry(minute).or_insert((0.0, 0));
+                known.0 += sum;
+                known.1 += count;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Reads a file. A text may be a pipe; a run file is opened again.
+fn read(path: &Path) -> Result<CpuFile, CliError> {
+    let file = open(path)?;
+    let is_regular = file.len().is_some();
+    let mut reader = BufReader::new(file);
+    let start = reader
+        .fill_buf()
         .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
-    let series = if start[..len] == [0x1f, 0x8b] {
-        of_run(&run_log::read(path)?.run)
+    let is_packed = start.starts_with(&GZIP);
+    let series = if is_packed && !is_regular {
+        let text = format!("{} is a compressed pipe", path.display());
+        return Err(CliError::usage(text)
+            .remedy("give a run file by its name, and the output of sadf uncompressed"));
+    } else if is_packed {
+        of_log(path)?
     } else {
-        of_sadf(path)?
+        of_sadf(path, reader)?
     };
     if series.is_empty() {
         let text = format!("{} has no CPU", path.display());
         return Err(CliError::usage(text).remedy(
-            "valid: a run file of plimsoll, or the output of `sadf -d -- -u` (with the columns %user to %idle)",
+            "valid: a run file, the file of `plimsoll watch --out`, or the output of `sadf -d -- -u` (with the columns %user to %idle)",
         ));
     }
-    Ok(series)
+    Ok(CpuFile {
+        series,
+        names_machines: !is_packed,
+    })
+}
+
+/// The series of a run file, or of that of `watch`.
+fn of_log(path: &Path) -> Result<BTreeMap<String, ByMinute>, CliError> {
+    let loaded = run_log::read_readings(path)?;
+    if let Some(reason) = &loaded.cut {
+        let name = path.display();
+        eprint(&format!(
+            "note: {name}: {reason}; everything before it is used"
+        ));
+    }
+    Ok(of_readings(&loaded))
 }
 
 fn open(path: &Path) -> Result<input::InputFile, CliError> {
@@ -49,12 +105,12 @@ fn open(path: &Path) -> Result<input::InputFile, CliError> {
 }
 
 /// Host, and processes of the target and behind it.
-fn of_run(run: &Run) -> BTreeMap<String, ByMinute> {
+fn of_readings(loaded: &LoadedReadings) -> BTreeMap<String, ByMinute> {
     let mut series = BTreeMap::new();
-    let Ok(started) = run.header.started_at.parse::<jiff::Timestamp>() else {
+    let Ok(started) = loaded.started_at.parse::<jiff::Timestamp>() else {
         return series;
     };
-    let table = &run.readings;
+    let table = &loaded.readings;
     let shown = table.names().filter(|name| match labels::metric(name) {
         metric::CPU_BUSY => true,
         // One of several processes is part of the whole.
@@ -108,7 +164,7 @@ impl SadfColumns {
     }
 }
 
-fn of_sadf(path: &Path) -> Result<BTreeMap<String, ByMinute>, CliError> {
+fn of_sadf(path: &Path, reader: impl BufRead) -> Result<BTreeMap<String, ByMinute>, CliError> {
     let wrong = |number: usize, what: &str| {
         CliError::usage(format!("{}, line {number}: {what}", path.display())).remedy(
             "valid: lines of `sadf -d -- -u`, such as `web1;60;2026-11-26 10:01:00 UTC;-1;12.0;0.0;3.0;0.5;0.0;84.5`",
@@ -116,8 +172,7 @@ fn of_sadf(path: &Path) -> Result<BTreeMap<String, ByMinute>, CliError> {
     };
     let mut series: BTreeMap<String, ByMinute> = BTreeMap::new();
     let mut columns = None;
-    let reader = BufReader::new(open(path)?.take(TEXT_LEN_MAX));
-    for (index, line) in reader.lines().enumerate() {
+    for (index, line) in reader.take(TEXT_LEN_MAX).lines().enumerate() {
         let line = line.map_err(|error| wrong(index + 1, &chain(&error)))?;
         let line = line.trim_start_matches('\u{feff}').trim();
         if line.starts_with('#') || line.starts_with("hostname;") {
@@ -249,6 +304,67 @@ mod tests {
         # hostname;interval;timestamp;kbmemfree\n\
         web1;60;2026-11-26 10:03:00 UTC;123\n";
 
+    #[test]
+    fn the_file_of_watch_is_read_by_the_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.run");
+        let started = "2026-11-26T10:00:30Z".to_owned();
+        let mut log =
+            plimsoll_lab::watch::WatchLog::create(&path, None, started, BTreeMap::new()).unwrap();
+        for second in 0..90_u32 {
+            // Idle in the first half minute, busy from 10:01 on.
+            let busy = if second < 30 { 0.0 } else { 0.5 };
+            let values = BTreeMap::from([
+                (metric::CPU_BUSY.to_owned(), busy),
+                (metric::MEMORY_AVAILABLE.to_owned(), 1e9),
+            ]);
+            let readings = plimsoll_model::reading::Readings {
+                second,
+                values,
+                new_series: BTreeMap::new(),
+            };
+            log.append(Some(&readings), &[]);
+        }
+        assert_eq!(log.close(), None);
+        let series = read(&path).unwrap().series;
+        let minute = moment("2026-11-26 10:00:00").unwrap() / 60;
+        let expected = ByMinute::from([(minute, (0.0, 30)), (minute + 1, (30.0, 60))]);
+        assert_eq!(
+            series,
+            BTreeMap::from([(metric::CPU_BUSY.to_owned(), expected)])
+        );
+    }
+
+    #[test]
+    fn machines_of_several_files_stay_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["app.run", "db.run"].map(|name| folder.path().join(name));
+        for (path, busy) in paths.iter().zip([0.25, 0.75]) {
+            let started = "2026-11-26T10:00:00Z".to_owned();
+            let mut log =
+                plimsoll_lab::watch::WatchLog::create(path, None, started, BTreeMap::new())
+                    .unwrap();
+            let readings = plimsoll_model::reading::Readings {
+                second: 0,
+                values: BTreeMap::from([(metric::CPU_BUSY.to_owned(), busy)]),
+                new_series: BTreeMap::new(),
+            };
+            log.append(Some(&readings), &[]);
+            assert_eq!(log.close(), None);
+        }
+        let sums: Vec<f64> = read_all(&paths)
+            .unwrap()
+            .into_values()
+            .map(|by_minute| by_minute.values().map(|(sum, _)| sum).sum())
+            .collect();
+        assert_eq!(sums, [0.25, 0.75]);
+        // Two days of one machine are one series.
+        let files = [SADF, &SADF.replace("2026-11-26", "2026-11-27")].map(written);
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
+        let series = read_all(&paths).unwrap();
+        assert_eq!(series["web1"].len(), 4);
+    }
+
     fn written(text: &str) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
@@ -258,7 +374,7 @@ mod tests {
     #[test]
     fn sadf_is_read_by_its_columns() {
         let file = written(SADF);
-        let series = read(file.path()).unwrap();
+        let series = read(file.path()).unwrap().series;
         let minute = moment("2026-11-26 10:00:00 UTC").unwrap() / 60;
         let requests = BTreeMap::from([(minute, 600), (minute + 1, 1200), (minute + 5, 7)]);
         let beside = beside(series, &requests);

@@ -5,43 +5,58 @@ use std::io::{self, BufRead};
 /// Longest line that is handed on, bytes; of a longer one only so much, which no reader takes for a whole line.
 const LINE_LEN_MAX: usize = (64 << 10) + 1;
 
-/// Calls `take` with each line, without its end, until it returns false or the input ends.
-pub(super) fn each(
-    reader: &mut dyn BufRead,
-    mut take: impl FnMut(&[u8]) -> bool,
-) -> io::Result<()> {
-    // The beginning of a line whose end is not in the buffer.
-    let mut begun: Vec<u8> = Vec::new();
-    loop {
-        let buffer = match reader.fill_buf() {
-            Ok(buffer) => buffer,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if buffer.is_empty() {
-            if !begun.is_empty() {
-                take(without_end(&begun));
-            }
-            return Ok(());
-        }
-        let (mut from, len) = (0, buffer.len());
-        for end in memchr::memchr_iter(b'\n', buffer) {
-            let goes_on = if begun.is_empty() {
-                let line = &buffer[from..end];
-                take(without_end(&line[..line.len().min(LINE_LEN_MAX)]))
-            } else {
-                append(&mut begun, &buffer[from..end]);
-                let goes_on = take(without_end(&begun));
-                begun.clear();
-                goes_on
+/// Lines of one input.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The beginning of a line whose end is not in the buffer.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Calls `take` with each line, without its end, until it returns false or the input ends; the next call goes on behind
+    /// that line. Returns whether the input has ended.
+    pub(super) fn each(
+        &mut self,
+        reader: &mut dyn BufRead,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> io::Result<bool> {
+        loop {
+            let buffer = match reader.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
             };
-            if !goes_on {
-                return Ok(());
+            if buffer.is_empty() {
+                if !self.begun.is_empty() {
+                    take(without_end(&self.begun));
+                    self.begun.clear();
+                }
+                return Ok(true);
             }
-            from = end + 1;
+            let (mut from, len) = (0, buffer.len());
+            let mut goes_on = true;
+            for end in memchr::memchr_iter(b'\n', buffer) {
+                goes_on = if self.begun.is_empty() {
+                    let line = &buffer[from..end];
+                    take(without_end(&line[..line.len().min(LINE_LEN_MAX)]))
+                } else {
+                    append(&mut self.begun, &buffer[from..end]);
+                    let goes_on = take(without_end(&self.begun));
+                    self.begun.clear();
+                    goes_on
+                };
+                from = end + 1;
+                if !goes_on {
+                    break;
+                }
+            }
+            if !goes_on {
+                reader.consume(from);
+                return Ok(false);
+            }
+            append(&mut self.begun, &buffer[from..]);
+            reader.consume(len);
         }
-        append(&mut begun, &buffer[from..]);
-        reader.consume(len);
     }
 }
 
@@ -63,11 +78,13 @@ mod tests {
     fn lines(text: &[u8], buffer: usize) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         let mut reader = BufReader::with_capacity(buffer, text);
-        each(&mut reader, |line| {
-            lines.push(line.to_vec());
-            true
-        })
-        .unwrap();
+        let has_ended = Lines::default()
+            .each(&mut reader, |line| {
+                lines.push(line.to_vec());
+                true
+            })
+            .unwrap();
+        assert!(has_ended);
         lines
     }
 
@@ -94,13 +111,27 @@ mod tests {
     }
 
     #[test]
-    fn reading_stops_when_it_is_asked_to() {
-        let mut count = 0;
-        each(&mut &b"1\n2\n3\n"[..], |_| {
-            count += 1;
-            count < 2
-        })
-        .unwrap();
-        assert_eq!(count, 2);
+    fn reading_stops_when_it_is_asked_to_and_goes_on_behind_it() {
+        for buffer in [1, 2, 3, 100] {
+            let mut reader = BufReader::with_capacity(buffer, &b"1\n22\n3\n4"[..]);
+            let (mut lines, mut read) = (Lines::default(), Vec::new());
+            let mut calls = 0;
+            loop {
+                calls += 1;
+                let has_ended = lines
+                    .each(&mut reader, |line| {
+                        read.push(line.to_vec());
+                        line != b"22"
+                    })
+                    .unwrap();
+                if has_ended {
+                    break;
+                }
+            }
+            assert_eq!(
+                (calls, &read[..]),
+                (2, &[&b"1"[..], b"22", b"3", b"4"].map(<[u8]>::to_vec)[..])
+            );
+        }
     }
 }

@@ -24,7 +24,7 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// A log whose beginning was read.
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    /// The first bytes, decompressed.
+    /// The first bytes, decompressed, until the format is known.
     pub(super) head: Vec<u8>,
     /// What follows the head; `None` for a regular file, which is opened again.
     rest: Option<Box<dyn BufRead>>,
@@ -52,6 +52,22 @@ impl Source {
     /// Whether the head may be only a part of the log.
     pub(super) fn is_longer_than_head(&self) -> bool {
         self.head.len() as u64 >= HEAD_LEN
+    }
+
+    /// Gives the memory of the head back if the log is opened again.
+    pub(super) fn forget_head(&mut self) {
+        if self.rest.is_none() {
+            self.head = Vec::new();
+        }
+    }
+
+    /// The same log without its head; `None` if it cannot be opened again.
+    pub(super) fn again(&self) -> Option<Self> {
+        self.rest.is_none().then(|| Self {
+            path: self.path.clone(),
+            head: Vec::new(),
+            rest: None,
+        })
     }
 
     /// The log from its beginning.

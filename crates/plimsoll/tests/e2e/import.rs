@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::Program;
 use tempfile::TempDir;
@@ -266,6 +268,83 @@ fn a_format_by_its_configuration_in_a_compressed_log() {
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
         output.stderr.contains("lacks the request line"),
+        "{output:?}"
+    );
+}
+
+/// A line of nginx at so many seconds after midnight.
+fn at_second(second: u32, address: u32, path: &str) -> String {
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!(
+        "192.0.2.{address} - - [22/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 10 \"-\" \"M\"\n"
+    )
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Visits of three pages, each page by another server, in one second each; the logs of one server are rotated.
+#[test]
+fn logs_of_several_servers_are_the_same_as_one() {
+    let place = Sandbox::new();
+    let mut servers = vec![String::new(); 3];
+    let mut whole = String::new();
+    for second in 0..900_u32 {
+        let (visit, page) = (second / 90 * 30 + second % 30, second % 90 / 30);
+        let line = at_second(second, visit % 250, &format!("/article/{visit}-{page}"));
+        whole.push_str(&line);
+        servers[page as usize].push_str(&line);
+    }
+    let half = servers[1].match_indices('\n').nth(149).unwrap().0 + 1;
+    let (early, late) = servers[1].split_at(half);
+    for (name, content) in [
+        ("whole.log", whole.as_bytes()),
+        ("a.log", servers[0].as_bytes()),
+        ("b.log", late.as_bytes()),
+        ("b.log.1.gz", &packed(early)),
+        ("c.log", servers[2].as_bytes()),
+    ] {
+        std::fs::write(place.path().join(name), content).unwrap();
+    }
+    let plan = |files: &[&str], more: &[&str]| {
+        let output = place.run(&[&["import", "log"], files, more].concat());
+        assert_eq!(output.code, 0, "{output:?}");
+        output.stdout
+    };
+    let (single, several) = (
+        &["whole.log"][..],
+        &["c.log", "b.log", "b.log.1.gz", "a.log"][..],
+    );
+    let expected = plan(single, &[]);
+    assert!(expected.contains(" visits, "), "{expected}");
+    assert_eq!(plan(several, &[]), expected);
+    let rows = |files, name| {
+        plan(files, &["--replay", "1x", "--rows", name]);
+        std::fs::read_to_string(place.path().join(name)).unwrap()
+    };
+    let expected = rows(single, "single.csv");
+    assert_eq!(expected.lines().count(), 901);
+    assert_eq!(rows(several, "several.csv"), expected);
+}
+
+#[test]
+fn a_log_that_is_damaged_gives_no_plan() {
+    let place = Sandbox::new();
+    let text: String = (0..40_000)
+        .map(|second| at_second(second, 1, "/"))
+        .collect();
+    let bytes = packed(&text);
+    let path = place.path().join("access.log.gz");
+    std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
+    let output = place.run(&["import", "log", "access.log.gz"]);
+    assert_eq!((output.code, &*output.stdout), (2, ""), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("cannot read access.log.gz behind line "),
         "{output:?}"
     );
 }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -118,7 +120,7 @@ fn pieces_are_read_in_order_compressed_or_not() {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let piece = |from: usize, to: usize| lines[from..to].concat();
     let third = lines.len() / 3;
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(piece(third, 2 * third).as_bytes()).unwrap();
     write(
         &place,
@@ -228,6 +230,137 @@ fn requests_are_counted_by_country() {
     assert!(output.stderr.contains("bad.mmdb"), "{output:?}");
 }
 
+/// What does not depend on the order of requests within a second.
+const OF_ALL_REQUESTS: [&str; 8] = [
+    "lines",
+    "kinds",
+    "statuses",
+    "visits",
+    "landing_share",
+    "funnel",
+    "busiest",
+    "requests_by_minute",
+];
+
+#[test]
+fn logs_of_several_servers_are_merged_by_time() {
+    let place = Sandbox::new();
+    let text = hour();
+    write(&place, "whole.log", text.as_bytes());
+    // Each visit has three requests, and each goes to another server.
+    let mut servers = [String::new(), String::new(), String::new()];
+    for (index, line) in text.lines().enumerate() {
+        writeln!(servers[index % 3], "{line}").unwrap();
+    }
+    let names = ["a.log", "b.log", "c.log"];
+    for (name, lines) in names.iter().zip(&servers) {
+        write(&place, name, lines.as_bytes());
+    }
+    // The second server has a rotated log.
+    let half = servers[1].lines().count() / 2;
+    let at = servers[1]
+        .match_indices('\n')
+        .nth(half)
+        .map_or(0, |(at, _)| at + 1);
+    let (early, late) = servers[1].split_at(at);
+    let mut early_gz = GzEncoder::new(Vec::new(), Compression::fast());
+    early_gz.write_all(early.as_bytes()).unwrap();
+    write(&place, "b.log.1.gz", &early_gz.finish().unwrap());
+    write(&place, "b.log", late.as_bytes());
+    let whole = day(&place, &["whole.log"]);
+    // Requests of one second come in the order in which the files began: a, c and b, whose pages are no first ones.
+    let merged = day(&place, &["b.log", "a.log", "b.log.1.gz", "c.log"]);
+    for key in OF_ALL_REQUESTS {
+        assert_eq!(merged[key], whole[key], "{key}");
+    }
+}
+
+/// More logs than are open at the same time: the order is coarser, and nothing is lost.
+#[test]
+fn logs_of_many_servers_are_read_whole() {
+    let place = Sandbox::new();
+    let text = hour();
+    write(&place, "whole.log", text.as_bytes());
+    let mut servers = vec![String::new(); 20];
+    for (index, line) in text.lines().enumerate() {
+        writeln!(servers[index % 20], "{line}").unwrap();
+    }
+    let names: Vec<String> = (0..20).map(|server| format!("{server}.log")).collect();
+    for (name, lines) in names.iter().zip(&servers) {
+        write(&place, name, lines.as_bytes());
+    }
+    let whole = day(&place, &["whole.log"]);
+    let mut arguments: Vec<&str> = names.iter().map(String::as_str).collect();
+    arguments.push("--json");
+    let output = log(&place, &arguments);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(
+        output.stderr.contains("more than 16 files overlap in time"),
+        "{}",
+        output.stderr
+    );
+    let merged = output.json();
+    for key in ["lines", "statuses", "requests_by_minute"] {
+        assert_eq!(merged[key], whole[key], "{key}");
+    }
+}
+
+#[test]
+fn logs_of_containers_are_those_of_their_servers() {
+    let place = Sandbox::new();
+    let text = hour();
+    write(&place, "access.log", text.as_bytes());
+    let plain = day(&place, &["access.log"]);
+    let wrap = |wrapped: &dyn Fn(&str) -> String| -> String {
+        text.lines().map(|line| wrapped(line) + "\n").collect()
+    };
+    let at = "2026-11-26T00:00:00.000000001Z";
+    let docker = wrap(&|line| {
+        let object =
+            serde_json::json!({ "log": format!("{line}\n"), "stream": "stdout", "time": at });
+        object.to_string()
+    });
+    let cri = wrap(&|line| {
+        let (first, second) = line.split_at(30);
+        format!("{at} stdout P {first}\n{at} stderr F error\n{at} stdout F {second}")
+    });
+    let compose = wrap(&|line| format!("web-1  | {line}"));
+    let syslog = wrap(&|line| format!("<190>1 {at} web nginx 7 - - {line}"));
+    for (name, content, evidence) in [
+        ("docker.log", docker, "taken out of Docker's JSON"),
+        (
+            "compose.log",
+            compose,
+            "taken out of the prefix of docker compose",
+        ),
+        ("syslog.log", syslog, "taken out of a syslog header"),
+        (
+            "cri.log",
+            cri,
+            "taken out of the prefix of a container runtime",
+        ),
+    ] {
+        write(&place, name, content.as_bytes());
+        let output = log(&place, &[name, "--json"]);
+        assert_eq!(output.code, 0, "{name}: {}", output.stderr);
+        assert!(output.stderr.contains(evidence), "{}", output.stderr);
+        let found = output.json();
+        for key in [
+            "kinds",
+            "statuses",
+            "visits",
+            "funnel",
+            "requests_by_minute",
+        ] {
+            assert_eq!(found[key], plain[key], "{name}: {key}");
+        }
+        let target = ["--target", "http://127.0.0.1/"];
+        let output = place.run(&[&["import", "log", name][..], &target].concat());
+        assert_eq!(output.code, 0, "{name}: {}", output.stderr);
+        assert!(output.stderr.contains(evidence), "{}", output.stderr);
+    }
+}
+
 #[test]
 fn cpu_is_shown_beside_the_same_minutes() {
     let place = Sandbox::new();
@@ -296,7 +429,7 @@ fn bad_input_is_named_and_ends_with_2() {
 #[test]
 fn a_damaged_file_is_counted_up_to_the_damage() {
     let place = Sandbox::new();
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(hour().as_bytes()).unwrap();
     let mut packed = gzip.finish().unwrap();
     packed.truncate(packed.len() / 2);

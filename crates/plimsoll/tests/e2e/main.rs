@@ -45,4 +45,5 @@ mod run;
 mod secrets;
 mod support;
 mod through;
+mod watch;
 mod websocket;
