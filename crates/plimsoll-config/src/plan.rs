@@ -96,7 +96,8 @@ settings! {
         "thresholds": THRESHOLDS;
         /// Conditions that end the run early.
         "abort": ListOf(&Of(&ABORT));
-        /// Status codes that count as success where a step has no `expect`. Default: 2xx,3xx.
+        /// Status codes that count as success where a step expects no status, and of the last response after redirects.
+        /// Default: 2xx,3xx.
         good: Option<GoodStatus> = None, "good": Status => good;
         /// Headers of every request.
         headers: Vec<(String, String)> = Vec::new(), "headers": HEADERS => later;
@@ -112,6 +113,9 @@ settings! {
         "cookies": Switch;
         /// For a plan with one journey: whether each user has a cache like a browser. Default: false.
         "cache": Switch;
+        /// For a plan with one journey: whether each user forgets its cookies and its cache after each iteration. Default:
+        /// false.
+        "forgets": Switch;
         /// For a plan with one journey: connections per user.
         "connections": Count(1, 6);
         /// For a plan with one journey: external script that drives the users, with its arguments.

@@ -23,6 +23,7 @@ mod paths;
 mod pattern;
 mod plan;
 mod profile;
+mod properties;
 mod reasons;
 mod request;
 mod scope;
@@ -51,6 +52,7 @@ pub fn import(script: &Script<'_>, options: &ScriptOptions) -> Result<Imported, 
     let mut top = tree::read(script)?;
     expand::expand(script, &mut losses, &mut top);
     let mut import = Import::new(script, losses);
+    import.read_properties(options.environment.as_ref());
     let draft = import.plan(&top, options.target.as_deref());
     script.plan(draft, import.losses)
 }

@@ -3,15 +3,24 @@
 //! A script is parsed, not run: its functions are followed with values that are known when it is imported, and with
 //! placeholders for those that are known only at run time. What cannot be followed is named as lost.
 
+mod address;
 mod answer;
+mod batch;
+mod body;
 mod branch;
 mod builtin;
 mod call;
+mod character;
 mod comparison;
+mod condition;
+mod conversion;
+mod csv;
 mod expectation;
 mod expression;
+mod form;
 mod http;
 mod iteration;
+mod language;
 mod list;
 mod load;
 mod machine;
@@ -24,12 +33,16 @@ mod node;
 mod number;
 mod operator;
 mod options;
+mod profile;
+mod response;
 mod rows;
 mod scenario;
 mod socket;
 mod statement;
 mod stringify;
+mod switch;
 mod text;
+mod threshold;
 mod url;
 mod value;
 
@@ -43,10 +56,9 @@ use oxc_allocator::Allocator;
 use crate::Imported;
 use crate::script::draft::JourneyDraft;
 use crate::script::{PlanDraft, Script, ScriptError, ScriptOptions};
-use load::LoadDraft;
 use machine::Machine;
-use options::ThresholdScopes;
 use scenario::Scenario;
+use threshold::ThresholdScopes;
 use value::Value;
 
 /// Longest script, bytes.
@@ -114,8 +126,10 @@ fn followed(script: &Script<'_>, options: &ScriptOptions) -> Result<Imported, Sc
     let data = machine.setup(exports.get("setup"));
     let mut scenarios = machine.scenarios(&script_options, at);
     scenarios.retain(|scenario| machine.has_function(&exports, scenario, at));
-    let load = machine.load(&mut scenarios, at);
-    draft.journeys = machine.journeys(&exports, &scenarios, &load, &data);
+    machine.keep_one_kind(&mut scenarios, at);
+    let journeys = machine.journeys(&exports, &mut scenarios, &data, at);
+    let load = machine.load(&scenarios, at);
+    draft.journeys = load.divided(journeys, Machine::resets_cookies(&script_options));
     draft.load = Some(load.load);
     let scopes = machine.scopes_of(&draft.journeys);
     machine.options(&script_options, &scopes, &mut draft, at);
@@ -240,13 +254,13 @@ impl<'a> Machine<'a, '_> {
     fn journeys(
         &mut self,
         exports: &Exports<'a>,
-        scenarios: &[Scenario<'a>],
-        load: &LoadDraft,
+        scenarios: &mut Vec<Scenario<'a>>,
         data: &Value<'a>,
+        at: u32,
     ) -> Vec<JourneyDraft> {
         let shared = self.once.clone();
         let mut followed = Vec::new();
-        for (index, scenario) in scenarios.iter().enumerate() {
+        for scenario in scenarios.iter() {
             self.once.clone_from(&shared);
             self.jar.clear();
             for (name, value) in &scenario.variables {
@@ -263,19 +277,40 @@ impl<'a> Machine<'a, '_> {
             for (name, _) in &scenario.variables {
                 self.variables.remove(name);
             }
-            followed.push((index, std::mem::take(&mut self.once), steps));
+            followed.push((std::mem::take(&mut self.once), steps));
         }
-        let journeys = followed
-            .into_iter()
-            .map(|(index, once, steps)| JourneyDraft {
-                name: scenarios[index].name.clone(),
-                weight: load.weights.get(index).copied().flatten(),
+        // What later scenarios use of responses is known only now.
+        let (mut journeys, mut idle) = (Vec::new(), Vec::new());
+        let all = std::mem::take(scenarios).into_iter().zip(followed);
+        for (scenario, (once, steps)) in all {
+            let steps = self.finished(&steps);
+            if !steps.iter().any(|item| item.step.sends()) {
+                idle.push(scenario);
+                continue;
+            }
+            journeys.push(JourneyDraft {
+                name: scenario.name.clone(),
                 once: self.finished(&once),
-                steps: self.finished(&steps),
-                iterations: load.iterations.get(index).copied().flatten(),
+                steps,
                 ..JourneyDraft::default()
             });
-        journeys.collect()
+            scenarios.push(scenario);
+        }
+        // Without any journey there is no plan, whose error tells why.
+        for scenario in idle.iter().filter(|_| !journeys.is_empty()) {
+            self.lose_idle(scenario, at);
+        }
+        journeys
+    }
+
+    fn lose_idle(&mut self, scenario: &Scenario<'a>, at: u32) {
+        let at = self.place_of(&scenario.name, at);
+        self.lose(
+            at,
+            format!("the scenario {}", scenario.name),
+            "its function sends no request that a plan has",
+            &record_command(),
+        );
     }
 
     fn scopes_of(&self, journeys: &[JourneyDraft]) -> ThresholdScopes {
@@ -291,6 +326,10 @@ impl<'a> Machine<'a, '_> {
             labels: labels.collect(),
             groups: self.groups.iter().cloned().collect::<HashSet<_>>(),
             journeys: names.collect(),
+            only: match journeys {
+                [only] => Some(only.name.clone()),
+                _ => None,
+            },
         }
     }
 }

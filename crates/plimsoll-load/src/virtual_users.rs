@@ -342,6 +342,10 @@ impl VirtualUsers {
         }
         // The first iteration's rows are taken at admission, where `once` steps may use them.
         if user.iteration > 0 {
+            if journey.forgets {
+                user.jar = Jar::default();
+                user.cache = journey.cache.then(Box::default);
+            }
             for &feed in &journey.feeds_each {
                 match self.feeds.take(feed, &mut user.random) {
                     RowDraw::Taken(row) => user.rows[feed as usize] = row,

@@ -75,6 +75,9 @@ pub struct Journey {
     /// Keeps a cache per user as a browser does: fresh responses are not requested again, stale ones are
     /// revalidated.
     pub cache: bool,
+    /// A user forgets its cookies and its cache when an iteration ends, as if the next one were of another visitor.
+    #[serde(default)]
+    pub forgets: bool,
     /// Headers of every request of the journey that does not set them itself.
     pub headers: Vec<(String, TextTemplate)>,
     /// Connections per user and origin, 1 to 6 as in browsers.

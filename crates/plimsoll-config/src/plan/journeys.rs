@@ -17,12 +17,13 @@ use crate::document::{
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;
 /// Keys of a journey that may also stand at the top level of a plan.
-const OWN_WORDS: [&str; 7] = [
+const OWN_WORDS: [&str; 8] = [
     "once",
     "steps",
     "iterations",
     "cookies",
     "cache",
+    "forgets",
     "connections",
     "process",
 ];
@@ -46,6 +47,8 @@ settings! {
         cookies: bool = true, "cookies": switch();
         /// Whether each user has a cache like a browser.
         cache: bool = false, "cache": switch();
+        /// Whether each user forgets its cookies and its cache after each iteration, like another visitor.
+        forgets: bool = false, "forgets": switch();
         /// Headers of every request of this journey.
         "headers": HEADERS;
         /// Connections per user and origin. Default: 6 for journeys with pages, else 1.
@@ -183,6 +186,7 @@ fn journey(
         iterations,
         cookies: settings.cookies,
         cache: settings.cache,
+        forgets: settings.forgets,
         headers,
         connections: settings.connections.unwrap_or(connections_default),
         process,

@@ -23,6 +23,8 @@ pub(super) struct Import<'i> {
     pub(super) depth: usize,
     /// Constants that are resolved already.
     pub(super) resolved: BTreeMap<String, Value>,
+    /// Properties of `JMeter` that a file sets.
+    pub(super) properties: BTreeMap<String, String>,
     /// Variables that nothing sets.
     pub(super) unresolved: BTreeSet<String>,
     pub(super) user: UserState,
@@ -67,6 +69,7 @@ impl<'i> Import<'i> {
             resolving: Vec::new(),
             depth: 0,
             resolved: BTreeMap::new(),
+            properties: BTreeMap::new(),
             unresolved: BTreeSet::new(),
             user: UserState::default(),
             data: Vec::new(),

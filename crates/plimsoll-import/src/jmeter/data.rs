@@ -216,6 +216,7 @@ impl Import<'_> {
             }
             let values: Option<Vec<String>> = values.into_iter().collect();
             let Some(values) = values else {
+                self.names.scripted.extend(names);
                 self.lose(
                     element,
                     "its values change at run time",

@@ -5,9 +5,10 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 
 use super::context::Import;
+use super::properties::{USER_PROPERTIES, properties};
 use super::value::{Value, quoted};
 use super::variables::environment_name;
-use crate::{DataFile, FileContent};
+use crate::{DataFile, FileContent, heuristics};
 
 /// Most characters that a random text of given ones may have.
 const PICKS_MAX: usize = 16;
@@ -33,6 +34,35 @@ impl Import<'_> {
         Value::environment(variable, None)
     }
 
+    /// The properties of a file that is given, else of `user.properties` beside the script.
+    pub(super) fn read_properties(&mut self, given: Option<&(String, String)>) {
+        let (name, text) = match given {
+            Some((name, text)) => (name.clone(), text.clone()),
+            None => match self.script.files.text(USER_PROPERTIES) {
+                Ok(text) => (USER_PROPERTIES.to_owned(), text),
+                Err(_) => return,
+            },
+        };
+        self.properties = properties(&text);
+        self.note(format!(
+            "properties of JMeter have the values of {name} as defaults"
+        ));
+    }
+
+    /// The value of a property: the environment's, else that of the file, else the default.
+    fn property_value(&mut self, property: &str, default: String) -> Value {
+        let written = self.properties.get(property).cloned();
+        let is_secret = heuristics::names_password(property) || heuristics::names_secret(property);
+        if written.is_some() && is_secret {
+            return self.secret(property);
+        }
+        let variable = environment_name(property);
+        self.note(format!(
+            "the property `{property}` is the environment variable {variable}"
+        ));
+        Value::environment(variable, Some(written.unwrap_or(default)))
+    }
+
     /// Properties, the environment, other variables, files.
     fn property(&mut self, name: &str, arguments: &[String], at: usize) -> Option<Value> {
         let first = self.argument(arguments, 0, at);
@@ -55,11 +85,7 @@ impl Import<'_> {
                     }
                     None => default.to_owned(),
                 };
-                let variable = environment_name(&property);
-                self.note(format!(
-                    "the property `{property}` is the environment variable {variable}"
-                ));
-                Value::environment(variable, Some(default))
+                self.property_value(&property, default)
             }
             "env" => {
                 let default = self.argument(arguments, 2, at).constant();

@@ -165,24 +165,18 @@ impl Import<'_> {
             return self.own_cookies(&cookies);
         }
         let is_renewed = group.text("ThreadGroup.same_user_on_next_iteration").trim() == "false";
-        for manager in cookies.iter().chain(&caches) {
-            let property = match manager.class.as_str() {
-                "CookieManager" => "CookieManager.clearEachIteration",
-                _ => "clearEachIteration",
-            };
-            let follows_group = manager.is_set("CookieManager.controlledByThreadGroup")
-                || manager.is_set("CacheManager.controlledByThread");
-            if manager.is_set(property) || (is_renewed && follows_group) {
-                self.lose_part(
-                    manager,
-                    property,
-                    (
-                        "a new user for each iteration",
-                        "a user of a plan keeps its cookies and its cache",
-                        "write `load: { sessions: RATE, for: TIME }`: each user comes once",
-                    ),
-                );
-            }
+        let clears = |manager: &&Element| clears(manager, is_renewed);
+        let mut all = cookies.iter().chain(&caches).copied();
+        journey.forgets = all.any(|manager| clears(&manager));
+        let mut others = cookies.iter().chain(&caches).copied();
+        if journey.forgets
+            && let Some(other) = others.find(|manager| !clears(manager))
+        {
+            self.lose(
+                other,
+                "another manager is cleared each iteration, and a user of a plan forgets its cookies and its cache together",
+                "write `forgets: false` if cookies and cache must be kept",
+            );
         }
         self.own_cookies(&cookies);
     }
@@ -192,7 +186,10 @@ impl Import<'_> {
         for manager in managers {
             for cookie in manager.items("CookieManager.cookies") {
                 let what = format!("cookie {} of {}", cookie.name, title(manager));
-                let remedy = format!("write `headers: {{ Cookie: {}=… }}`", cookie.name);
+                let remedy = format!(
+                    "write it as the header Cookie (`{}=…`) under `headers`",
+                    cookie.name
+                );
                 self.lose_text(cookie.at, &what, "a plan begins without cookies", &remedy);
             }
         }
@@ -324,6 +321,17 @@ fn is_idle(journey: &JourneyDraft) -> bool {
     crate::script::each_request(&journey.once, &mut |_| requests += 1);
     crate::script::each_request(&journey.steps, &mut |_| requests += 1);
     requests == 0
+}
+
+/// Whether a manager forgets what it knows when an iteration ends.
+fn clears(manager: &Element, is_renewed: bool) -> bool {
+    let property = match manager.class.as_str() {
+        "CookieManager" => "CookieManager.clearEachIteration",
+        _ => "clearEachIteration",
+    };
+    let follows_group = manager.is_set("CookieManager.controlledByThreadGroup")
+        || manager.is_set("CacheManager.controlledByThread");
+    manager.is_set(property) || (is_renewed && follows_group)
 }
 
 /// Whether a step takes time: users must not loop without a pause.

@@ -42,7 +42,7 @@ impl Reason {
             ),
             Self::Pace => (
                 "a plan sets its pace by its load, not by delays",
-                "write `load: { sessions: RATE, for: TIME }`, or a longer `think`",
+                "write the rate as `sessions` under `load`, or a longer `think`",
             ),
             Self::Certificate => (
                 "a plan has no client certificates",

@@ -48,7 +48,7 @@ impl Import<'_> {
                 self.lose(
                     timer,
                     "a plan sets its pace by its load, not by delays",
-                    "write `load: { sessions: RATE, for: TIME }`",
+                    "write the rate as `sessions` under `load`",
                 );
                 return None;
             }
@@ -112,7 +112,7 @@ impl Import<'_> {
             timer,
             "a plan sets its pace by its load, not by delays",
             &format!(
-                "write `load: {{ sessions: RATE, for: TIME }}`; the timer asks for {rate} requests"
+                "write the rate as `sessions` under `load`; the timer asks for {rate} requests"
             ),
         );
         None

@@ -70,7 +70,10 @@ impl Import<'_> {
 
     /// `protocol://domain:port` of a sampler and its defaults.
     fn origin(&mut self, merged: &Merged<'_>) -> Value {
-        let mut of = |property: &str| self.of(merged.layer(property), property);
+        let mut of = |property: &str| {
+            let value = self.of(merged.layer(property), property);
+            value.without_references()
+        };
         let domain = of("HTTPSampler.domain");
         let protocol = of("HTTPSampler.protocol");
         let port = of("HTTPSampler.port");

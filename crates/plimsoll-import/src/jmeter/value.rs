@@ -218,6 +218,16 @@ impl Value {
         value
     }
 
+    /// Without defaults that are references of `JMeter` itself: no site has such a name.
+    pub(super) fn without_references(mut self) -> Self {
+        for part in &mut self.parts {
+            if let ValuePart::Environment { default, .. } = part {
+                *default = default.take().filter(|text| !text.contains("${"));
+            }
+        }
+        self
+    }
+
     /// On one line, without space around it.
     pub(super) fn one_line(&self) -> Self {
         let line = |text: &str| {

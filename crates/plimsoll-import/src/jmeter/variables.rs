@@ -142,20 +142,24 @@ impl Import<'_> {
         Some(value)
     }
 
-    /// A variable that nothing sets: the environment may.
+    /// A variable that nothing sets: the environment may. `JMeter` leaves its reference as it is written.
     fn unresolved(&mut self, name: &str, at: usize) -> Value {
         let variable = environment_name(name);
-        let why = if self.names.scripted.contains(name) {
-            "only a part that is lost sets it"
+        let written = format!("${{{name}}}");
+        let (why, default) = if self.names.scripted.contains(name) {
+            ("only a part that is lost sets it", None)
         } else {
-            "nothing that is read sets it"
+            (
+                "nothing that is read sets it, and JMeter sends the reference itself",
+                Some(written),
+            )
         };
         let remedy = format!("set {variable} in the environment, or capture it in an earlier step");
         // One line for each variable: the first place is enough to look for it.
         if self.unresolved.insert(name.to_owned()) {
             self.lose_text(at, &format!("variable ${{{name}}}"), why, &remedy);
         }
-        Value::environment(variable, None)
+        Value::environment(variable, default)
     }
 
     /// A secret of the script, which a plan must not contain.

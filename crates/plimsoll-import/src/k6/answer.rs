@@ -48,6 +48,8 @@ pub(super) struct JsonValue {
     pub(super) pick: PickDraft,
     /// The key that names it best.
     pub(super) name: String,
+    /// The draw that chose an item at random: what comes from one draw is of one item.
+    pub(super) draw: Option<usize>,
 }
 
 impl JsonValue {
@@ -56,6 +58,7 @@ impl JsonValue {
             path: "$".to_owned(),
             pick: PickDraft::First,
             name: "json".to_owned(),
+            draw: None,
         }
     }
 
@@ -65,6 +68,7 @@ impl JsonValue {
             path: format!("{}{}", self.path, member(key)),
             pick: self.pick,
             name: key.to_owned(),
+            draw: self.draw,
         }
     }
 
@@ -73,15 +77,17 @@ impl JsonValue {
             path: format!("{}[{index}]", self.path),
             pick: self.pick,
             name: self.name.clone(),
+            draw: self.draw,
         }
     }
 
-    /// Any item of it, at random.
-    pub(super) fn random(&self) -> Self {
+    /// Any item of it, at random by the draw of this number.
+    pub(super) fn random(&self, draw: usize) -> Self {
         Self {
             path: format!("{}[*]", self.path),
             pick: PickDraft::Random,
             name: self.name.clone(),
+            draw: Some(draw),
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use oxc_ast::ast::{ConditionalExpression, IfStatement, Statement, SwitchStatement};
+use oxc_ast::ast::{ConditionalExpression, IfStatement, Statement};
 use oxc_span::GetSpan as _;
 
 use super::comparison::{Operator, Test};
+use super::condition::{is_first_iteration, random_bound};
 use super::machine::{Journal, Machine};
 use super::node::Node;
 use super::statement::Flow;
-use super::text::Text;
-use super::value::{Counted, Random, Value};
+use super::value::{Random, Value};
 
 /// Statements of a branch, and those that follow the condition where the branch goes on with them.
 #[derive(Clone, Copy)]
@@ -277,6 +277,18 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
+    /// Follows the statements of a `case` into steps of their own; what they assign holds in them only.
+    pub(super) fn follow_case(&mut self, own: &'a [Statement<'a>], scope: usize) -> Vec<Node> {
+        let branch = Branch {
+            own,
+            single: None,
+            rest: &[],
+        };
+        let followed = self.follow(branch, scope);
+        self.revert(&followed);
+        followed.nodes
+    }
+
     fn revert(&mut self, followed: &Followed<'a>) {
         for (scope, name, before, _) in &followed.assigned {
             self.scopes[*scope].names.insert(name, before.clone());
@@ -334,8 +346,7 @@ impl<'a> Machine<'a, '_> {
                     | Value::Bool(_)
                     | Value::Variable(..)
                     | Value::Row(_)
-                    | Value::Answer(..)
-            )
+            ) || matches!(value, Value::Answer(_, what) if what.source().is_some())
         };
         if !can(&left) || !can(&right) {
             return Value::unknown(format!("`{name}` is assigned under a condition"));
@@ -354,7 +365,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Emits an `if` or a `choose`.
-    fn emit_branches(
+    pub(super) fn emit_branches(
         &mut self,
         test: &Rc<Test<'a>>,
         then: Vec<Node>,
@@ -407,46 +418,6 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// The probability with which a condition holds, if it is one of chance.
-    fn chance_of(&mut self, test: &Test<'a>) -> Option<f64> {
-        match test {
-            Test::Chance(chance) => Some(*chance),
-            Test::Compare(operator, Value::Random(random), Value::Number(bound))
-                if !random.is_whole =>
-            {
-                let (low, high) = self
-                    .bounds
-                    .get(&random.id)
-                    .copied()
-                    .unwrap_or((random.low, random.high));
-                let below = ((bound - low) / (high - low)).clamp(0.0, 1.0);
-                Some(match operator {
-                    Operator::Less | Operator::LessOrEqual => below,
-                    Operator::Greater | Operator::GreaterOrEqual => 1.0 - below,
-                    Operator::Equal => 0.0,
-                    Operator::Unequal => 1.0,
-                })
-            }
-            Test::Compare(operator, Value::Counter(counter), Value::Number(_)) => {
-                let modulo = counter.modulo?;
-                let share = 1.0 / super::number::of(usize::try_from(modulo).ok()?);
-                let words = match counter.of {
-                    Counted::User => "__VU",
-                    Counted::Iteration | Counted::Total => "__ITER",
-                };
-                self.note(format!(
-                    "a condition on {words} % {modulo} is a random branch of the same share in the plan"
-                ));
-                match operator {
-                    Operator::Equal => Some(share),
-                    Operator::Unequal => Some(1.0 - share),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
     pub(super) fn conditional(
         &mut self,
         conditional: &'a ConditionalExpression<'a>,
@@ -484,196 +455,6 @@ impl<'a> Machine<'a, '_> {
         let merged = self.merged("value", left, right, (&mut then, &mut otherwise));
         self.emit_branches(&test, then, otherwise, conditional.span.start);
         merged
-    }
-
-    pub(super) fn switch_statement(
-        &mut self,
-        switch: &'a SwitchStatement<'a>,
-        scope: usize,
-    ) -> Flow<'a> {
-        let value = self.evaluate(&switch.discriminant, scope);
-        let inner = self.scope(scope);
-        if self.known_text(&value).is_some() || self.number(&value).is_some() {
-            let mut is_met = false;
-            for case in &switch.cases {
-                let matches = match &case.test {
-                    Some(test) => {
-                        let test = self.evaluate(test, inner);
-                        let equal = self.compare(Operator::Equal, &value, &test);
-                        equal.truth() == Some(true)
-                    }
-                    None => true,
-                };
-                is_met |= matches;
-                if is_met {
-                    match self.statements(&case.consequent, inner, false) {
-                        Flow::Next => {}
-                        Flow::Break => return Flow::Next,
-                        flow => return flow,
-                    }
-                }
-            }
-            return Flow::Next;
-        }
-        self.switch_at_run_time(switch, &value, inner);
-        Flow::Next
-    }
-
-    /// A `switch` on a random number or a value of a response: a `choose`, or one `if` within the other.
-    fn switch_at_run_time(
-        &mut self,
-        switch: &'a SwitchStatement<'a>,
-        value: &Value<'a>,
-        scope: usize,
-    ) {
-        if let Value::Unknown(why) = value {
-            let why = why.to_string();
-            self.lose(
-                switch.span.start,
-                "the steps of a `switch`",
-                &why,
-                "write them with `choose` or `if`",
-            );
-            return;
-        }
-        let mut cases = Vec::new();
-        let mut default = Vec::new();
-        for case in &switch.cases {
-            let followed = self.follow(
-                Branch {
-                    own: &case.consequent,
-                    single: None,
-                    rest: &[],
-                },
-                scope,
-            );
-            self.revert(&followed);
-            match &case.test {
-                Some(test) => {
-                    let test = self.evaluate(test, scope);
-                    cases.push((test, followed.nodes));
-                }
-                None => default = followed.nodes,
-            }
-        }
-        if let Value::Random(random) = value
-            && random.is_whole
-            && !self.random_slots.contains_key(&random.id)
-        {
-            let all = random.high - random.low + 1.0;
-            let left = all - super::number::of(cases.len());
-            let mut branches: Vec<_> = cases.into_iter().map(|(_, nodes)| (1.0, nodes)).collect();
-            if left > 0.0 {
-                branches.push((left, default));
-            }
-            self.emit(Node::Choose(branches));
-            return;
-        }
-        let mut nodes = default;
-        for (test, then) in cases.into_iter().rev() {
-            let test = Rc::new(Test::Compare(Operator::Equal, value.clone(), test));
-            self.open();
-            self.emit_branches(&test, then, nodes, switch.span.start);
-            nodes = self.close();
-        }
-        self.emit_all(nodes);
-    }
-
-    /// A condition as a plan has it.
-    pub(super) fn condition(&mut self, test: &Test<'a>) -> Option<String> {
-        match test {
-            Test::Truthy(value) => self.side(value, true),
-            Test::Compare(operator, left, right) if right.is_nothing() || left.is_nothing() => {
-                let value = if right.is_nothing() { left } else { right };
-                let side = self.side(value, true)?;
-                Some(match operator {
-                    Operator::Equal => format!("not {side}"),
-                    _ => side,
-                })
-            }
-            Test::Compare(operator, Value::Counter(counter), right) if counter.modulo.is_none() => {
-                let bound = super::number::whole(self.number(right)?)?.checked_sub(counter.plus)?;
-                let (name, first) = match counter.of {
-                    Counted::User => ("user", 0),
-                    Counted::Iteration | Counted::Total => ("iteration", 1),
-                };
-                Some(format!(
-                    "{{{{ {name} }}}} {} {}",
-                    operator.sign(),
-                    bound.checked_add(first)?
-                ))
-            }
-            Test::Compare(operator, left, right) => {
-                let (left, right) = (self.side(left, false)?, self.side(right, false)?);
-                Some(format!("{left} {} {right}", operator.sign()))
-            }
-            Test::Includes(whole, part) => {
-                let (whole, part) = (self.side(whole, false)?, self.side(part, false)?);
-                Some(format!("{whole} contains {part}"))
-            }
-            Test::Matches(whole, regex) => {
-                let whole = self.side(whole, false)?;
-                Some(format!("{whole} matches {}", super::text::quoted(regex)?))
-            }
-            Test::Not(inner) => match &**inner {
-                Test::Truthy(_) | Test::Includes(..) | Test::Matches(..) => {
-                    Some(format!("not {}", self.condition(inner)?))
-                }
-                _ => None,
-            },
-            Test::OneOf(..) | Test::Chance(_) | Test::And(..) | Test::Or(..) => None,
-        }
-    }
-
-    /// A side of a condition: one placeholder, or a text in quotes.
-    fn side(&mut self, value: &Value<'a>, may_lack: bool) -> Option<String> {
-        if let Value::Answer(request, what) = value {
-            let hole = self.capture(*request, what)?;
-            if may_lack {
-                self.default_capture(*request, &hole.expression, &Text::default());
-            }
-            self.used.insert(hole.expression.clone());
-            return Some(format!("{{{{ {} }}}}", hole.expression));
-        }
-        if matches!(
-            value,
-            Value::Unknown(_) | Value::Object(_) | Value::Function(_)
-        ) {
-            return None;
-        }
-        let text = self.text_of(value, 0);
-        if let Some(constant) = text.constant() {
-            return super::text::quoted(constant);
-        }
-        match text.pieces() {
-            [super::text::Piece::Hole(_)] => Some(self.template(&text).as_str().to_owned()),
-            _ => None,
-        }
-    }
-}
-
-/// Whether a condition holds in the first iteration only.
-fn is_first_iteration(test: &Test<'_>) -> bool {
-    let Test::Compare(operator, Value::Counter(counter), Value::Number(bound)) = test else {
-        return matches!(test, Test::Not(inner) if matches!(&**inner, Test::Truthy(Value::Counter(counter)) if counter.of == Counted::Iteration && counter.plus == 0 && counter.modulo.is_none()));
-    };
-    counter.of == Counted::Iteration
-        && counter.modulo.is_none()
-        && match operator {
-            Operator::Equal => super::number::whole(*bound) == Some(counter.plus),
-            Operator::Less => super::number::whole(*bound) == Some(counter.plus + 1),
-            _ => false,
-        }
-}
-
-fn random_bound(test: &Test<'_>) -> Option<(Random, Operator, f64)> {
-    match test {
-        Test::Compare(operator, Value::Random(random), Value::Number(bound))
-            if !random.is_whole =>
-        {
-            Some((*random, *operator, *bound))
-        }
-        _ => None,
     }
 }
 

@@ -394,7 +394,7 @@ impl<'a> Machine<'a, '_> {
             Value::Native(path) => self.call_native(&format!("{path}.{name}"), arguments, at),
             Value::Object(_) => match object.field(name) {
                 Some(function) => self.call(&function, arguments, Some(object.clone()), at),
-                None => self.object_method(object, name, arguments),
+                None => self.object_method(object, name, arguments, at),
             },
             Value::List(list) => self.list_method(&Rc::clone(list), name, arguments, at),
             Value::Text(_)
@@ -485,8 +485,10 @@ impl<'a> Machine<'a, '_> {
         object: &Value<'a>,
         name: &str,
         arguments: &[Value<'a>],
+        at: u32,
     ) -> Value<'a> {
         match name {
+            _ if Self::is_address(object) => self.address_method(object, name, arguments, at),
             "hasOwnProperty" => {
                 let key = arguments.first().and_then(|key| self.known_text(key));
                 Value::Bool(key.is_some_and(|key| object.field(&key).is_some()))

@@ -7,7 +7,7 @@ use super::answer::Answer;
 use super::comparison::{Operator, Test};
 use super::machine::Machine;
 use super::value::Value;
-use crate::script::draft::{ExpectDraft, MatchDraft};
+use crate::script::draft::{ExpectDraft, MatchDraft, RequestDraft};
 
 /// Statuses that a condition may be about.
 const STATUSES: std::ops::Range<u16> = 100..600;
@@ -27,14 +27,14 @@ impl<'a> Machine<'a, '_> {
                 }
                 other => other.clone(),
             };
-            if let Value::Unknown(why) = &result {
-                let why = why.to_string();
-                self.lose_check(&name, &why, at);
-            } else if result.truth().is_none()
-                && let Some(test) = Test::of(&result)
-                && !self.expect_all(&test)
-            {
-                self.lose_check(&name, "a plan has no such expectation", at);
+            match (&result, result.truth(), Test::of(&result)) {
+                (Value::Unknown(why), ..) => self.lose_check(&name, why.as_ref(), at),
+                (_, Some(true), _) => {}
+                (_, Some(false), _) => {
+                    self.lose_check(&name, "it is false whatever the response is", at);
+                }
+                (_, None, Some(test)) if self.expect_all(&test) => {}
+                (_, None, _) => self.lose_check(&name, "a plan has no such expectation", at),
             }
         }
     }
@@ -148,6 +148,12 @@ impl<'a> Machine<'a, '_> {
         let listed = listed(allowed);
         if listed.is_empty() {
             return false;
+        }
+        let follows = self.requests.get(request);
+        if follows.is_some_and(|sent| sent.draft.follow.is_some()) && is_success_only(&listed) {
+            self.note(
+                "`expect` judges the first response, a check of k6 the last one after redirects: where a check wants a success, the plan expects a success or a redirect that it follows",
+            );
         }
         self.with(request, |expect| {
             // Several checks of one status must all hold: the narrower one is what counts.
@@ -316,6 +322,20 @@ impl<'a> Machine<'a, '_> {
             _ => false,
         }
     }
+}
+
+/// The statuses that a request expects of its first response. k6 checks the last one: where it wants a success, a
+/// redirect that is followed is as good; the response behind it must be one of the plan's `good`.
+pub(super) fn before_redirects(draft: &RequestDraft) -> Vec<String> {
+    let mut statuses = draft.expect.statuses.clone();
+    if draft.follow.is_some() && is_success_only(&statuses) {
+        statuses.push("3xx".to_owned());
+    }
+    statuses
+}
+
+fn is_success_only(statuses: &[String]) -> bool {
+    !statuses.is_empty() && statuses.iter().all(|status| status.starts_with('2'))
 }
 
 /// The request whose status a condition is about, and the statuses for which it holds.

@@ -13,7 +13,7 @@ use super::number;
 use super::text::Text;
 use super::value::Value;
 use crate::script::Template;
-use crate::script::draft::{BodyDraft, ExpectDraft, PartContent, PartDraft, RequestDraft};
+use crate::script::draft::{ExpectDraft, RequestDraft};
 
 /// Redirects that k6 follows unless the script tells otherwise.
 pub(super) const REDIRECTS: u32 = 10;
@@ -85,7 +85,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// One request.
-    fn request(
+    pub(super) fn request(
         &mut self,
         method: &str,
         url: &Value<'a>,
@@ -148,6 +148,7 @@ impl<'a> Machine<'a, '_> {
                 follow: (parameters.redirects > 0).then_some(parameters.redirects),
                 timeout: parameters.timeout,
                 with_resources: false,
+                resources: Vec::new(),
             },
             url: text,
         });
@@ -163,69 +164,6 @@ impl<'a> Machine<'a, '_> {
             .any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
         if !self.jar.is_empty() && !has_own {
             headers.push(("Cookie".to_owned(), cookies(&self.jar)));
-        }
-    }
-
-    /// `http.batch`: requests one after another.
-    fn batch(&mut self, requests: &Value<'a>, at: u32) -> Value<'a> {
-        let entries = requests.entries();
-        if entries.len() > 1 {
-            self.lose(
-                at,
-                "that http.batch() sends its requests at once",
-                "a user of a plan sends one request after another",
-                "write `page:` with `resources:` if these are the files of a page",
-            );
-        }
-        if entries.is_empty() {
-            self.lose(
-                at,
-                "http.batch()",
-                "its requests are known only at run time",
-                "write them into the plan, or record the script",
-            );
-        }
-        let mut responses = Vec::new();
-        for (key, entry) in entries {
-            let response = self.batched(&entry, at);
-            responses.push((key, response));
-        }
-        match requests {
-            Value::List(_) => Value::list(
-                responses
-                    .into_iter()
-                    .map(|(_, response)| response)
-                    .collect(),
-            ),
-            _ => Value::object(responses),
-        }
-    }
-
-    fn batched(&mut self, entry: &Value<'a>, at: u32) -> Value<'a> {
-        let member = |name: &str| entry.field(name).unwrap_or(Value::Undefined);
-        match entry {
-            Value::List(list) => {
-                let items = list.items.borrow().clone();
-                let item = |index: usize| items.get(index).cloned().unwrap_or(Value::Undefined);
-                let method = self
-                    .known_text(&item(0))
-                    .unwrap_or_else(|| "GET".to_owned());
-                self.request(
-                    &method.to_ascii_uppercase(),
-                    &item(1),
-                    &item(2),
-                    &item(3),
-                    at,
-                )
-            }
-            Value::Object(_) => {
-                let method = self
-                    .known_text(&member("method"))
-                    .unwrap_or_else(|| "GET".to_owned());
-                let (url, body, parameters) = (member("url"), member("body"), member("params"));
-                self.request(&method.to_ascii_uppercase(), &url, &body, &parameters, at)
-            }
-            url => self.request("GET", url, &Value::Undefined, &Value::Undefined, at),
         }
     }
 
@@ -351,129 +289,6 @@ impl<'a> Machine<'a, '_> {
         let mut header = Text::literal("Basic ");
         header.push(&value);
         headers.push(("Authorization".to_owned(), header));
-    }
-
-    /// The body of a request; its Content-Type becomes one of the headers.
-    fn body(
-        &mut self,
-        body: &Value<'a>,
-        headers: &mut Vec<(String, Text)>,
-        at: u32,
-    ) -> Option<BodyDraft> {
-        match body {
-            Value::Undefined | Value::Null => None,
-            Value::Object(_) => Some(self.form(body, headers, at)),
-            Value::File(file) if file.text.is_none() => {
-                self.keep_file(&file.path);
-                Some(BodyDraft::File {
-                    path: plain_name(&file.path),
-                    media_type: None,
-                    is_template: false,
-                })
-            }
-            Value::Row(row) if matches!(row.example, Value::Object(_)) => {
-                Some(self.form(body, headers, at))
-            }
-            other => {
-                let text = self.text_of(other, at);
-                if text.pieces().is_empty() {
-                    return None;
-                }
-                Some(BodyDraft::Text(self.template(&text)))
-            }
-        }
-    }
-
-    /// An object as a form, in the order in which k6 sends it: by name.
-    fn form(&mut self, body: &Value<'a>, headers: &mut Vec<(String, Text)>, at: u32) -> BodyDraft {
-        let mut entries = match body {
-            Value::Row(row) => row
-                .example
-                .entries()
-                .into_iter()
-                .map(|(key, _)| {
-                    let member = self.member(body, &key, at);
-                    (key, member)
-                })
-                .collect(),
-            body => body.entries(),
-        };
-        let is_multipart = entries
-            .iter()
-            .any(|(_, value)| matches!(value, Value::Part(_)));
-        if is_multipart {
-            headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-            return BodyDraft::Multipart(self.parts(&entries, at));
-        }
-        entries.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let mut fields = Vec::new();
-        for (name, value) in entries {
-            let values = match &value {
-                Value::List(list) => list.items.borrow().clone(),
-                _ => vec![value],
-            };
-            for value in values {
-                let value = self.without_secret(&name, &value);
-                let text = self.text_of(&value, at);
-                fields.push((name.clone(), text));
-            }
-        }
-        // k6 sets the type itself.
-        headers.retain(|(name, value)| {
-            !name.eq_ignore_ascii_case("content-type")
-                || value.constant() != Some("application/x-www-form-urlencoded")
-        });
-        let fields = fields
-            .iter()
-            .map(|(name, value)| (name.clone(), self.template(value)))
-            .collect();
-        BodyDraft::Form(fields)
-    }
-
-    fn parts(&mut self, entries: &[(String, Value<'a>)], at: u32) -> Vec<PartDraft> {
-        let mut parts = Vec::new();
-        for (name, value) in entries {
-            let part = match value {
-                Value::Part(file) => {
-                    let content = match &file.path {
-                        Some(path) => {
-                            self.keep_file(path);
-                            PartContent::File(plain_name(path))
-                        }
-                        None => PartContent::Text(self.template(&file.text)),
-                    };
-                    PartDraft {
-                        name: name.clone(),
-                        content,
-                        file_name: Some(file.name.clone()),
-                        media_type: file.media_type.clone(),
-                    }
-                }
-                other => {
-                    let other = self.without_secret(name, other);
-                    let text = self.text_of(&other, at);
-                    PartDraft {
-                        name: name.clone(),
-                        content: PartContent::Text(self.template(&text)),
-                        file_name: None,
-                        media_type: None,
-                    }
-                }
-            };
-            parts.push(part);
-        }
-        parts
-    }
-
-    /// A file that the plan names lies beside it.
-    pub(super) fn keep_file(&mut self, path: &str) {
-        let name = plain_name(path);
-        if !self.data_files.iter().any(|file| file.name == name) {
-            self.data_files.push(crate::DataFile {
-                name,
-                content: crate::FileContent::Copy(path.to_owned()),
-            });
-        }
     }
 
     /// A duration as k6 has it: `30s`, `1m30s`, or milliseconds.

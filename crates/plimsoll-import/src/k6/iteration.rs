@@ -67,11 +67,10 @@ impl<'a> Machine<'a, '_> {
                     self.lose(
                         span.start,
                         format!("a loop over {words}"),
-                        "the length of a list in a response is known only at run time; its steps are taken once, for a random item",
+                        super::response::ONE_ITEM,
                         "write a `repeat` around these steps",
                     );
-                    let item = super::answer::Answer::Json(json.random());
-                    return vec![super::member::answer_of(*request, &item)];
+                    return vec![self.drawn_item(*request, json)];
                 }
                 self.lose(
                     span.start,

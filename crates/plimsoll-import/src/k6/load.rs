@@ -1,14 +1,10 @@
 //! The load of a plan from the scenarios of a script.
 
-use std::time::Duration;
-
 use super::machine::Machine;
+use super::profile::{PhaseDraft, area, same_shares, superposed};
 use super::scenario::{Scenario, Shape};
-use crate::script::draft::duration;
+use crate::script::draft::{JourneyDraft, duration};
 use crate::yaml::YamlNode;
-
-/// Most phases of a load.
-const PHASES_MAX: usize = 200;
 
 /// The load, and how users divide among journeys.
 pub(super) struct LoadDraft {
@@ -17,54 +13,86 @@ pub(super) struct LoadDraft {
     pub(super) weights: Vec<Option<f64>>,
     /// Iterations of each user of a scenario.
     pub(super) iterations: Vec<Option<u64>>,
+    /// Whether a user may take several iterations.
+    repeats: bool,
+}
+
+impl LoadDraft {
+    /// The journeys with their shares of the load.
+    pub(super) fn divided(
+        &self,
+        journeys: Vec<JourneyDraft>,
+        resets_cookies: bool,
+    ) -> Vec<JourneyDraft> {
+        let numbered = journeys.into_iter().enumerate();
+        let divided = numbered.map(|(index, journey)| JourneyDraft {
+            weight: self.weights.get(index).copied().flatten(),
+            iterations: self.iterations.get(index).copied().flatten(),
+            forgets: resets_cookies && self.repeats,
+            ..journey
+        });
+        divided.collect()
+    }
 }
 
 impl<'a> Machine<'a, '_> {
-    /// The load of scenarios. Those that cannot run beside the others are taken out of the list, and lost.
-    pub(super) fn load(&mut self, scenarios: &mut Vec<Scenario<'a>>, at: u32) -> LoadDraft {
-        let has_users = |candidate: &Scenario<'a>| matches!(candidate.shape, Shape::Users(_));
-        let has_rate = |candidate: &Scenario<'a>| matches!(candidate.shape, Shape::Rate(_));
-        let all_iterations = scenarios
-            .iter()
-            .all(|candidate| matches!(candidate.shape, Shape::Iterations { .. }));
-        if all_iterations {
-            return self.iterations(scenarios, at);
+    /// The load of scenarios of one kind.
+    pub(super) fn load(&mut self, scenarios: &[Scenario<'a>], at: u32) -> LoadDraft {
+        let first = scenarios.first().map(|scenario| kind(&scenario.shape));
+        match first {
+            Some(LoadKind::Users) => self.timeline(scenarios, false, at),
+            Some(LoadKind::Rate) => self.timeline(scenarios, true, at),
+            Some(LoadKind::Iterations) | None => self.iterations(scenarios, at),
         }
-        let users = scenarios
-            .iter()
-            .filter(|candidate| has_users(candidate))
-            .count();
-        let rates = scenarios
-            .iter()
-            .filter(|candidate| has_rate(candidate))
-            .count();
-        let keeps_rates = rates > users;
-        let overlaps = scenarios.iter().any(|candidate| {
-            scenarios.iter().any(|other| {
-                kind(&candidate.shape) != kind(&other.shape)
-                    && candidate.start < other.start + other.shape.time()
-                    && other.start < candidate.start + candidate.shape.time()
-            })
+    }
+
+    /// A load of a plan is of users, of arrivals or of iterations: the kind with the most iterations stays, the others
+    /// are taken out of the list, and lost.
+    pub(super) fn keep_one_kind(&mut self, scenarios: &mut Vec<Scenario<'a>>, at: u32) {
+        let of_kind = |wanted: LoadKind| -> f64 {
+            let all = scenarios.iter().map(|scenario| &scenario.shape);
+            let same = all.filter(|shape| kind(shape) == wanted);
+            same.map(iterations_of).sum()
+        };
+        let kinds = [LoadKind::Users, LoadKind::Rate, LoadKind::Iterations];
+        let present = kinds.map(|wanted| {
+            let mut all = scenarios.iter();
+            all.any(|scenario| kind(&scenario.shape) == wanted)
         });
-        let mut dropped = Vec::new();
-        if overlaps {
-            scenarios.retain(|candidate| {
-                let keeps = kind(&candidate.shape) == u8::from(keeps_rates);
-                if !keeps {
-                    dropped.push(candidate.name.clone());
-                }
-                keeps
-            });
+        if present.iter().filter(|is_present| **is_present).count() < 2 {
+            return;
         }
-        for name in dropped {
+        let sums = kinds.map(|wanted| (wanted, of_kind(wanted)));
+        let candidates = sums.iter().zip(present).filter(|(_, present)| *present);
+        let most = candidates
+            .map(|(sum, _)| *sum)
+            .max_by(|left, right| left.1.total_cmp(&right.1));
+        let Some((most, _)) = most else {
+            return;
+        };
+        let (kept, dropped): (Vec<_>, Vec<_>) = std::mem::take(scenarios)
+            .into_iter()
+            .partition(|scenario| kind(&scenario.shape) == most);
+        *scenarios = kept;
+        let names: Vec<&str> = scenarios
+            .iter()
+            .map(|scenario| scenario.name.as_str())
+            .collect();
+        let why = format!(
+            "a load has either users, an arrival rate or a number of iterations; the plan has {} of {}, which {} the most iterations (a user taken to make one a second)",
+            most.words(),
+            names.join(", "),
+            if names.len() == 1 { "makes" } else { "make" },
+        );
+        for scenario in dropped {
+            let at = self.place_of(&scenario.name, at);
             self.lose(
                 at,
-                format!("the scenario {name}"),
-                "a phase of a plan has either users or an arrival rate, and other scenarios run at the same time",
+                format!("the scenario {}", scenario.name),
+                &why,
                 "run it as a plan of its own",
             );
         }
-        self.timeline(scenarios)
     }
 
     /// Scenarios that end with their iterations.
@@ -106,184 +134,148 @@ impl<'a> Machine<'a, '_> {
                 vec![None]
             },
             iterations: each_list,
+            repeats: scenarios.iter().any(|scenario| repeats(&scenario.shape)),
         }
     }
 
-    /// Scenarios over time, as phases between the corners of all.
-    fn timeline(&mut self, scenarios: &[Scenario<'a>]) -> LoadDraft {
-        let single = scenarios.len() == 1;
-        let mut times: Vec<Duration> = scenarios.iter().flat_map(corners).collect();
-        times.sort_unstable();
-        times.dedup();
-        let mut phases = Vec::new();
-        let mut shares: Vec<Vec<f64>> = Vec::new();
-        for pair in times.windows(2) {
-            let [from, to] = pair else { continue };
-            if to == from || phases.len() >= PHASES_MAX {
-                continue;
-            }
-            let time = to.saturating_sub(*from);
-            let middle = *from + time / 2;
-            let active: Vec<f64> = scenarios
-                .iter()
-                .map(|candidate| height(candidate, middle, 0.0))
-                .collect();
-            let is_rate = scenarios.iter().any(|candidate| {
-                matches!(candidate.shape, Shape::Rate(_)) && height(candidate, middle, 0.0) > 0.0
-            });
-            let start: f64 = scenarios
-                .iter()
-                .map(|candidate| height(candidate, *from, 1.0))
-                .sum();
-            let end: f64 = scenarios
-                .iter()
-                .map(|candidate| height(candidate, *to, -1.0))
-                .sum();
-            phases.push((is_rate, start, end, time));
-            shares.push(active);
+    /// Scenarios over time, as the phases of their sum.
+    fn timeline(&mut self, scenarios: &[Scenario<'a>], is_rate: bool, at: u32) -> LoadDraft {
+        let sum = superposed(scenarios);
+        if let Some(cut_at) = sum.cut_at {
+            self.lose(
+                at,
+                format!("the stages from {} on", duration(cut_at)),
+                "the plan would have more than 2,000 phases",
+                "write fewer stages, or a replay",
+            );
         }
-        self.written(scenarios, single, &phases, &shares)
-    }
-
-    fn written(
-        &mut self,
-        scenarios: &[Scenario<'a>],
-        single: bool,
-        phases: &[(bool, f64, f64, Duration)],
-        shares: &[Vec<f64>],
-    ) -> LoadDraft {
-        let iterations = vec![None; scenarios.len()];
-        let is_even =
-            |candidate: &(bool, f64, f64, Duration)| super::number::same(candidate.1, candidate.2);
-        let same_mix = shares
-            .windows(2)
-            .all(|pair| same_shares(&pair[0], &pair[1]));
-        let weights = match shares.first() {
-            Some(first) if !single && same_mix => {
-                first.iter().map(|share| Some(rounded(*share))).collect()
+        let phases = sum.phases;
+        let active = phases
+            .iter()
+            .find(|phase| phase.shares.iter().any(|share| *share > 0.0));
+        let same_mix = active.is_none_or(|active| {
+            let mut all = phases.iter();
+            all.all(|phase| same_shares(&active.shares, &phase.shares))
+        });
+        let weights = match active {
+            Some(active) if scenarios.len() > 1 && same_mix => {
+                let shares = active.shares.iter();
+                shares.map(|share| Some(rounded(*share))).collect()
             }
             _ => vec![None; scenarios.len()],
         };
-        let has_mix = !single && !same_mix;
-        if has_mix {
-            self.note("the mix of scenarios of each phase is that of its middle");
-        }
-        if let [(is_rate, start, _, time)] = phases
-            && phases.first().is_some_and(is_even)
-        {
-            let load = if *is_rate {
-                YamlNode::map([
-                    ("sessions", YamlNode::text(rate(*start))),
-                    ("for", YamlNode::plain(duration(*time))),
-                    ("spacing", YamlNode::text("even")),
-                ])
-            } else {
-                YamlNode::map([
-                    ("users", YamlNode::plain(count(*start).max(1))),
-                    ("hold", YamlNode::plain(duration(*time))),
-                ])
-            };
-            return LoadDraft {
-                load,
-                weights,
-                iterations,
-            };
-        }
-        let entries = phases
+        let names: Vec<&str> = scenarios
             .iter()
-            .zip(shares)
-            .map(|((is_rate, start, end, time), shares)| {
-                let (key, value) = if *is_rate {
-                    ("sessions", range(&rate(*start), &rate(*end)))
-                } else {
-                    (
-                        "users",
-                        range(&count(*start).to_string(), &count(*end).to_string()),
-                    )
-                };
-                let mut entries = vec![
-                    (key, YamlNode::text(value)),
-                    ("for", YamlNode::plain(duration(*time))),
-                ];
-                if has_mix {
-                    let names = scenarios
-                        .iter()
-                        .zip(shares)
-                        .filter(|(_, share)| **share > 0.0);
-                    let mix = names.map(|(candidate, share)| {
-                        (candidate.name.clone(), YamlNode::plain(rounded(*share)))
-                    });
-                    entries.push(("mix", YamlNode::map(mix)));
-                }
-                YamlNode::map(entries)
-            });
+            .map(|scenario| scenario.name.as_str())
+            .collect();
+        let mixed = (scenarios.len() > 1 && !same_mix).then_some(names.as_slice());
+        if mixed.is_some() {
+            self.note("scenarios run beside each other as journeys; the mix of each phase has their shares in its middle");
+        }
         LoadDraft {
-            load: YamlNode::map([("phases", YamlNode::list(entries))]),
+            load: written(&phases, is_rate, mixed),
             weights,
-            iterations,
+            iterations: vec![None; scenarios.len()],
+            repeats: scenarios.iter().any(|scenario| repeats(&scenario.shape)),
         }
     }
 }
 
-fn kind(shape: &Shape) -> u8 {
-    match shape {
-        Shape::Users(_) => 0,
-        Shape::Rate(_) => 1,
-        Shape::Iterations { .. } => 2,
-    }
-}
-
-/// Times at which the height of a scenario changes its direction.
-fn corners(scenario: &Scenario<'_>) -> Vec<Duration> {
-    let start = scenario.start;
-    match &scenario.shape {
-        Shape::Users(corners) | Shape::Rate(corners) => {
-            corners.iter().map(|(at, _)| start + *at).collect()
-        }
-        Shape::Iterations { .. } => vec![start, start + scenario.shape.time()],
-    }
-}
-
-/// Users or iterations per second at a time; at a jump the value after it (`side` above 0), or before it.
-fn height(scenario: &Scenario<'_>, at: Duration, side: f64) -> f64 {
-    let corners = match &scenario.shape {
-        Shape::Users(corners) | Shape::Rate(corners) => corners.clone(),
-        Shape::Iterations { users, .. } => vec![
-            (Duration::ZERO, *users as f64),
-            (scenario.shape.time(), *users as f64),
-        ],
-    };
-    let Some(at) = at.checked_sub(scenario.start) else {
-        return 0.0;
-    };
-    let end = corners.last().map_or(Duration::ZERO, |(end, _)| *end);
-    if at > end || (at == end && side > 0.0) || (at.is_zero() && side < 0.0) {
-        return 0.0;
-    }
-    let mut found = 0.0;
-    for pair in corners.windows(2) {
-        let [(from, low), (to, high)] = pair else {
-            continue;
-        };
-        let is_inside = if side > 0.0 {
-            *from <= at && at < *to
+/// The phases as a plan has them; one that is even is written without a list.
+fn written(phases: &[PhaseDraft], is_rate: bool, mixed: Option<&[&str]>) -> YamlNode {
+    if let [phase] = phases
+        && super::number::same(phase.start, phase.end)
+    {
+        return if is_rate {
+            YamlNode::map([
+                ("sessions", YamlNode::text(rate(phase.start))),
+                ("for", YamlNode::plain(duration(phase.time))),
+                ("spacing", YamlNode::text("even")),
+            ])
         } else {
-            *from < at && at <= *to
+            YamlNode::map([
+                ("users", YamlNode::plain(count(phase.start).max(1))),
+                ("hold", YamlNode::plain(duration(phase.time))),
+            ])
         };
-        if is_inside {
-            let share =
-                at.saturating_sub(*from).as_secs_f64() / to.saturating_sub(*from).as_secs_f64();
-            found = low + (high - low) * share;
-        }
     }
-    found
+    let list = phases
+        .iter()
+        .map(|phase| written_phase(phase, is_rate, mixed));
+    let mut entries = vec![("phases", YamlNode::list(list))];
+    if is_rate {
+        entries.push(("spacing", YamlNode::text("even")));
+    }
+    YamlNode::map(entries)
 }
 
-fn same_shares(left: &[f64], right: &[f64]) -> bool {
-    let sums: (f64, f64) = (left.iter().sum(), right.iter().sum());
-    left.iter()
-        .zip(right)
-        .all(|(a, b)| (a * sums.1 - b * sums.0).abs() < 1e-6)
+fn written_phase(phase: &PhaseDraft, is_rate: bool, mixed: Option<&[&str]>) -> YamlNode {
+    let (key, value) = if is_rate {
+        ("sessions", range(&rate(phase.start), &rate(phase.end)))
+    } else {
+        let (start, end) = (count(phase.start), count(phase.end));
+        ("users", range(&start.to_string(), &end.to_string()))
+    };
+    let mut entries = vec![
+        (key, YamlNode::text(value)),
+        ("for", YamlNode::plain(duration(phase.time))),
+    ];
+    // A pause between scenarios has no users to divide.
+    let is_active = |share: &f64| rounded(*share) > 0.0;
+    if let Some(names) = mixed
+        && phase.shares.iter().any(is_active)
+    {
+        let shares = names.iter().zip(&phase.shares);
+        let mix = shares
+            .filter(|(_, share)| is_active(share))
+            .map(|(name, share)| (*name, YamlNode::plain(rounded(*share))));
+        entries.push(("mix", YamlNode::map(mix)));
+    }
+    YamlNode::map(entries)
+}
+
+/// What a load counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoadKind {
+    Users,
+    Rate,
+    Iterations,
+}
+
+impl LoadKind {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Users => "the users",
+            Self::Rate => "the arrival rate",
+            Self::Iterations => "the iterations",
+        }
+    }
+}
+
+fn kind(shape: &Shape) -> LoadKind {
+    match shape {
+        Shape::Users(_) => LoadKind::Users,
+        Shape::Rate(_) => LoadKind::Rate,
+        Shape::Iterations { .. } => LoadKind::Iterations,
+    }
+}
+
+/// Whether a user of a scenario may take several iterations.
+fn repeats(shape: &Shape) -> bool {
+    match shape {
+        Shape::Users(_) => true,
+        // Each session is another user.
+        Shape::Rate(_) => false,
+        Shape::Iterations { each, total, .. } => *total > 1 && *each != Some(1),
+    }
+}
+
+/// Iterations of a scenario; how long one of a user takes is known only at run time: a second is assumed.
+fn iterations_of(shape: &Shape) -> f64 {
+    match shape {
+        Shape::Users(_) | Shape::Rate(_) => area(shape),
+        Shape::Iterations { total, .. } => *total as f64,
+    }
 }
 
 fn rounded(number: f64) -> f64 {
@@ -315,36 +307,6 @@ fn range(start: &str, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn scenario(start: u64, corners: &[(u64, f64)]) -> Scenario<'static> {
-        Scenario {
-            name: "a".to_owned(),
-            exec: "default".to_owned(),
-            start: Duration::from_secs(start),
-            shape: Shape::Users(
-                corners
-                    .iter()
-                    .map(|(at, users)| (Duration::from_secs(*at), *users))
-                    .collect(),
-            ),
-            variables: Vec::new(),
-        }
-    }
-
-    #[track_caller]
-    fn assert_near(left: f64, right: f64) {
-        assert!((left - right).abs() < 1e-9, "{left} is not {right}");
-    }
-
-    #[test]
-    fn heights_are_between_the_corners() {
-        let candidate = scenario(10, &[(0, 0.0), (10, 20.0), (20, 20.0)]);
-        let at = |seconds| Duration::from_secs(seconds);
-        assert_near(height(&candidate, at(5), 0.0), 0.0);
-        assert_near(height(&candidate, at(15), 0.0), 10.0);
-        assert_near(height(&candidate, at(30), 1.0), 0.0);
-        assert_near(height(&candidate, at(30), -1.0), 20.0);
-    }
 
     #[test]
     fn rates_have_the_unit_in_which_they_are_whole() {

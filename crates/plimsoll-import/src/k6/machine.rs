@@ -9,7 +9,7 @@ use super::socket::SocketDraft;
 use super::text::{Hole, Text};
 use super::value::Value;
 use crate::heuristics;
-use crate::script::draft::DataDraft;
+use crate::script::draft::{CaptureSource, DataDraft, PickDraft};
 use crate::script::{Losses, Remedy, ScriptFiles, Template};
 use crate::{DataFile, Loss};
 
@@ -102,6 +102,8 @@ pub(super) struct Machine<'a, 'f> {
     /// Secrets of the script and the variables that stand for them.
     pub(super) secrets: Vec<(String, String)>,
     pub(super) random_count: usize,
+    /// Captures of items that were drawn, by request and draw: JSON path and name.
+    drawn: HashMap<(usize, usize), Vec<(String, String)>>,
     /// Whether the setup or the body of a module is followed: each user does it once.
     pub(super) is_init: bool,
     steps: usize,
@@ -143,6 +145,7 @@ impl<'a, 'f> Machine<'a, 'f> {
             socket_site: None,
             secrets: Vec::new(),
             random_count: 0,
+            drawn: HashMap::new(),
             is_init: true,
             steps: 0,
             work: 0,
@@ -326,6 +329,11 @@ impl<'a, 'f> Machine<'a, 'f> {
     /// The capture of a part of a response.
     pub(super) fn capture(&mut self, request: usize, what: &super::answer::Answer) -> Option<Hole> {
         let (source, pick, hint) = what.source()?;
+        if let super::answer::Answer::Json(json) = what
+            && let Some(draw) = json.draw
+        {
+            return self.capture_drawn(request, (draw, source, pick), &hint);
+        }
         let known = self.requests.get(request)?.captured(&source, pick);
         let name = if let Some(name) = known {
             name
@@ -336,6 +344,48 @@ impl<'a, 'f> Machine<'a, 'f> {
             name
         };
         Some(Hole::stable(name))
+    }
+
+    /// The capture of a part of an item that a draw chose. Each capture of a plan draws for itself: where a second part of
+    /// the item is wanted, all are taken from the first item.
+    fn capture_drawn(
+        &mut self,
+        request: usize,
+        (draw, source, pick): (usize, CaptureSource, PickDraft),
+        hint: &str,
+    ) -> Option<Hole> {
+        let CaptureSource::Json(path) = &source else {
+            return None;
+        };
+        let key = (request, draw);
+        let known = self.drawn.get(&key).into_iter().flatten();
+        let mut names = Vec::new();
+        for (known_path, name) in known {
+            if known_path == path {
+                return Some(Hole::stable(name.clone()));
+            }
+            names.push(name.clone());
+        }
+        let pick = if names.is_empty() {
+            pick
+        } else {
+            self.note(
+                "several values of one item of a list in a response are those of its first item in the plan, so that they belong together",
+            );
+            PickDraft::First
+        };
+        let path = path.clone();
+        let slot = self.slot(hint);
+        let sent = self.requests.get_mut(request)?;
+        for name in &names {
+            sent.take_first(name);
+        }
+        sent.add_capture(slot.clone(), source, pick);
+        self.drawn
+            .entry(key)
+            .or_default()
+            .push((path, slot.clone()));
+        Some(Hole::stable(slot))
     }
 
     /// Gives a capture a value for the case that nothing is found.

@@ -16,7 +16,9 @@ impl<'a> Machine<'a, '_> {
         match object {
             Value::Object(fields) => {
                 let found = fields.borrow().get(name).cloned();
-                found.unwrap_or(Value::Undefined)
+                found
+                    .or_else(|| self.address_member(object, name, at))
+                    .unwrap_or(Value::Undefined)
             }
             Value::List(list) if name == "length" => {
                 if list.is_cut.get() {
@@ -104,6 +106,10 @@ impl<'a> Machine<'a, '_> {
                     )),
                 }
             }
+            (Value::Text(text), Value::Random(random)) if text.constant().is_some() => {
+                Self::random_character(text.constant().unwrap_or_default(), *random)
+            }
+            (Value::Text(_), Value::Unknown(why)) => Value::Unknown(Rc::clone(why)),
             (Value::Text(text), key) => {
                 let character = text.constant().and_then(|text| {
                     let index = number::index(self.number(key)?)?;
@@ -157,7 +163,7 @@ impl<'a> Machine<'a, '_> {
                 self.note(
                     "an index into a list of a response that is known only at run time takes a random item in the plan",
                 );
-                json.random()
+                return self.drawn_item(request, json);
             }
             key => match self.known_key(key) {
                 Some(key) => json.key(&key),

@@ -37,11 +37,13 @@ const GLOBALS: [&str; 29] = [
 ];
 
 /// Modules by the end of their address, and the names that they are known by here.
-const REMOTE: [(&str, &str); 4] = [
+const REMOTE: [(&str, &str); 6] = [
     ("papaparse", "papaparse"),
     ("k6-utils", "utils"),
     ("k6-summary", "summary"),
     ("formdata", "formdata"),
+    ("k6chaijs", "chai"),
+    ("jslib.k6.io/url/", "url"),
 ];
 
 /// The module of an import; `None` for one that is not known.

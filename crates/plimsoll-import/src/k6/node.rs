@@ -15,6 +15,11 @@ use crate::yaml::{YamlEntry, YamlNode};
 pub(super) enum Node {
     /// The request of this number.
     Request(usize),
+    /// A page and its files, by the numbers of their requests.
+    Page {
+        page: usize,
+        resources: Vec<usize>,
+    },
     Think(ThinkDraft),
     Set(String, Template),
     Repeat {
@@ -71,6 +76,14 @@ impl SentRequest {
         });
     }
 
+    /// Takes the first match for a capture.
+    pub(super) fn take_first(&mut self, name: &str) {
+        let mut captures = self.draft.captures.iter_mut();
+        if let Some(capture) = captures.find(|capture| capture.name == name) {
+            capture.pick = PickDraft::First;
+        }
+    }
+
     pub(super) fn set_default(&mut self, name: &str, default: Template) {
         let mut captures = self.draft.captures.iter_mut();
         if let Some(capture) = captures.find(|capture| capture.name == name) {
@@ -93,8 +106,14 @@ impl Machine<'_, '_> {
 
     fn finished_step(&self, node: &Node) -> Option<StepDraft> {
         Some(match node {
-            Node::Request(index) => {
-                StepDraft::Request(Box::new(self.requests.get(*index)?.draft.clone()))
+            Node::Request(index) => StepDraft::Request(Box::new(self.finished_request(*index)?)),
+            Node::Page { page, resources } => {
+                let mut page = self.finished_request(*page)?;
+                let resources = resources
+                    .iter()
+                    .filter_map(|index| self.finished_request(*index));
+                page.resources = resources.collect();
+                StepDraft::Request(Box::new(page))
             }
             Node::Think(think) => StepDraft::Think(*think),
             Node::Set(name, _) if !self.used.contains(name) => return None,
@@ -145,6 +164,12 @@ impl Machine<'_, '_> {
             ]),
             Node::Keys(entries) => StepDraft::Keys(entries.clone()),
         })
+    }
+
+    fn finished_request(&self, index: usize) -> Option<RequestDraft> {
+        let mut draft = self.requests.get(index)?.draft.clone();
+        draft.expect.statuses = super::expectation::before_redirects(&draft);
+        Some(draft)
     }
 
     fn finished_if(&self, condition: &str, then: &[Node], otherwise: &[Node]) -> Option<StepDraft> {

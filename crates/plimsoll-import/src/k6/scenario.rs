@@ -7,9 +7,6 @@ use super::machine::Machine;
 use super::number;
 use super::value::Value;
 
-/// The longest that k6 lets iterations run unless the script tells otherwise.
-const ITERATIONS_TIME: Duration = Duration::from_mins(10);
-
 /// A scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario<'a> {
@@ -34,18 +31,6 @@ pub(super) enum Shape {
         each: Option<u64>,
         total: u64,
     },
-}
-
-impl Shape {
-    /// How long it lasts, as far as that is known.
-    pub(super) fn time(&self) -> Duration {
-        match self {
-            Self::Users(corners) | Self::Rate(corners) => {
-                corners.last().map_or(Duration::ZERO, |(at, _)| *at)
-            }
-            Self::Iterations { .. } => ITERATIONS_TIME,
-        }
-    }
 }
 
 impl<'a> Machine<'a, '_> {

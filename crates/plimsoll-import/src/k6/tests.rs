@@ -1,6 +1,8 @@
 //! What scripts become.
 
 mod properties;
+mod responses;
+mod scenarios;
 
 use std::collections::HashMap;
 
@@ -108,7 +110,7 @@ fn checks_become_expectations() {
         "const r = http.get(B); check(r, { a: (r) => r.status === 200, b: (r) => r.body.includes('hi'),\n\
          c: (r) => r.timings.duration < 500, d: (r) => r.json('a') === 'b', e: (r) => r.headers['X-A'] !== undefined });",
         &[
-            "status: 200",
+            "status: [200, 3xx]",
             "contains: [hi]",
             "within: 500ms",
             "\"$.a\": b",
@@ -173,7 +175,7 @@ fn conditions_on_captured_values_are_kept() {
     );
     check(
         "const r = http.get(B); if (r.status !== 200) { console.log('no'); return; } http.get(B + '/on');",
-        &["expect: { status: 200 }", "get: /on"],
+        &["expect: { status: [200, 3xx] }", "get: /on"],
     );
 }
 
@@ -216,23 +218,6 @@ fn losses_are_named_in_the_words_of_k6() {
             lines.iter().any(|line| line.contains(part)),
             "{part}\n{lines:#?}"
         );
-    }
-}
-
-#[test]
-fn scenarios_become_phases_with_a_mix() {
-    let text = "import http from 'k6/http';\nexport const options = { scenarios: {\n\
-        a: { executor: 'constant-vus', vus: 10, duration: '1m', exec: 'one' },\n\
-        b: { executor: 'ramping-vus', startVUs: 0, startTime: '1m', stages: [{ duration: '30s', target: 20 }], exec: 'two' } } };\n\
-        export function one() { http.get('https://a.test/1'); }\nexport function two() { http.get('https://a.test/2'); }\n";
-    let imported = imported_with(text, &[]).unwrap();
-    assert_eq!(imported.losses, []);
-    let plan = without_comments(&imported.plan);
-    for part in [
-        "    - users: \"10\"\n      for: 1m\n      mix: { a: 10 }\n",
-        "    - users: \"0..20\"\n      for: 30s\n      mix: { b: 10 }\n",
-    ] {
-        assert!(plan.contains(part), "{plan}");
     }
 }
 
@@ -290,4 +275,38 @@ fn modules_may_export_as_node_does() {
         "{}",
         imported.plan
     );
+}
+
+#[test]
+fn random_characters_are_random_texts() {
+    let body = |letters: &str| {
+        format!(
+            "const letters = '{letters}'; const random = () => Math.floor(Math.random() * letters.length); \
+             const name = `${{letters.charAt(random())}}${{letters[random()]}}`; http.get(`${{B}}/${{name}}`);"
+        )
+    };
+    let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    check(&body(letters), &["name: \"{{ random_string(2) }}\""]);
+    check(
+        &body("01"),
+        &["name: \"{{ pick('0', '1') }}{{ pick('0', '1') }}\""],
+    );
+}
+
+#[test]
+fn urls_have_their_parameters() {
+    let text = "import http from 'k6/http';\n\
+        import { URL, URLSearchParams } from 'https://jslib.k6.io/url/1.0.0/index.js';\n\
+        export default function () {\n  const url = new URL(`https://a.test/series`);\n\
+        url.searchParams.append('limit', '20');\n  url.searchParams.append('q', 'a b&c');\n\
+        url.searchParams.set('limit', '30');\n  const res = http.get(url.toString());\n\
+        const next = new URLSearchParams({ id: res.json('id') });\n  http.get(`https://a.test/x?${next}`);\n}\n";
+    let imported = imported_with(text, &[]).unwrap();
+    assert_eq!(imported.losses, []);
+    for part in [
+        "get: /series?q=a+b%26c&limit=30\n",
+        "get: \"/x?id={{ urlencode(id) }}\"",
+    ] {
+        assert!(imported.plan.contains(part), "{part}\n{}", imported.plan);
+    }
 }

@@ -17,6 +17,15 @@ pub(super) enum Piece {
     Hole(Hole),
 }
 
+/// Longest random text of one function of plans that characters add up to.
+const RANDOM_LEN_MAX: usize = 256;
+
+/// The number of characters of a random text.
+fn random_len(hole: &Hole) -> Option<usize> {
+    let count = hole.expression.strip_prefix("random_string(")?;
+    count.strip_suffix(')')?.parse().ok()
+}
+
 /// A value that a plan knows at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hole {
@@ -85,9 +94,21 @@ impl Text {
         for piece in &other.pieces {
             match piece {
                 Piece::Literal(text) => self.push_str(text),
-                Piece::Hole(hole) => self.pieces.push(Piece::Hole(hole.clone())),
+                Piece::Hole(hole) => self.push_hole(hole),
             }
         }
+    }
+
+    /// Random characters that meet are one random text.
+    fn push_hole(&mut self, hole: &Hole) {
+        if let Some(Piece::Hole(last)) = self.pieces.last_mut()
+            && let (Some(before), Some(more)) = (random_len(last), random_len(hole))
+            && before + more <= RANDOM_LEN_MAX
+        {
+            last.expression = format!("random_string({})", before + more);
+            return;
+        }
+        self.pieces.push(Piece::Hole(hole.clone()));
     }
 
     /// The text, if it is known.

@@ -91,7 +91,9 @@ fn split_origin(text: &Text) -> (Text, Text) {
         .pieces()
         .first()
         .is_some_and(|piece| matches!(piece, Piece::Literal(first) if first.starts_with('/')));
-    if is_whole {
+    // What a response or a row names may be a path or a whole URL.
+    let is_known_at_run_time = matches!(text.pieces().first(), Some(Piece::Hole(hole)) if hole.likely.is_none() && !hole.expression.starts_with("env("));
+    if is_whole || is_known_at_run_time {
         return (Text::default(), text.clone());
     }
     let starts_with_hole = matches!(text.pieces().first(), Some(Piece::Hole(hole)) if hole.likely.as_deref().is_none_or(|likely| likely.is_empty() || likely.contains("://")));

@@ -66,6 +66,8 @@ pub(crate) struct JourneyDraft {
     pub(crate) iterations: Option<u64>,
     /// Whether users keep cookies; the plan's own default (yes) if absent.
     pub(crate) cookies: Option<bool>,
+    /// Whether users forget their cookies and their cache after each iteration.
+    pub(crate) forgets: bool,
     /// Whether users have a cache; the plan's own default (no) if absent.
     pub(crate) cache: Option<bool>,
 }
@@ -115,7 +117,7 @@ pub(crate) enum StepDraft {
 
 impl StepDraft {
     /// Whether this step, or one inside it, sends something.
-    fn sends(&self) -> bool {
+    pub(crate) fn sends(&self) -> bool {
         let any = |steps: &[StepItem]| steps.iter().any(|item| item.step.sends());
         match self {
             Self::Request(_) | Self::Keys(_) => true,
@@ -163,6 +165,8 @@ pub(crate) struct RequestDraft {
     pub(crate) timeout: Option<Duration>,
     /// Whether the page's own resources are requested, too.
     pub(crate) with_resources: bool,
+    /// Further requests that are sent beside each other once this one, a page, is answered.
+    pub(crate) resources: Vec<RequestDraft>,
 }
 
 /// A request's body.

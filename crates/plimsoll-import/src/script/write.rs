@@ -122,7 +122,10 @@ fn can_be_target(origin: &Template) -> bool {
 pub(crate) fn each_request<'d>(steps: &'d [StepItem], take: &mut impl FnMut(&'d RequestDraft)) {
     for item in steps {
         match &item.step {
-            StepDraft::Request(request) => take(request),
+            StepDraft::Request(request) => {
+                take(request);
+                request.resources.iter().for_each(&mut *take);
+            }
             StepDraft::Repeat { steps, .. } | StepDraft::Group { steps, .. } => {
                 each_request(steps, take);
             }
@@ -221,6 +224,9 @@ fn journey(journey: &JourneyDraft, main: &Template) -> Vec<YamlEntry> {
     }
     if let Some(cache) = journey.cache {
         entries.push(YamlEntry::new("cache", YamlNode::plain(cache)));
+    }
+    if journey.forgets {
+        entries.push(YamlEntry::new("forgets", YamlNode::plain(true)));
     }
     if let Some(iterations) = journey.iterations {
         entries.push(YamlEntry::new("iterations", YamlNode::plain(iterations)));

@@ -95,6 +95,8 @@ pub(crate) struct CompiledJourney {
     /// Feeds that give each iteration a row.
     pub(crate) feeds_each: Vec<u32>,
     pub(crate) cache: bool,
+    /// Cookies and cache last for one iteration.
+    pub(crate) forgets: bool,
 }
 
 /// All journeys of a scenario. Its operations name requests, pages, sockets and each other by index: only compiling
@@ -279,6 +281,7 @@ impl Builder<'_> {
             feeds,
             feeds_each,
             cache: journey.cache,
+            forgets: journey.forgets,
         });
         Ok(())
     }

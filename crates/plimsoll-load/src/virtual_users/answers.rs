@@ -66,7 +66,9 @@ impl VirtualUsers {
             call.reason = format!("more than {} redirects", call.redirects);
             return AnswerVerdict::Ended(Outcome::WrongStatus);
         }
-        if !context.good.contains(call.status) && !expectations.checks_status() {
+        // The expected status is that of the first response; behind a redirect another one is judged.
+        let is_expected = call.redirects == 0 && expectations.checks_status();
+        if !context.good.contains(call.status) && !is_expected {
             return AnswerVerdict::Ended(Outcome::WrongStatus);
         }
         if let Err(reason) = expectations.evaluate_time(context.now.saturating_sub(context.due)) {

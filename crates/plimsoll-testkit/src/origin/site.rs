@@ -11,7 +11,7 @@
 //! | `GET /page` | a page that names a style, a script, two images and one on another host |
 //! | `GET /asset/NAME` | 100 bytes with an `ETag`, fresh for as many seconds as `?age=N` says; `304` when it matches |
 //! | `GET /status/N`, `GET /slow/MS`, `GET /loop` | that status, so late, a redirect to itself |
-//! | `GET /away` | a redirect to another host |
+//! | `GET /away`, `GET /failing` | a redirect to another host, to a status of 500 |
 //! | `GET /gzip` | `Hello gzip`, coded |
 //! | `* /echo` | the request as it came, as text |
 //!

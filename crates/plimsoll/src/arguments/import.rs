@@ -59,7 +59,7 @@ pub(crate) struct ScriptArguments {
     /// URL of the site, instead of the one that the script names
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
-    /// File with values of variables: an exported environment of Postman
+    /// File with values of variables: an exported environment of Postman, or properties of JMeter
     #[arg(long, value_name = "FILE")]
     pub(crate) env: Option<PathBuf>,
     /// Folder for the plan and the files it names, instead of the plan on standard output

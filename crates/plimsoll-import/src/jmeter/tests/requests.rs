@@ -257,3 +257,67 @@ fn variables_are_constants_rows_or_values_of_their_time() {
         imported.plan
     );
 }
+
+#[test]
+fn properties_have_their_values_of_a_file() {
+    let inside = get(
+        "/a?u=${__P(user.name,nobody)}&amp;k=${__P(api_token)}&amp;n=${__P(n)}",
+        "",
+    );
+    let files = [(
+        "user.properties",
+        "# of the test\nuser.name = ada\napi_token=s3cr3t\n",
+    )];
+    let imported = import(&jmx(&inside), &files);
+    assert_eq!(losses(&imported), [""; 0]);
+    assert!(
+        steps(&imported).contains(
+            "get: \"/a?u={{ env('USER_NAME', 'ada') }}&k={{ env('API_TOKEN') }}&n={{ env('N', '1') }}\""
+        ),
+        "{}",
+        imported.plan
+    );
+}
+
+#[test]
+fn a_variable_that_nothing_sets_is_sent_as_its_reference() {
+    let imported = import(&jmx(&get("/a?s=${shop}", "")), &[]);
+    assert_eq!(
+        losses(&imported),
+        ["variable ${shop}: nothing that is read sets it, and JMeter sends the reference itself"]
+    );
+    assert!(
+        steps(&imported).contains("{{ env('SHOP', '${shop}') }}"),
+        "{}",
+        imported.plan
+    );
+}
+
+#[test]
+fn users_forget_where_a_manager_clears_each_iteration() {
+    let manager = |property: &str| {
+        let inside = format!(
+            "{}{}",
+            element("CookieManager", "Cleared", &[(property, "true")], ""),
+            get("/a", "")
+        );
+        let text = jmx(&inside).replace(
+            "<stringProp name=\"LoopController.loops\">1</stringProp>",
+            "<stringProp name=\"LoopController.loops\">5</stringProp>",
+        );
+        import(&text, &[])
+    };
+    let imported = manager("CookieManager.clearEachIteration");
+    assert!(
+        imported.plan.contains("forgets: true\n"),
+        "{}",
+        imported.plan
+    );
+    assert!(
+        losses(&imported)[0]
+            .starts_with("HTTP Cookie Manager \"Cookies\": another manager is cleared"),
+        "{:?}",
+        losses(&imported)
+    );
+    assert!(!manager("other").plan.contains("forgets"));
+}

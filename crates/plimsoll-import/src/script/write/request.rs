@@ -12,14 +12,15 @@ use crate::yaml::{YamlEntry, YamlNode};
 
 pub(super) fn request(draft: &RequestDraft, main: &Template) -> Vec<YamlEntry> {
     let method = draft.method.to_ascii_lowercase();
-    let key = if draft.with_resources && matches!(method.as_str(), "get" | "post") {
+    let is_page = draft.with_resources || !draft.resources.is_empty();
+    let key = if is_page && matches!(method.as_str(), "get" | "post") {
         "page"
     } else {
         method.as_str()
     };
     let mut entries = vec![YamlEntry::new(key, YamlNode::text(url(draft, main)))];
     if key == "page" {
-        entries.push(YamlEntry::new("resources", YamlNode::text("found")));
+        entries.push(YamlEntry::new("resources", resources(draft, main)));
     }
     if let Some(label) = &draft.label {
         entries.push(YamlEntry::new("label", YamlNode::text(label)));
@@ -57,6 +58,22 @@ pub(super) fn request(draft: &RequestDraft, main: &Template) -> Vec<YamlEntry> {
         ));
     }
     entries
+}
+
+/// Resources of a page: `found`, or its own list; a plain GET is its URL alone.
+fn resources(draft: &RequestDraft, main: &Template) -> YamlNode {
+    if draft.resources.is_empty() {
+        return YamlNode::text("found");
+    }
+    let listed = draft.resources.iter().map(|resource| {
+        let mut entries = request(resource, main);
+        match entries.as_slice() {
+            [only] if only.key == "get" => entries.remove(0).value,
+            _ => YamlNode::Map(entries),
+        }
+    });
+    let found = draft.with_resources.then(|| YamlNode::text("found"));
+    YamlNode::list(found.into_iter().chain(listed))
 }
 
 /// A path with one slash first: two begin a host.

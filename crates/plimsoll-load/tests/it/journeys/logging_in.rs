@@ -81,6 +81,18 @@ fn each_user_logs_in_once_and_keeps_its_cookies_and_tokens() {
 }
 
 #[test]
+fn a_user_that_forgets_keeps_the_cookies_of_an_iteration_only() {
+    let site = site::start().unwrap();
+    let mut written = tutor("secret");
+    written.scenario.journeys[0].forgets = true;
+    // Without a session, the site answers with a redirect to the login.
+    let total = written.run(site.address(), iterations(2.0, 6));
+    assert_eq!((total.iterations, total.users_lost), (6, 0));
+    assert_eq!((ends(&total, 1), ends(&total, 2)), ((2, 2), (2, 6)));
+    assert_eq!(site.count("POST /save"), 2);
+}
+
+#[test]
 fn users_over_several_loops_are_as_many() {
     let site = site::start().unwrap();
     let mut plan = crate::trial::plan(site.address());

@@ -52,6 +52,19 @@ fn expectations_judge_the_first_answer() {
 }
 
 #[test]
+fn the_last_answer_must_be_good_whatever_status_the_first_one_had_to_have() {
+    let site = site::start().unwrap();
+    let mut written = ScenarioBuilder::default();
+    let mut step = written.get("/failing");
+    step.follow = 3;
+    step.expectations = vec![status(302)];
+    written.journey(Vec::new(), vec![request_step(step)]);
+    let total = written.run(site.address(), iterations(1.0, 2));
+    assert_all(&total, Outcome::WrongStatus);
+    assert_eq!((total.redirects, site.count("GET /status/500")), (2, 2));
+}
+
+#[test]
 fn an_endless_redirect_is_a_failure() {
     let site = site::start().unwrap();
     let mut written = ScenarioBuilder::default();

@@ -41,6 +41,7 @@ pub(super) fn answer(asked: &SiteRequest<'_>, shared: &SiteState) -> Vec<u8> {
             shared.wait(Duration::from_millis(rest.parse().unwrap_or(0)));
             plain(200, "slow")
         }
+        ("GET", "failing") => whole(302, &["Location: /status/500"], b""),
         ("GET", "loop") => whole(302, &["Location: /loop"], b""),
         ("GET", "away") => whole(302, &["Location: http://other.example/"], b""),
         ("GET", "gzip") => {
