@@ -5,6 +5,7 @@
 
 pub mod aborts;
 mod diagnosis;
+pub mod experiment;
 pub mod failures;
 pub mod findings;
 pub mod intervention;

@@ -8,6 +8,7 @@ mod diagnostic;
 mod keywords;
 mod reader;
 mod reference;
+mod schema;
 pub(crate) mod settings;
 mod source;
 mod template;
@@ -17,6 +18,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub(crate) use keywords::{KeywordTable, Shape, Word, word};
 pub(crate) use reader::{DocumentReader, MapFields};
 pub(crate) use reference::section;
+pub(crate) use schema::schema_of;
 pub(crate) use settings::{
     Choice, Count, SettingKind, SettingsMap, count, count_as, count64, each, file, number, one_of,
     rate, rate_above_zero, settings, share, size, size_as, switch, text, time, time_or_zero,

@@ -1,14 +1,17 @@
 //! Parses human input into the types of the model: durations, rates, sizes, objectives, status sets, loads.
 //!
 //! No I/O. Every error is a [`Problem`] with the place, the fault, the valid range and the nearest valid
-//! word. [`plan`] reads plan files, [`edge`] the file of the edge; both are a [`document`].
+//! word. [`plan`] reads plan files, [`edge`] the file of the edge, [`experiment`] those of experiments; each
+//! is a [`document`].
 
 pub mod document;
 pub mod edge;
+pub mod experiment;
 pub mod load;
 pub mod login;
 pub mod objective;
 pub mod plan;
+mod price;
 pub mod problem;
 pub mod status;
 pub mod units;

@@ -32,6 +32,7 @@ use std::time::Duration;
 use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, TextTemplate};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
+use plimsoll_model::price::Price;
 
 use crate::document::Shape::{
     Count, Duration as DurationShape, Either, Free, ListOf, MapOf, Of, OneOf, Status, Steps,
@@ -41,6 +42,7 @@ use crate::document::{
     Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Surroundings, count,
     count64, settings, time, time_or_zero,
 };
+use crate::price::{PRICE, price};
 use crate::status;
 use data::DATA;
 use journeys::JOURNEY;
@@ -144,6 +146,8 @@ settings! {
         /// Bounds of the response-time classes in the report: fast below the first, slow above the second. Default:
         /// [800ms, 1200ms].
         classes_ms: Option<[u64; 2]> = None, "classes": ListOf(&DurationShape) => classes;
+        /// What the service costs.
+        price: Option<Price> = None, "price": Of(&PRICE) => price;
         /// Collectors to run beside the load, and components of the service by their status interface.
         watch: WatchPlan = WatchPlan::default(), "watch": Either(&[OneOf(&["auto", "none"]), MapOf(&Free)])
             => watch::watch, watch::MEANING;

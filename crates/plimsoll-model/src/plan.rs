@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
+use crate::price::Price;
 use crate::redact::{self, REDACTED};
 use crate::schedule::{LoadPhase, Spacing};
 use crate::seed::Seed;
@@ -49,6 +50,9 @@ pub struct Plan {
     pub warmup: Duration,
     /// Bounds of the answer classes of the report, ms (fast, slow): < 800, 800-1,200, > 1,200 by default.
     pub classes_ms: [u64; 2],
+    /// What the service costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// Which URL of several comes next.

@@ -49,5 +49,6 @@ pub fn get_root(address: SocketAddr) -> Plan {
         tick: None,
         warmup: Duration::ZERO,
         classes_ms: [800, 1200],
+        price: None,
     }
 }

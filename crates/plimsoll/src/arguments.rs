@@ -323,6 +323,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, run, limit or log
+    /// The JSON schema of plan, experiment, run, limit or log
     Schema,
 }

@@ -78,6 +78,9 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), CliError
 /// Name of the schema of plan files, as of the others.
 const PLAN_SCHEMA: &str = "plan.schema.json";
 
+/// Name of the schema of experiment files.
+const EXPERIMENT_SCHEMA: &str = "experiment.schema.json";
+
 /// Name of the schema of `log --json`.
 const LOG_SCHEMA: &str = "log.schema.json";
 
@@ -86,6 +89,10 @@ fn schema(name: &str) -> Result<Exit, CliError> {
     let wanted = format!("{name}.schema.json");
     if wanted == PLAN_SCHEMA {
         print(&plimsoll_config::plan::schema());
+        return Ok(Exit::Met);
+    }
+    if wanted == EXPERIMENT_SCHEMA {
+        print(&plimsoll_config::experiment::schema());
         return Ok(Exit::Met);
     }
     if wanted == LOG_SCHEMA {
@@ -101,7 +108,7 @@ fn schema(name: &str) -> Result<Exit, CliError> {
             Ok(Exit::Met)
         }
         None => Err(CliError::usage(format!("unknown schema `{name}`"))
-            .remedy("valid: plan, run, limit or log")),
+            .remedy("valid: plan, experiment, run, limit or log")),
     }
 }
 
@@ -111,10 +118,18 @@ fn reference(folder: &Path) -> Result<(), CliError> {
     }
     write(&folder.join(PLAN_SCHEMA), plimsoll_config::plan::schema())?;
     write(
+        &folder.join(EXPERIMENT_SCHEMA),
+        plimsoll_config::experiment::schema(),
+    )?;
+    write(
         &folder.join(LOG_SCHEMA),
         plimsoll_report::log_page::schema(),
     )?;
     write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
+    write(
+        &folder.join("experiment.md"),
+        plimsoll_config::experiment::reference(),
+    )?;
     write(&folder.join("edge.md"), plimsoll_config::edge::reference())?;
     write(&folder.join("commands.md"), commands())?;
     write(&folder.join("series.md"), series())?;

@@ -185,6 +185,7 @@ fn plan(
         .good
         .clone()
         .or_else(|| file?.good.clone());
+    let price = file.and_then(|file| file.price.clone());
     let warmup = asked.warmup.or(file.and_then(|file| file.warmup));
     let cores = transport
         .generator
@@ -214,6 +215,7 @@ fn plan(
         tick,
         warmup: warmup.unwrap_or_default(),
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
+        price,
     };
     check_http2(&plan, transport.connection.streams)?;
     target::check_sources(&plan.transport.sources)?;

@@ -94,7 +94,7 @@ fn correlation_factor(values: &[f64]) -> f64 {
 }
 
 /// Ranks with ties sharing their mean rank.
-fn ranks(values: &[f64]) -> Vec<f64> {
+pub(super) fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0.0; values.len()];

@@ -55,6 +55,8 @@ impl<'n> MapFields<'n> {
         let unknown = self.entries.iter().map(|(key, _)| key.text.as_str());
         unknown
             .filter(|word| !known.contains(word))
+            // Errors about further ones are not reported: a file may have a million unknown keys.
+            .take(DIAGNOSTICS_MAX)
             .any(|word| nearest(word, &known).is_some_and(|near| names.contains(&near)))
     }
 

@@ -15,6 +15,7 @@ use super::thresholds::ABORT;
 use super::transport::TRANSPORT;
 use crate::document::Shape::{Either, MapOf, Objective, Of, OneOrMore, Template, Text};
 use crate::document::{KeywordTable, Shape};
+use crate::price::{PER_HOUR, PRICE};
 
 pub(crate) const HEADERS: Shape = MapOf(&Template);
 pub(crate) const OBJECTIVE: Shape = OneOrMore(&Objective);
@@ -22,7 +23,7 @@ pub(crate) const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 pub(crate) const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// All tables, in the order of the reference.
-pub(crate) static TABLES: [&KeywordTable; 24] = [
+pub(crate) static TABLES: [&KeywordTable; 26] = [
     &PLAN,
     &JOURNEY,
     &PROCESS,
@@ -47,4 +48,6 @@ pub(crate) static TABLES: [&KeywordTable; 24] = [
     &FIND,
     &ABORT,
     &TRANSPORT,
+    &PRICE,
+    &PER_HOUR,
 ];

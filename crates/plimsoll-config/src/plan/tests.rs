@@ -72,6 +72,33 @@ fn given() -> Given {
 }
 
 #[test]
+fn prices_without_a_unit_are_refused() {
+    let refused = |price: &str| {
+        let text = format!("target: http://site\nprice: {price}\n");
+        let diagnostics = read(&text, &given(), &desktop()).unwrap_err();
+        diagnostics.lines("f")
+    };
+    for (price, line) in [
+        ("2.45", "f:2:8: the price has no unit; valid: {"),
+        (
+            "{ currency: EUR, per_hour: 2.45 }",
+            "f:2:35: the price per hour has no unit",
+        ),
+        ("{ per_request: 1 }", "f:2:8: `currency` is missing"),
+        (
+            "{ currency: EUR, per_request: x }",
+            "f:2:38: in `x`: not a price",
+        ),
+    ] {
+        let lines = refused(price);
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(line),
+            "{price}: {lines:?}"
+        );
+    }
+}
+
+#[test]
 fn the_exam_is_read() {
     let plan =
         read(EXAM, &given(), &desktop()).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));

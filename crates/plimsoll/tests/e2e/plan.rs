@@ -159,7 +159,7 @@ fn the_schema_is_printed() {
     assert_output(
         &place.run(&["generate", "schema", "x"]),
         2,
-        &["plan, run, limit or log"],
+        &["plan, experiment, run, limit or log"],
     );
 }
 

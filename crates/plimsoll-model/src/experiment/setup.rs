@@ -1,0 +1,115 @@
+//! How the levels of a cell become real, and what surrounds a trial.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::per_cell::{LevelText, PerCell};
+use crate::component::ComponentKind;
+
+/// What is applied for a cell. Parts that mention an axis without a level in the cell are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Command that starts the service, executable first; empty when the service is not started here.
+    pub command: Vec<LevelText>,
+    /// Variables of its environment.
+    pub env: Vec<(String, LevelText)>,
+    /// Processes of the command.
+    pub processes: Option<PerCell<u32>>,
+    /// CPUs that all of its processes share.
+    pub cpus: Option<PerCell<f64>>,
+    /// Memory that all of its processes share, bytes.
+    pub memory: Option<PerCell<u64>>,
+    /// Files that are written from templates.
+    pub files: Vec<TemplateFile>,
+    /// Settings of running components.
+    pub tunables: Vec<TunableValue>,
+    /// Source that is checked out and built.
+    pub source: Option<SourceCheckout>,
+    /// Configuration of an edge in front of the service; `none` for no edge.
+    pub edge: Option<LevelText>,
+}
+
+/// A file that is written from a template.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TemplateFile {
+    /// Name of the template.
+    pub template: String,
+    /// Its lines, line ends included. Lines that mention an axis without a level are left out.
+    pub lines: Vec<LevelText>,
+    /// The file that is written, and put back in the end.
+    pub to: String,
+    /// Command that makes the service read it; `None` when it does so by itself.
+    pub reload: Option<CommandLine>,
+}
+
+/// A setting of a running component.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TunableValue {
+    /// Kind of the component.
+    pub kind: ComponentKind,
+    /// The setting.
+    pub setting: String,
+    /// Its value.
+    pub to: LevelText,
+}
+
+/// A revision of a Git repository, and its build.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceCheckout {
+    /// Folder of the repository.
+    pub repository: String,
+    /// Commit, tag or branch.
+    pub revision: LevelText,
+    /// Command that builds it; `None` when nothing is built.
+    pub build: Option<CommandLine>,
+}
+
+/// A command that must end within a time limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandLine {
+    /// Executable and arguments.
+    pub words: Vec<LevelText>,
+    /// Time limit.
+    pub within: Duration,
+}
+
+/// What must succeed before the service counts as ready.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Readiness {
+    /// A URL that answers with a good status.
+    Http(LevelText),
+    /// An address, `host:port`, that accepts connections.
+    Tcp(LevelText),
+    /// A command that ends with exit code 0.
+    Command(Vec<LevelText>),
+}
+
+/// A readiness check with its time limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadyCheck {
+    /// The check.
+    pub readiness: Readiness,
+    /// Time limit.
+    pub within: Duration,
+}
+
+/// Load before a trial that is not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warm {
+    /// For this long.
+    For(Duration),
+    /// Until the response time is steady, at most for this long.
+    Steady(Duration),
+}
+
+impl Warm {
+    /// The longest time that it takes.
+    pub const fn longest(self) -> Duration {
+        match self {
+            Self::For(lasting) | Self::Steady(lasting) => lasting,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What running a service costs, by prices that a person wrote. None is looked up.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a GB, as providers count traffic.
+const BYTES_PER_GB: f64 = 1e9;
+/// Bytes of a GiB, as providers count memory.
+const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
+
+/// Prices of what a service uses; one that is zero is not charged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Currency, any text.
+    pub currency: String,
+    /// Of a machine for an hour.
+    #[serde(default)]
+    pub machine_hour: f64,
+    /// Of a CPU for an hour.
+    #[serde(default)]
+    pub cpu_hour: f64,
+    /// Of a GiB of memory for an hour.
+    #[serde(default)]
+    pub gib_hour: f64,
+    /// Of a GB (10⁹ bytes) that is sent out.
+    #[serde(default)]
+    pub gb_out: f64,
+    /// Of a request.
+    #[serde(default)]
+    pub request: f64,
+}
+
+/// What a service holds while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldResources {
+    /// Machines.
+    pub machines: f64,
+    /// CPUs, of all machines together.
+    pub cpus: f64,
+    /// Memory, bytes, of all machines together.
+    pub memory: u64,
+}
+
+impl Price {
+    /// Of an hour of these resources, without what requests cost.
+    pub fn per_hour(&self, held: HeldResources) -> f64 {
+        self.machine_hour * held.machines
+            + self.cpu_hour * held.cpus
+            + self.gib_hour * held.memory as f64 / BYTES_PER_GIB
+    }
+
+    /// Of a request that sends out `bytes_out` bytes on average, without the resources that are held.
+    pub fn per_request(&self, bytes_out: f64) -> f64 {
+        self.request + self.gb_out * bytes_out / BYTES_PER_GB
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_held_and_sent_has_its_price() {
+        let price = Price {
+            currency: "EUR".to_owned(),
+            machine_hour: 0.1,
+            cpu_hour: 0.04,
+            gib_hour: 0.005,
+            gb_out: 0.09,
+            request: 2e-7,
+        };
+        let held = HeldResources {
+            machines: 2.0,
+            cpus: 8.0,
+            memory: 32 << 30,
+        };
+        assert!((price.per_hour(held) - (0.2 + 0.32 + 0.16)).abs() < 1e-12);
+        assert!((price.per_request(1e6) - (2e-7 + 9e-5)).abs() < 1e-15);
+        assert!(Price::default().per_hour(held).abs() < 1e-300);
+    }
+}
