@@ -96,6 +96,24 @@ pub(crate) fn is_address(text: &[u8]) -> bool {
     parsed.is_some_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
+/// Whether an address is of the machine itself or of a network of its own: that of a proxy, if a public one is beside it.
+pub(crate) fn is_private(text: &[u8]) -> bool {
+    let end = memchr::memchr(b'%', text).unwrap_or(text.len());
+    let parsed = std::str::from_utf8(&text[..end]).ok();
+    match parsed.and_then(|text| text.parse::<IpAddr>().ok()) {
+        Some(IpAddr::V4(address)) => {
+            let [first, second, ..] = address.octets();
+            // RFC 6598: behind the address translation of a carrier or of a cloud.
+            let is_shared = first == 100 && (64..128).contains(&second);
+            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
+        }
+        Some(IpAddr::V6(address)) => {
+            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        }
+        None => false,
+    }
+}
+
 /// Whether this is an address of IPv4 in the only form that servers write: most lines begin with one, so this is quicker
 /// than the library's parser, which says the same.
 fn is_ipv4(text: &[u8]) -> bool {

@@ -2,9 +2,9 @@
 
 use crate::entry::LineError;
 use crate::format::combined::{self, Combined};
-use crate::format::json::Structured;
 use crate::format::json::keys::{Dialect, Scope};
 use crate::format::json::scan::Scanner;
+use crate::format::json::{Structured, object_of};
 use crate::format::tail::Tail;
 use crate::format::wrapper::{Unwrapper, Wrapper};
 use crate::format::{Format, Layout};
@@ -15,6 +15,9 @@ use crate::reader::{self, EntryKey, LogReader};
 pub const SAMPLE_LINES_MAX: usize = 200;
 /// Bytes of them.
 pub const SAMPLE_LEN_MAX: usize = 1 << 20;
+
+/// The most common format.
+const COMMON: &str = "nginx";
 
 /// A format, and what speaks for it.
 #[derive(Clone, Debug)]
@@ -33,9 +36,19 @@ pub enum DetectError {
     /// No known format fits a line.
     #[error("no known format fits: {first}")]
     Unknown {
-        /// The error of the first line in the most common format.
+        /// The error of the first line in the nearest format.
         first: LineError,
+        /// The name of that format.
+        nearest: &'static str,
         /// Number of that line among the sample, from 1.
+        line: usize,
+    },
+    /// Lines are no lines of a log in any format: encoded, packed or too long.
+    #[error("line {line}: {first}")]
+    Unusable {
+        /// The error of the first such line.
+        first: LineError,
+        /// Its number, from 1.
         line: usize,
     },
     /// Several formats fit, and would give different requests.
@@ -68,6 +81,13 @@ struct Candidate {
 /// # Errors
 /// When no known format fits, or several fit that would give different requests.
 pub fn detect(lines: &[&[u8]], wanted: Option<&Format>) -> Result<Detected, DetectError> {
+    detect_wrapped(lines, wanted).map_err(|error| match error {
+        DetectError::Empty | DetectError::Unknown { .. } => unusable(lines).unwrap_or(error),
+        DetectError::Unusable { .. } | DetectError::Ambiguous { .. } => error,
+    })
+}
+
+fn detect_wrapped(lines: &[&[u8]], wanted: Option<&Format>) -> Result<Detected, DetectError> {
     let sample: Vec<&[u8]> = lines
         .iter()
         .filter_map(|line| reader::content(line).ok().flatten())
@@ -178,19 +198,40 @@ impl Candidate {
     }
 }
 
-/// The error of the most common format, which people most likely mean.
+/// What speaks against lines of any format: an encoding, or something around each line.
+fn unusable(lines: &[&[u8]]) -> Option<DetectError> {
+    let mut errors = lines.iter().enumerate();
+    errors.find_map(|(at, line)| {
+        Some(DetectError::Unusable {
+            first: reader::content(line).err()?,
+            line: at + 1,
+        })
+    })
+}
+
+/// The error of the format that the lines look like, else of the most common one, which people most likely mean.
 fn unknown(sample: &[&[u8]]) -> DetectError {
-    let mut reader = LogReader::new(Format::named("nginx"));
+    let nearest = match sample.first() {
+        Some(line) if object_of(line).is_some() => "json",
+        Some(line) if line.starts_with(b"#") => "w3c",
+        Some(line) if memchr::memmem::find(line, b" haproxy[").is_some() => "haproxy",
+        _ => COMMON,
+    };
+    let mut reader = LogReader::new(Format::named(nearest));
     let mut errors = sample.iter().enumerate();
     let first = errors.find_map(|(at, line)| Some((at + 1, reader.read(line).err()?)));
     let (line, first) = first.unwrap_or((1, LineError::Missing("a request")));
-    DetectError::Unknown { first, line }
+    DetectError::Unknown {
+        first,
+        nearest,
+        line,
+    }
 }
 
 /// Formats that may fit, the more special before the more general.
 fn candidates(sample: &[&[u8]]) -> Vec<Format> {
     let mut formats = Vec::new();
-    if sample.iter().any(|line| line.starts_with(b"{")) {
+    if sample.iter().any(|line| object_of(line).is_some()) {
         formats.push(json_format(sample));
     }
     let is_w3c = sample.iter().any(|line| line.starts_with(b"#"))
@@ -204,7 +245,7 @@ fn candidates(sample: &[&[u8]]) -> Vec<Format> {
     formats.push(combined_format(sample));
     if sample
         .iter()
-        .any(|line| line.contains(&b'=') && !line.starts_with(b"{"))
+        .any(|line| line.contains(&b'=') && object_of(line).is_none())
     {
         formats.push(Format::named("logfmt"));
     }
@@ -226,13 +267,16 @@ fn with_variant(format: &Format, sample: &[&[u8]]) -> Format {
             let combined = Combined { tail, ..*combined };
             Format::new(format.name(), Layout::Combined(combined))
         }
+        (Layout::W3c(columns), name) => {
+            Format::new(name, Layout::W3c(columns.clone().with_unit_of(sample)))
+        }
         _ => format.clone(),
     }
 }
 
 fn json_format(sample: &[&[u8]]) -> Format {
     let mut dialect = Dialect::Unknown;
-    for line in sample.iter().filter(|line| line.starts_with(b"{")) {
+    for line in sample.iter().filter_map(|line| object_of(line)) {
         let mut fields = Structured::new(Dialect::Unknown);
         let is_whole = Scanner::object(line, Scope::Root, &mut fields).is_ok();
         if is_whole && dialect == Dialect::Unknown {
@@ -263,13 +307,14 @@ fn w3c_format(sample: &[&[u8]]) -> Format {
     let has = |part: &[u8]| memchr::memmem::find(&text, part).is_some();
     let is_cloudfront = has(b"x-edge-") || text.is_empty();
     let is_iis = has(b"Microsoft") || has(b"sc-win32-status") || has(b"s-sitename");
-    Format::named(if is_cloudfront {
+    let format = Format::named(if is_cloudfront {
         "cloudfront"
     } else if is_iis {
         "iis"
     } else {
         "w3c"
-    })
+    });
+    with_variant(&format, sample)
 }
 
 fn combined_format(sample: &[&[u8]]) -> Format {
@@ -338,9 +383,15 @@ fn explained(format: Format, sample: &[&[u8]], read: usize) -> Detected {
                         .to_owned(),
                 );
             }
+            if has_whole_request_times(sample) {
+                warnings.push(
+                    "request_time has no decimals, which nginx always writes: it is taken for seconds; if it is in milliseconds, name it request_time_ms"
+                        .to_owned(),
+                );
+            }
             "JSON objects with fields of known names".to_owned()
         }
-        Layout::Logfmt => "key=value pairs of known names".to_owned(),
+        Layout::Logfmt => "pairs of known names and their values".to_owned(),
         Layout::Patterns(_, _) => "the fields of this format in their order".to_owned(),
     };
     let requests = sample.iter().filter(|line| !line.starts_with(b"#")).count();
@@ -359,9 +410,26 @@ fn has_unknown_tail(sample: &[&[u8]]) -> bool {
         .any(|line| combined::split(&mut moments, line).is_ok_and(|split| !split.rest.is_empty()))
 }
 
+/// Whether no `request_time` has a fraction.
+fn has_whole_request_times(sample: &[&[u8]]) -> bool {
+    const NAME: &[u8] = b"\"request_time\"";
+    let mut times = sample.iter().filter_map(|line| {
+        let behind = &line[memchr::memmem::find(line, NAME)? + NAME.len()..];
+        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.');
+        let start = behind.iter().position(is_part)?;
+        let value = behind[start..].split(|byte| !is_part(byte)).next()?;
+        (start <= 4).then_some(value)
+    });
+    let Some(first) = times.next() else {
+        return false;
+    };
+    !first.contains(&b'.') && times.all(|time| !time.contains(&b'.'))
+}
+
 fn has_unknown_unit(sample: &[&[u8]]) -> bool {
     sample.iter().any(|line| {
+        let object = object_of(line).unwrap_or(line);
         let mut fields = Structured::new(Dialect::Unknown);
-        Scanner::object(line, Scope::Root, &mut fields).is_ok() && fields.has_unknown_unit()
+        Scanner::object(object, Scope::Root, &mut fields).is_ok() && fields.has_unknown_unit()
     })
 }

@@ -233,9 +233,12 @@ fn configured(text: &str) -> Result<(&'static str, Pattern), FormatError> {
         ]
         .iter()
         .any(|part| has(part));
-    if starts("log_format") || (has("$") && !starts("LogFormat") && !has("%")) {
+    if starts("log_format") || (has("$") && !has("%")) {
         Ok(("nginx", pattern::nginx::compile(text)?))
-    } else if starts("LogFormat") {
+    } else if ["LogFormat", "CustomLog", "GlobalLog"]
+        .into_iter()
+        .any(starts)
+    {
         Ok(("apache", pattern::apache::compile(text)?))
     } else if is_envoy {
         Ok(("envoy", pattern::envoy::compile(text)?))

@@ -6,6 +6,8 @@ use crate::entry::{LINE_LEN_MAX, LineError, LogEntry};
 use crate::format::{Format, Layout, haproxy, json};
 use crate::moment::MomentReader;
 
+const UTF_16: &str = "the file is in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE";
+
 /// Reads lines of one format, without the wrapper that the log may have around each
 /// ([`Format::unwrapper`]). A line cannot affect the reading of others, except that `#Fields` lines name columns.
 #[derive(Debug)]
@@ -37,16 +39,19 @@ impl LogReader {
             return Ok(None);
         };
         let moments = &mut self.moments;
-        let is_object = line.first() == Some(&b'{');
+        let object = json::object_of(line);
+        let is_object = object.is_some();
         let entry = match &mut self.format.layout {
             Layout::Combined(combined) => combined.read(moments, line),
             Layout::CombinedOrJson(combined, _) if !is_object => combined.read(moments, line),
             Layout::Haproxy => haproxy::read(moments, line),
             Layout::W3c(columns) => return columns.read(moments, line),
             Layout::Json(dialect) | Layout::CombinedOrJson(_, dialect) => {
-                json::read(moments, *dialect, line)
+                json::read(moments, *dialect, object.unwrap_or(line))
             }
-            Layout::Patterns(_, Some(dialect)) if is_object => json::read(moments, *dialect, line),
+            Layout::Patterns(_, Some(dialect)) if is_object => {
+                json::read(moments, *dialect, object.unwrap_or(line))
+            }
             Layout::Logfmt => json::read_logfmt(moments, line),
             Layout::Patterns(patterns, _) => {
                 let mut error = LineError::Missing("a known form");
@@ -74,16 +79,28 @@ pub(crate) fn content(line: &[u8]) -> Result<Option<&[u8]>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
-        return Err(LineError::NotHttp(
-            "the file is in UTF-16; convert it to UTF-8",
-        ));
+        return Err(LineError::NotHttp(UTF_16));
     }
     let start = line.iter().position(|byte| *byte != 0);
     let line = &line[start.unwrap_or(line.len())..];
+    if let [_, 0, _, 0, ..] = line {
+        return Err(LineError::NotHttp(UTF_16));
+    }
+    if begins_array(line) {
+        return Err(LineError::NotHttp(
+            "a JSON array; write one object a line: jq -c '.[]' FILE",
+        ));
+    }
     if line.len() > LINE_LEN_MAX {
         return Err(LineError::TooLong);
     }
     Ok((!line.trim_ascii().is_empty()).then_some(line))
+}
+
+/// Whether a line is the beginning of a JSON array of objects.
+fn begins_array(line: &[u8]) -> bool {
+    let inner = line.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    inner.is_some_and(|inner| inner.is_empty() || inner.starts_with(b"{"))
 }
 
 /// An entry that no longer borrows from its line.

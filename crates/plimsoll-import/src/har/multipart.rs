@@ -69,11 +69,28 @@ fn split<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((&bytes[..at], &bytes[at + mark.len()..]))
 }
 
+/// A parameter of a header; a semicolon in quotes ends none. Browsers write a quote as `%22`, others behind a backslash.
 fn parameter(content: &str, name: &str) -> Option<String> {
-    content.split(';').find_map(|piece| {
+    let mut is_quoted = false;
+    let mut is_escaped = false;
+    let mut pieces = content.split(|c: char| {
+        let is_mark = !std::mem::take(&mut is_escaped);
+        match c {
+            '\\' => is_escaped = is_mark && is_quoted,
+            '"' if is_mark => is_quoted = !is_quoted,
+            _ => {}
+        }
+        c == ';' && !is_quoted
+    });
+    pieces.find_map(|piece| {
         let (key, value) = piece.trim().split_once('=')?;
-        key.eq_ignore_ascii_case(name)
-            .then(|| value.trim_matches('"').replace("%22", "\""))
+        let inner = value
+            .strip_prefix('"')
+            .and_then(|value| value.strip_suffix('"'));
+        key.eq_ignore_ascii_case(name).then(|| {
+            let value = inner.unwrap_or(value);
+            value.replace("\\\"", "\"").replace("%22", "\"")
+        })
     })
 }
 
@@ -95,6 +112,25 @@ mod tests {
         assert_eq!(found[1].file_name.as_deref(), Some("a.c"));
         assert_eq!(found[1].value, "int x;\n");
         assert!(fields("multipart/form-data", text.as_bytes()).is_empty());
+    }
+
+    #[test]
+    fn names_of_files_may_have_semicolons_and_quotes() {
+        for (written, expected) in [
+            (r#""a;b.txt""#, "a;b.txt"),
+            (r#""a%22b%22.txt""#, "a\"b\".txt"),
+            (r#""a \"b; c\".txt""#, "a \"b; c\".txt"),
+            ("plain.txt", "plain.txt"),
+            (r#""""#, ""),
+        ] {
+            let head = format!("form-data; name=\"f\"; filename={written}; x=1");
+            assert_eq!(
+                parameter(&head, "filename").as_deref(),
+                Some(expected),
+                "{written}"
+            );
+            assert_eq!(parameter(&head, "name").as_deref(), Some("f"), "{written}");
+        }
     }
 
     #[test]

@@ -349,6 +349,11 @@ where
             }
             self.column = 0;
         }
+        // The mark of UTF-16 begins no text of UTF-8.
+        if let Some(0xfe | 0xff) = self.peek()? {
+            self.column = 1;
+            return Err(self.fault("the file is in UTF-16: save it as UTF-8"));
+        }
         Ok(())
     }
 

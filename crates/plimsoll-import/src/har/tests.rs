@@ -31,6 +31,15 @@ fn what_is_no_har_is_told_with_its_place() {
     assert!(error_text(&har("")).contains("nothing was recorded"));
     assert!(error_text(&har("{}")).contains("request.method"));
     assert!(error_text("").contains("not JSON"));
+    let wide: Vec<u8> = "\u{feff}{}"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let error = read_from(wide.as_slice()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("line 1, column 1: not JSON (the file is in UTF-16"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -219,6 +228,58 @@ fn a_form_that_is_not_utf8_is_sent_as_it_was() {
     assert!(
         plan.contains("content-type: application/x-www-form-urlencoded"),
         "{plan}"
+    );
+}
+
+/// A body that values alone would not make again stays as it was sent.
+#[test]
+fn json_that_its_values_do_not_make_stays_text() {
+    for text in [
+        r#"{"id":1,"id":2}"#,
+        r#"{"a":[{"b":":","b":{}}]}"#,
+        r#"{"id":12345678901234567890123}"#,
+        r"[0.12345678901234567]",
+    ] {
+        let escaped = text.replace('"', "\\\"");
+        let plan = posted_plan("application/json", escaped.as_bytes(), "").plan;
+        let scalars = crate::yaml::scalars(&plan);
+        assert!(
+            scalars.iter().any(|scalar| scalar == text),
+            "{text}: {plan}"
+        );
+    }
+    for text in [
+        r#"{"id":18446744073709551615,"t":":\"x\":1","n":[1.5e3,true,null]}"#,
+        r#"{"a":{"a":{}},"b":[]}"#,
+    ] {
+        let escaped = text.replace('\\', r"\\").replace('"', "\\\"");
+        let plan = posted_plan("application/json", escaped.as_bytes(), "").plan;
+        assert!(plan.contains("json:"), "{text}: {plan}");
+    }
+}
+
+/// What a recording does not hold is told.
+#[test]
+fn a_missing_body_and_a_login_in_the_url_are_told() {
+    let losses = |from: &str, to: &str| {
+        let text = String::from_utf8(posted("text/plain", b"", "")).unwrap();
+        let imported = journey::plan(
+            &read(&text.replace(from, to)).unwrap(),
+            &journey::Options::default(),
+        );
+        let imported = imported.unwrap();
+        assert!(!imported.plan.contains("hush"), "{}", imported.plan);
+        let texts: Vec<String> = imported.losses.iter().map(ToString::to_string).collect();
+        texts.join("\n")
+    };
+    let typed = r#""headers":[{"name":"Content-Type","value":"multipart/form-data"}],"postData""#;
+    let text = losses(r#""headers":[],"postData""#, typed);
+    assert!(text.contains("lacks the body"), "{text}");
+    assert_eq!(losses("nothing", ""), "");
+    let text = losses(r#""http://site/a""#, r#""http://ann:hush@site/a""#);
+    assert!(
+        text.contains("the URL has a login") && !text.contains("hush"),
+        "{text}"
     );
 }
 

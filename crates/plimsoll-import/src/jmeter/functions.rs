@@ -280,6 +280,11 @@ impl Import<'_> {
             | "new Date().getTime()"
             | "new Date().time"
             | "Date.now()" => Value::expression("now_ms()"),
+            // The folder of the test plan, beside which its files are.
+            _ if script.contains("FileServer") && script.ends_with(".getBaseDir()") => {
+                Value::text(".")
+            }
+            "File.separator" | "java.io.File.separator" => Value::text("/"),
             _ => match (of_variable, script.parse::<f64>()) {
                 (Some(text), _) => {
                     let name = text.trim().trim_matches(['"', '\'']).to_owned();

@@ -122,6 +122,13 @@ impl Drafter<'_> {
         self.step.method = exchange.method.to_ascii_lowercase();
         // Passwords are processed first, so that a secret is recognised elsewhere in the request.
         self.body(exchange);
+        let has_login = !exchange.url.username().is_empty() || exchange.url.password().is_some();
+        if has_login && exchange.header("authorization").is_none() {
+            self.lose(
+                "the URL has a login, which is not stored in the plan: add a header authorization"
+                    .to_owned(),
+            );
+        }
         self.step.url = self.url(&exchange.url);
         self.headers(exchange);
         self.step.expect = expectations(exchange, self.target);

@@ -49,6 +49,10 @@ pub struct ReplayRows {
     notes: Vec<String>,
     from_ms: i64,
     to_ms: i64,
+    /// Whether the window is the whole log: what is outside was left out for another reason.
+    is_whole: bool,
+    /// Parameters left out because they are secret.
+    secrets: u64,
     /// Requests of each second.
     seconds: Vec<u32>,
     waiting: WaitingRows,
@@ -84,6 +88,8 @@ impl ReplayRows {
             notes,
             from_ms,
             to_ms,
+            is_whole: !tally.options.busiest_hour,
+            secrets: 0,
             seconds: Vec::new(),
             rows: Vec::new(),
             count: 0,
@@ -98,6 +104,7 @@ impl ReplayRows {
         let is_inside = (self.from_ms..=self.to_ms).contains(&began_ms);
         let second = usize::try_from((began_ms - self.from_ms).div_euclid(1000));
         let (true, Ok(second)) = (is_inside, second) else {
+            self.left_out += u64::from(self.is_whole);
             return;
         };
         let is_replayable = matches!(entry.method.as_ref(), "GET" | "HEAD");
@@ -106,7 +113,7 @@ impl ReplayRows {
             self.left_out += 1;
             return;
         }
-        let path = without_secrets(&entry.path);
+        let (path, secrets) = without_secrets(&entry.path);
         if self.replay.rows.is_none() && self.count >= ROWS_INLINE_MAX as u64 {
             self.overflow += 1;
             return;
@@ -116,6 +123,7 @@ impl ReplayRows {
         }
         self.seconds[second] += 1;
         self.count += 1;
+        self.secrets += secrets;
         let mut sink = RowSink {
             from_ms: self.from_ms,
             file: self.replay.rows.is_some().then_some(out),
@@ -167,6 +175,12 @@ impl ReplayRows {
             self.notes.push(format!(
                 "left out {} with unsafe methods or without a successful response",
                 counted(self.left_out, "request")
+            ));
+        }
+        if self.secrets > 0 {
+            self.notes.push(format!(
+                "left out {} with a name that marks a secret",
+                counted(self.secrets, "query parameter")
             ));
         }
         let mut top = vec![format!(
@@ -281,18 +295,24 @@ impl RowSink<'_> {
     }
 }
 
-/// The path without secret parameters.
-fn without_secrets(path: &str) -> String {
+/// The path without secret parameters, and how many they are.
+fn without_secrets(path: &str) -> (String, u64) {
     let (start, query) = path.split_once('?').unwrap_or((path, ""));
     let start = heuristics::path_without_secrets(start);
     let pairs = query.split('&');
+    let mut secrets = 0;
     let kept: Vec<&str> = pairs
-        .filter(|pair| !heuristics::parameter_is_secret(pair))
+        .filter(|pair| {
+            let is_secret = heuristics::parameter_is_secret(pair);
+            secrets += u64::from(is_secret);
+            !is_secret
+        })
         .collect();
     let query = kept.join("&");
-    if query.is_empty() {
+    let path = if query.is_empty() {
         start.into_owned()
     } else {
         format!("{start}?{query}")
-    }
+    };
+    (path, secrets)
 }

@@ -150,6 +150,30 @@ fn rows_in_a_file_keep_their_moments() {
     );
 }
 
+/// What is not sent again is told, also in front of the first page and behind the last.
+#[test]
+fn requests_that_are_left_out_are_told() {
+    let lines = [
+        line(0, "10.0.0.1", "GET /gone", 404),
+        line(10, "10.0.0.1", "GET /?token=hush&a=1", 200),
+        line(20, "10.0.0.1", "POST /", 200),
+        line(30, "10.0.0.1", "GET /", 200),
+        line(40, "10.0.0.1", "GET /down", 503),
+    ];
+    let replay = Replay {
+        speed: 1.0,
+        rows: Some("rows.csv".to_owned()),
+    };
+    let (written, plan) = replayed(&lines, replay);
+    assert_eq!(written, ["0.000,\"/?a=1\"", "20.000,\"/\""]);
+    for note in [
+        "left out 3 requests with unsafe methods or without a successful response",
+        "left out 1 query parameter with a name that marks a secret",
+    ] {
+        assert!(plan.contains(note), "{note}: {plan}");
+    }
+}
+
 /// nginx writes a line when the answer is out. What is sent again is sent when it began, and nothing is lost at the end.
 #[test]
 fn rows_are_in_the_order_of_beginnings() {

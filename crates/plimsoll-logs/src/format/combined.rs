@@ -135,11 +135,11 @@ fn around_moment<'a>(
 fn front_fields(front: &[u8]) -> Result<(Option<&[u8]>, &[u8]), LineError> {
     let front = front.trim_ascii();
     if let Some(address) = leading_address(front) {
-        return Ok((None, address));
+        return Ok(of_addresses(front, address));
     }
     let front = client::without_header(front);
     if let Some(address) = leading_address(front) {
-        return Ok((None, address));
+        return Ok(of_addresses(front, address));
     }
     let (first, rest) = next_word(front);
     if first.is_empty() {
@@ -161,6 +161,23 @@ fn front_fields(front: &[u8]) -> Result<(Option<&[u8]>, &[u8]), LineError> {
         return Ok((is_host(first).then_some(first), second));
     }
     Ok((None, address))
+}
+
+/// Host and client of a text that begins with an address. Of two addresses, with only a blank between them, the first is
+/// the client, unless it has the port of a service, or it is the private one of a proxy and the other is public.
+fn of_addresses<'a>(front: &'a [u8], first: &'a [u8]) -> (Option<&'a [u8]>, &'a [u8]) {
+    let (written, rest) = next_word(front);
+    let second = client::bare(next_word(rest).0);
+    if front[written.len()..].starts_with(b",") || !client::is_address(second) {
+        return (None, first);
+    }
+    let has_port = written.len() > first.len();
+    let is_service = has_port && (written.ends_with(b":80") || written.ends_with(b":443"));
+    if is_service {
+        return (Some(written), second);
+    }
+    let is_proxy = client::is_private(first) && !client::is_private(second);
+    (None, if is_proxy { second } else { first })
 }
 
 /// The address that the text begins with, as in most lines.

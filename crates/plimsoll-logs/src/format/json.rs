@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use keys::{Dialect, Scope, Slot};
 use scan::{JsonValue, Members, Nested, Scanner};
 
+use crate::client;
 use crate::draft::{self, Draft};
 use crate::entry::{LineError, LogEntry, UpstreamTimes};
 use crate::moment::{MomentForm, MomentReader};
@@ -42,6 +43,21 @@ fn is_sent(slot: Option<Slot>) -> bool {
 const RANKS: usize = 10;
 /// All names that lines of Plimsoll's edge have together.
 const SIGNS_OF_PLIMSOLL: u8 = 0b1111;
+
+/// The object that a line is, or that follows a header of syslog or of a container: `web_1  | {"time":…}`.
+pub(crate) fn object_of(line: &[u8]) -> Option<&[u8]> {
+    if line.first() == Some(&b'{') {
+        return Some(line);
+    }
+    if line.last() != Some(&b'}') {
+        return None;
+    }
+    let head = &line[..line.len().min(client::HEADER_LEN_MAX)];
+    let start = memchr::memchr(b'"', head)?.checked_sub(1)?;
+    let (header, object) = line.split_at(start);
+    let is_behind = header.ends_with(b" ") || header.ends_with(b"\t");
+    (is_behind && object.starts_with(b"{")).then_some(object)
+}
 
 /// Parses a line of JSON.
 ///
@@ -216,6 +232,12 @@ impl<'a> Structured<'a> {
             if self.draft.method.is_none() || self.draft.path.is_none() {
                 return Err(LineError::Missing(missing));
             }
+        }
+        // Elastic's schema had methods in small letters (http.request.method before 1.6).
+        if let Some(method) = &mut self.draft.method
+            && method.iter().all(u8::is_ascii_lowercase)
+        {
+            method.to_mut().make_ascii_uppercase();
         }
         if self.has_lone_surrogate {
             return Err(LineError::NotText("the path"));

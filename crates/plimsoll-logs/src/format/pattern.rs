@@ -22,9 +22,13 @@ const PIECES_MAX: usize = 500;
 pub(crate) enum Field {
     /// Any text up to the next literal.
     Unused,
+    /// A list of nginx, of which nothing is used.
+    UnusedList,
     Began(MomentForm),
     Ended(MomentForm),
     Address,
+    /// Who connected, where another field may tell for whom: a proxy.
+    Peer,
     Forwarded,
     Request,
     Method,
@@ -66,8 +70,33 @@ pub(crate) enum HaproxyField {
     Retries,
     ServerQueue,
     BackendQueue,
-    /// Captured headers in braces.
+    /// Captured headers of the request in braces.
     Captures,
+    /// Captured headers of the response in braces.
+    ResponseCaptures,
+}
+
+impl Field {
+    /// Whether `HAProxy` writes neither this nor the blank behind it where a proxy captures no headers.
+    fn is_captures(&self) -> bool {
+        matches!(
+            self,
+            Self::Haproxy(HaproxyField::Captures | HaproxyField::ResponseCaptures)
+        )
+    }
+
+    /// Whether nginx writes several values with a comma and a blank, or a blank, a colon and a blank between them.
+    fn is_list(&self) -> bool {
+        matches!(
+            self,
+            Self::UnusedList
+                | Self::Forwarded
+                | Self::UpstreamAddress
+                | Self::UpstreamConnect(_)
+                | Self::UpstreamHeader(_)
+                | Self::UpstreamResponse(_)
+        )
+    }
 }
 
 /// A piece of a configured format before it is compiled.
@@ -127,7 +156,7 @@ impl Pattern {
         if tokens.len() > PIECES_MAX {
             return Err(FormatError::TooLong);
         }
-        let tokens = joined(tokens)?;
+        let tokens = joined(with_client(tokens))?;
         check_complete(name, &tokens)?;
         let mut pieces = Vec::with_capacity(tokens.len());
         let has_haproxy = tokens
@@ -166,6 +195,25 @@ fn literal_of(token: Option<&Token>) -> Option<&str> {
     }
 }
 
+/// Who connected is the client, unless another field tells the client.
+fn with_client(mut tokens: Vec<Token>) -> Vec<Token> {
+    let has_client = tokens
+        .iter()
+        .any(|token| matches!(token, Token::Field(Field::Address, _)));
+    for token in &mut tokens {
+        if let Token::Field(field, _) = token
+            && *field == Field::Peer
+        {
+            *field = if has_client {
+                Field::Unused
+            } else {
+                Field::Address
+            };
+        }
+    }
+    tokens
+}
+
 /// Joins fields that touch, where what they are together is known.
 fn joined(tokens: Vec<Token>) -> Result<Vec<Token>, FormatError> {
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
@@ -180,6 +228,9 @@ fn joined(tokens: Vec<Token>) -> Result<Vec<Token>, FormatError> {
                         Field::HostAndPath
                     }
                     (Field::Unused, Field::Unused) => Field::Unused,
+                    (Field::Unused, Field::Query) if first_name == "$is_args" => Field::Query,
+                    (Field::UnusedList, Field::Unused | Field::UnusedList)
+                    | (Field::Unused, Field::UnusedList) => Field::UnusedList,
                     _ => {
                         return Err(FormatError::Adjacent {
                             first: first_name.clone(),
@@ -230,11 +281,21 @@ fn check_complete(name: &'static str, tokens: &[Token]) -> Result<(), FormatErro
     })
 }
 
+/// What follows blanks and comments to the ends of their lines.
+fn without_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with('#') {
+        let end = rest.find('\n').unwrap_or(rest.len());
+        rest = rest[end..].trim_start();
+    }
+    rest
+}
+
 /// The inside of the first quoted text of a line of configuration, if there is one: quotes of one kind, in which a
 /// backslash escapes; several in a row are one text.
 fn unquoted(text: &str) -> Option<String> {
     let mut out = String::new();
-    let mut rest = text.trim();
+    let mut rest = without_comments(text);
     let mut is_any = false;
     while let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         is_any = true;
@@ -262,7 +323,7 @@ fn unquoted(text: &str) -> Option<String> {
                 c => out.push(c),
             }
         }
-        rest = rest[end?..].trim_start();
+        rest = without_comments(&rest[end?..]);
     }
     is_any.then_some(out)
 }

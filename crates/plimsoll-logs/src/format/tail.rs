@@ -107,23 +107,34 @@ fn of_nginx(rest: &[u8]) -> Option<Tail> {
         is_forwarded = true;
         rest = after.trim_ascii();
     }
-    let mut times = 0;
-    let mut earlier = f64::INFINITY;
-    while !rest.is_empty() && times < 2 {
-        let (item, after) = word(rest);
-        // An upstream's part of the time cannot be more than the whole; nginx rounds each by itself.
-        match nginx_seconds(item) {
-            Some(seconds) if seconds <= earlier + 0.002 => earlier = seconds,
-            None if times == 1 && item == b"-" => {}
-            _ => return None,
+    let times = if rest.is_empty() {
+        0
+    } else {
+        let (request_time, rest) = word(rest);
+        let whole = nginx_seconds(request_time)?;
+        let (upstream_times, rest) = list(rest);
+        if !rest.trim_ascii().is_empty() || !are_parts(upstream_times, whole) {
+            return None;
         }
-        times += 1;
-        rest = after.trim_ascii_start();
-    }
-    rest.is_empty().then_some(Tail::Nginx {
+        1 + u8::from(!upstream_times.is_empty())
+    };
+    Some(Tail::Nginx {
         is_forwarded,
         times,
     })
+}
+
+/// Whether these are the times of one or several servers of a request that took this many seconds in all.
+fn are_parts(times: &[u8], whole: f64) -> bool {
+    let mut items = times
+        .split(|byte| matches!(byte, b',' | b' ' | b':'))
+        .filter(|item| !item.is_empty());
+    let sum = items.try_fold(0.0_f64, |sum, item| match nginx_seconds(item) {
+        // Parts cannot be more than the whole; nginx rounds each by itself.
+        Some(seconds) => Some(sum + (seconds - 0.002).max(0.0)),
+        None => (item == b"-").then_some(sum),
+    });
+    sum.is_some_and(|sum| sum <= whole)
 }
 
 /// Seconds as nginx writes durations: always three decimals. `$msec` looks alike, and is no plausible duration.
@@ -151,7 +162,7 @@ fn nginx<'a>(rest: &'a [u8], is_forwarded: bool, times: u8, draft: &mut Draft<'a
     let (request_time, rest) = word(rest);
     draft.lasted_ms = nginx_seconds(request_time).map(|seconds| seconds * 1e3);
     if times > 1 {
-        let response_ms = draft::upstream_times(word(rest).0, Unit::Seconds);
+        let response_ms = draft::upstream_times(list(rest).0, Unit::Seconds);
         if response_ms.is_some() {
             draft.upstream = Some(UpstreamTimes {
                 tries: 1,

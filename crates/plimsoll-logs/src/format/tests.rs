@@ -1,6 +1,7 @@
 //! Lines as the documents of servers show them, and random ones.
 
 mod configured;
+mod packed;
 mod round_trip;
 mod vendors;
 

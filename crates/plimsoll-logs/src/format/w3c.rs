@@ -13,6 +13,8 @@ use crate::value::{self, Unit, Value};
 const STANDARD: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status \
     cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header \
     cs-protocol cs-bytes time-taken x-forwarded-for";
+/// Length of `2026-11-22`.
+const DAY_LEN: usize = 10;
 /// Most columns of a log.
 const COLUMNS_MAX: usize = 200;
 
@@ -58,6 +60,10 @@ enum Column {
 pub(crate) struct W3cColumns {
     columns: Vec<Column>,
     writer: Writer,
+    /// Whether a `time-taken` had a fraction: then all are seconds.
+    has_fractions: bool,
+    /// The day of the last `#Date`, for lines that have only a time.
+    day: Option<[u8; DAY_LEN]>,
 }
 
 impl W3cColumns {
@@ -65,12 +71,25 @@ impl W3cColumns {
     pub(crate) fn of(name: &str) -> Self {
         Self {
             columns: Vec::new(),
+            has_fractions: false,
+            day: None,
             writer: match name {
                 "cloudfront" => Writer::Cloudfront,
                 "iis" => Writer::Iis,
                 _ => Writer::Other,
             },
         }
+    }
+
+    /// The same with the unit of `time-taken` that these lines have.
+    pub(crate) fn with_unit_of(mut self, sample: &[&[u8]]) -> Self {
+        let mut probe = self.clone();
+        let mut moments = MomentReader::default();
+        for line in sample {
+            let _ = probe.read(&mut moments, line);
+        }
+        self.has_fractions = probe.has_fractions;
+        self
     }
 
     /// Parses a line; `None` for a header or a comment.
@@ -90,15 +109,25 @@ impl W3cColumns {
         let mut day: Option<&[u8]> = None;
         let mut time: Option<&[u8]> = None;
         let values = Values::of(line);
-        for (column, text) in self.columns.iter().zip(values) {
+        for (column, (text, is_quoted)) in self.columns.iter().zip(values) {
             match column {
+                Column::TimeTaken if text.contains(&b'.') => {
+                    self.has_fractions = true;
+                    self.set(*column, text, &mut draft)?;
+                }
                 Column::Date => day = Some(text),
                 Column::Time => time = Some(text),
                 Column::Unused => {}
                 _ if value::is_absent(text) => {}
+                column if is_quoted && memchr::memmem::find(text, b"\"\"").is_some() => {
+                    set_with_quotes(*column, text, &mut draft);
+                }
                 column => self.set(*column, text, &mut draft)?,
             }
         }
+        let has_day = self.columns.contains(&Column::Date);
+        let day_of_head = self.day.as_ref().filter(|_| !has_day);
+        let day = day.or(day_of_head.map(<[u8; DAY_LEN]>::as_slice));
         if let (Some(day), Some(time)) = (day, time) {
             // The moment when the answer was complete: "the time when the CloudFront server finished responding"
             // (AWS, standard logging reference); IIS writes the line after the last send completed (KB 944884).
@@ -121,6 +150,9 @@ impl W3cColumns {
         let head = head.trim_start();
         if let Some(names) = head.strip_prefix("Fields:") {
             self.set_columns(names);
+        } else if let Some(moment) = head.strip_prefix("Date:") {
+            let day = moment.trim_start().as_bytes().first_chunk();
+            self.day = day.copied().or(self.day);
         } else if let Some(name) = head.strip_prefix("Software:")
             && (name.contains("Microsoft") || name.contains("IIS"))
         {
@@ -165,7 +197,7 @@ impl W3cColumns {
             Column::Agent => draft.agent = Some(self.words(text)),
             Column::Host => draft.host = Some(Cow::Borrowed(text)),
             Column::OwnHost if draft.host.is_none() => draft.host = Some(Cow::Borrowed(text)),
-            Column::TimeTaken => draft.lasted_ms = self.time_unit(text).read(text),
+            Column::TimeTaken => draft.lasted_ms = self.time_unit().read(text),
             Column::ResultType => draft.cache = draft::cache_outcome(text),
             _ => {}
         }
@@ -173,10 +205,10 @@ impl W3cColumns {
     }
 
     /// The specification has seconds; IIS writes whole milliseconds, and so do those who imitate it.
-    fn time_unit(&self, text: &[u8]) -> Unit {
+    fn time_unit(&self) -> Unit {
         match self.writer {
             Writer::Cloudfront => Unit::Seconds,
-            Writer::Other if text.contains(&b'.') => Unit::Seconds,
+            Writer::Other if self.has_fractions => Unit::Seconds,
             Writer::Iis | Writer::Other => Unit::Milliseconds,
         }
     }
@@ -288,9 +320,10 @@ impl<'a> Values<'a> {
 }
 
 impl<'a> Iterator for Values<'a> {
-    type Item = &'a [u8];
+    /// A value, and whether it was in quotes.
+    type Item = (&'a [u8], bool);
 
-    fn next(&mut self) -> Option<&'a [u8]> {
+    fn next(&mut self) -> Option<(&'a [u8], bool)> {
         let mut rest = self.rest?;
         if self.separator == b' ' {
             rest = rest.trim_ascii_start();
@@ -299,18 +332,51 @@ impl<'a> Iterator for Values<'a> {
                 return None;
             }
             if let Some(inner) = rest.strip_prefix(b"\"")
-                && let Some(end) = memchr(b'"', inner)
+                && let Some(end) = end_of_quoted(inner)
             {
                 self.rest = Some(&inner[end + 1..]);
-                return Some(&inner[..end]);
+                return Some((&inner[..end], true));
             }
         }
         let Some(end) = memchr(self.separator, rest) else {
             self.rest = None;
-            return Some(rest);
+            return Some((rest, false));
         };
         self.rest = Some(&rest[end + 1..]);
-        Some(&rest[..end])
+        Some((&rest[..end], false))
+    }
+}
+
+/// Where a value in quotes ends: a quote in it is written twice (W3C extended log format, `<string>`).
+fn end_of_quoted(inner: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr(b'"', inner.get(from..)?)?;
+        if inner.get(at + 1) != Some(&b'"') {
+            return Some(at);
+        }
+        from = at + 2;
+    }
+}
+
+/// A value in quotes that has quotes in it.
+fn set_with_quotes(column: Column, text: &[u8], draft: &mut Draft<'_>) {
+    let mut value = Vec::with_capacity(text.len());
+    let mut is_second = false;
+    for &byte in text {
+        is_second = byte == b'"' && !is_second;
+        if byte != b'"' || is_second {
+            value.push(byte);
+        }
+    }
+    let value = Some(Cow::Owned(value));
+    match column {
+        Column::Stem => draft.path = value,
+        Column::Uri if draft.path.is_none() => draft.path = value,
+        Column::Query => draft.query = value,
+        Column::Referer => draft.referer = value,
+        Column::Agent => draft.agent = value,
+        _ => {}
     }
 }
 

@@ -30,6 +30,13 @@ pub(super) fn notices(object: &LogObject) -> Vec<String> {
             clock_of_second(&jump.from)
         ));
     }
+    if day.clock.late_lines > 0 {
+        notices.push(format!(
+            "{} of {} lines are more than a minute before one in front of them: a clock was wrong for a while, or requests took so long.",
+            count(day.clock.late_lines),
+            count(object.lines)
+        ));
+    }
     if day.requests_outside > 0 {
         notices.push(format!(
             "{} requests lie in more than 31 days and are in no minute.",

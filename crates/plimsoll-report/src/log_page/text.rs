@@ -256,7 +256,7 @@ fn cpu(object: &LogObject, style: Style) -> Vec<String> {
         let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
         let highest = busy.iter().copied().fold(0.0, f64::max);
         let mut text = format!(
-            "{}: mean {}, at most {} over {} minutes of the log",
+            "{}: mean {}, at most {} over {} min of the log",
             printable(&series.name),
             percent(mean),
             percent(highest),

@@ -188,7 +188,7 @@ where
         );
         self.fail(
             CliError::usage(text)
-                .remedy("a plan of a part of the log would be another one: give the whole file"),
+                .remedy("give the whole file, or import what can be unpacked: gzip -dc FILE | plimsoll import log -"),
         );
     }
 

@@ -1,11 +1,12 @@
 //! Logs with their formats, in the order of their first requests.
 
+use std::hash::{DefaultHasher, Hasher as _};
 use std::path::PathBuf;
 
 use plimsoll_logs::LogReader;
-use plimsoll_logs::{DetectError, Detected, Format, LINE_LEN_MAX, SAMPLE_LINES_MAX, detect};
+use plimsoll_logs::{DetectError, Detected, Format, SAMPLE_LINES_MAX, detect};
 
-use super::source::Source;
+use super::source::{self, Source};
 use crate::explain::{CliError, chain};
 use crate::screen::eprint;
 
@@ -15,6 +16,8 @@ pub(crate) struct FormattedLog {
     pub(super) detected: Detected,
     /// Beginning of the first request that can be read, ms since 1970.
     pub(super) first_ms: i64,
+    /// Hash of its first bytes, by which a copy is known.
+    head_hash: u64,
 }
 
 impl FormattedLog {
@@ -33,6 +36,7 @@ impl FormattedLog {
             source: self.source.again()?,
             detected: self.detected.clone(),
             first_ms: self.first_ms,
+            head_hash: self.head_hash,
         })
     }
 }
@@ -42,6 +46,7 @@ pub(crate) fn in_order(
     paths: &[PathBuf],
     wanted: Option<&Format>,
 ) -> Result<Vec<FormattedLog>, CliError> {
+    source::check_once(paths)?;
     let mut logs = Vec::new();
     for path in paths {
         let source = Source::open(path)?;
@@ -62,7 +67,23 @@ pub(crate) fn in_order(
     if logs.len() > 1 {
         eprint(&format!("order of the files: {}", names(&logs).join(", ")));
     }
+    warn_of_copies(&logs);
     Ok(logs)
+}
+
+/// Warns of a log that was packed while its copy stayed: `access.log.1` beside `access.log.1.gz`.
+fn warn_of_copies(logs: &[FormattedLog]) {
+    for pair in logs.windows(2) {
+        if let [first, second] = pair
+            && first.head_hash == second.head_hash
+        {
+            eprint(&format!(
+                "warning: {} and {} begin with the same lines: if both hold the same requests, they count twice",
+                first.name(),
+                second.name()
+            ));
+        }
+    }
 }
 
 /// Names of logs, in their order.
@@ -111,8 +132,8 @@ fn formatted(
     let sample = first_lines(&source);
     let detected = match detect(&sample, wanted) {
         Ok(detected) => detected,
-        Err(DetectError::Empty) if sample.iter().any(|line| line.len() > LINE_LEN_MAX) => {
-            let text = format!("{name}, line 1: the line is longer than 64 KiB");
+        Err(error @ DetectError::Unusable { .. }) => {
+            let text = format!("{name}, {}", chain(&error));
             return Err(CliError::usage(text).remedy("give an access log with one request a line"));
         }
         Err(DetectError::Empty) => {
@@ -130,12 +151,20 @@ fn formatted(
         let entry = reader.read(unwrapper.line(line)?).ok().flatten()?;
         Some(entry.began_ms())
     });
+    let head_hash = hash(&source.head);
     source.forget_head();
     Ok(Some(FormattedLog {
         source,
         detected,
         first_ms: first_ms.unwrap_or(i64::MAX),
+        head_hash,
     }))
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// The first lines of a log.

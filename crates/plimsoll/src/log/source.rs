@@ -1,5 +1,6 @@
 //! Opens logs, compressed or not.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +21,26 @@ const HEAD_LEN: u64 = 256 << 10;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Fails when a file is given twice, under one name or two: its requests would count twice.
+///
+/// # Errors
+/// Names the second one.
+pub(super) fn check_once(paths: &[PathBuf]) -> Result<(), CliError> {
+    let mut places = HashSet::new();
+    for path in paths {
+        // What cannot be found is reported when it is opened.
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !places.insert(place) {
+            let text = format!(
+                "{} is given twice: its requests would count twice",
+                path.display()
+            );
+            return Err(CliError::usage(text).remedy("give each log once"));
+        }
+    }
+    Ok(())
+}
 
 /// A log whose beginning was read.
 pub(super) struct Source {

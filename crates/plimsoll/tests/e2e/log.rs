@@ -439,6 +439,67 @@ fn a_damaged_file_is_counted_up_to_the_damage() {
     assert!(output.stderr.contains("access.log.gz"), "{output:?}");
     let read = count(&output.json(), "lines");
     assert!((1000..3840 * 3).contains(&read), "{read}");
+    let imported = place.run(&["import", "log", "access.log.gz"]);
+    assert_eq!(imported.code, 2, "{imported:?}");
+    assert!(
+        imported.stderr.contains("behind line ") && imported.stderr.contains("gzip -dc"),
+        "{imported:?}"
+    );
+}
+
+#[test]
+fn two_files_that_begin_alike_are_a_warning() {
+    let place = Sandbox::new();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(hour().as_bytes()).unwrap();
+    write(&place, "access.log.1", hour().as_bytes());
+    write(&place, "access.log.1.gz", &gzip.finish().unwrap());
+    let other = line(5, "192.0.2.77", "/", 200, 100);
+    write(&place, "other.log", other.as_bytes());
+    let both = log(&place, &["access.log.1", "access.log.1.gz"]);
+    assert_eq!(both.code, 0, "{both:?}");
+    assert!(
+        both.stderr.contains("begin with the same lines"),
+        "{both:?}"
+    );
+    let different = log(&place, &["access.log.1", "other.log"]);
+    assert!(!different.stderr.contains("begin with"), "{different:?}");
+}
+
+#[test]
+fn a_log_that_is_given_twice_is_refused() {
+    let place = Sandbox::new();
+    write(&place, "access.log", hour().as_bytes());
+    for arguments in [
+        vec!["log", "access.log", "./access.log"],
+        vec!["import", "log", "access.log", "access.log"],
+    ] {
+        let output = place.run(&arguments);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains("is given twice"), "{output:?}");
+    }
+}
+
+/// One line of a wrong clock moves the end of the log: that is told.
+#[test]
+fn a_line_of_another_year_is_told() {
+    let place = Sandbox::new();
+    let later = line(1, "192.0.2.1", "/", 200, 100).replace("/2026:", "/2099:");
+    let text = [
+        line(1, "192.0.2.1", "/", 200, 100),
+        later,
+        line(3, "192.0.2.1", "/", 200, 100),
+    ]
+    .concat();
+    write(&place, "access.log", text.as_bytes());
+    let output = log(&place, &["access.log"]);
+    assert!(
+        output
+            .stdout
+            .contains("1 of 3 lines are more than a minute before one in front of them"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]

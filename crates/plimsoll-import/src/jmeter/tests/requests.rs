@@ -321,3 +321,17 @@ fn users_forget_where_a_manager_clears_each_iteration() {
     );
     assert!(!manager("other").plan.contains("forgets"));
 }
+
+#[test]
+fn rows_beside_the_test_plan_are_found_by_its_folder() {
+    let folder = "${__BeanShell(import org.apache.jmeter.services.FileServer; FileServer.getFileServer().getBaseDir();)}${__BeanShell(File.separator,)}";
+    let rows = [
+        ("filename", &*format!("{folder}users.csv")),
+        ("variableNames", "name"),
+        ("delimiter", ","),
+    ];
+    let inside = element("CSVDataSet", "Users", &rows, "") + &get("/a?n=${name}", "");
+    let imported = import(&jmx(&inside), &[("./users.csv", "ada\nbob\n")]);
+    assert_eq!(losses(&imported), [""; 0]);
+    assert!(steps(&imported).contains(".name }}\""), "{}", imported.plan);
+}

@@ -14,6 +14,8 @@ use crate::{DataFile, FileContent};
 const JSON_LEN_MAX: usize = 64 << 10;
 /// Deepest JSON body written as YAML.
 const JSON_DEPTH_MAX: usize = 16;
+/// Most digits of a number that are kept whatever they are.
+const DIGITS_KEPT: usize = 15;
 /// Longest name of a file of a body, characters, without its number.
 const FILE_NAME_LEN_MAX: usize = 60;
 /// Longest name used as a YAML key, bytes: keys are limited to 1024 characters, escapes included.
@@ -23,9 +25,11 @@ impl Drafter<'_> {
     pub(super) fn body(&mut self, exchange: &RecordedExchange) {
         let Some(payload) = &exchange.payload else {
             if !matches!(exchange.method.as_str(), "GET" | "HEAD" | "DELETE") {
-                let sent = exchange
-                    .header("content-length")
-                    .is_some_and(|length| length != "0");
+                // What has a media type has a body, unless its length says otherwise.
+                let sent = exchange.header("content-length").map_or_else(
+                    || exchange.header("content-type").is_some(),
+                    |length| length != "0",
+                );
                 if sent {
                     self.lose("the recording lacks the body of this request: add it".to_owned());
                 }
@@ -84,7 +88,7 @@ impl Drafter<'_> {
     }
 
     /// Notes what the step lacks.
-    fn lose(&mut self, sentence: String) {
+    pub(super) fn lose(&mut self, sentence: String) {
         self.losses.push(RecordingLoss {
             place: self.place,
             what: format!(
@@ -146,6 +150,9 @@ impl Drafter<'_> {
     fn json(&mut self, payload: &Payload) -> Option<YamlEntry> {
         let text = payload.text.as_deref()?;
         let json: Json = serde_json::from_str(text).ok()?;
+        if !is_whole(text, &json) {
+            return None;
+        }
         let is_scalar = !(json.is_object() || json.is_array());
         let needs_text = is_scalar
             || text.len() > JSON_LEN_MAX
@@ -306,4 +313,43 @@ fn has_short_keys(json: &Json) -> bool {
             .all(|(key, member)| key.len() <= KEY_LEN_MAX && has_short_keys(member)),
         _ => true,
     }
+}
+
+/// Whether the parsed values are all of the text: JSON may have a name twice, and numbers of any length.
+fn is_whole(text: &str, json: &Json) -> bool {
+    let outside = outside_of_strings(text);
+    let is_kept = |number: &str| {
+        number.parse::<i64>().is_ok()
+            || number.parse::<u64>().is_ok()
+            || number.bytes().filter(u8::is_ascii_digit).count() <= DIGITS_KEPT
+    };
+    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+    outside.matches(':').count() == members(json)
+        && outside.split(|c: char| !is_of_number(c)).all(is_kept)
+}
+
+/// Members of all objects.
+fn members(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => items.iter().map(members).sum(),
+        Json::Object(map) => map.len() + map.values().map(members).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// Valid JSON without its strings.
+fn outside_of_strings(text: &str) -> String {
+    let mut out = String::new();
+    let mut is_inside = false;
+    let mut is_escaped = false;
+    for c in text.chars() {
+        let is_plain = !std::mem::take(&mut is_escaped);
+        match c {
+            '"' if is_plain => is_inside = !is_inside,
+            '\\' if is_plain && is_inside => is_escaped = true,
+            _ if is_inside => {}
+            c => out.push(c),
+        }
+    }
+    out
 }

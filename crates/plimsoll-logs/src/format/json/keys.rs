@@ -72,15 +72,17 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// Who writes a field of this name, if only one does.
+    /// Who writes a field of this name, if only one does: a name that applications use too, such as `bytes_read` or
+    /// `authority`, would give their durations another unit.
     pub(crate) fn of(scope: Scope, key: &[u8]) -> Option<Self> {
         Some(match (scope, key) {
             (Scope::Root, b"StartUTC" | b"StartLocal" | b"DownstreamStatus") => Self::Traefik,
             (Scope::Root, b"httpRequest") => Self::GoogleLoadBalancer,
-            (Scope::Root, b"response_flags" | b"upstream_cluster" | b"authority") => Self::Envoy,
+            (Scope::Root, b"response_flags" | b"upstream_cluster") => Self::Envoy,
             (Scope::Root, b"responseTime") => Self::Pino,
-            (Scope::Root, b"resp_headers" | b"bytes_read")
-            | (Scope::Request, b"remote_ip" | b"remote_port" | b"client_ip") => Self::Caddy,
+            (Scope::Root, b"resp_headers" | b"common_log") | (Scope::Request, b"remote_port") => {
+                Self::Caddy
+            }
             _ => return None,
         })
     }
@@ -241,11 +243,16 @@ fn of_request(key: &[u8]) -> Option<Slot> {
     Some(match key {
         b"request" | b"request_line" | b"requestLine" | b"message.request" => Slot::RequestLine,
         b"request_method" | b"method" | b"RequestMethod" | b"http_method" | b"verb"
-        | b"requestMethod" | b"req_method" => Slot::Method(0),
+        | b"requestMethod" | b"req_method" | b":method" => Slot::Method(0),
         b"request_uri" | b"requestUri" | b"originalUrl" | b"original_url" => Slot::Path(0),
         b"uri" | b"RequestPath" | b"target" | b"u" => Slot::Path(1),
         b"url" | b"requestUrl" | b"request_url" | b"requestURL" => Slot::Path(2),
-        b"path" | b"request_path" | b"requestPath" | b"x_envoy_original_path" => Slot::Path(3),
+        b"path"
+        | b":path"
+        | b"request_path"
+        | b"requestPath"
+        | b"x_envoy_original_path"
+        | b"x-envoy-original-path" => Slot::Path(3),
         b"query" | b"query_string" | b"queryString" | b"args" | b"request_query"
         | b"request_args" | b"search" => Slot::Query(0),
         b"http_host" | b"authority" | b":authority" => Slot::Host(0),

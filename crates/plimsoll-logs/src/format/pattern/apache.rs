@@ -10,8 +10,9 @@ use crate::value::{Escape, Unit};
 /// # Errors
 /// When the format lacks what every request needs, or two fields touch.
 pub(crate) fn compile(line: &str) -> Result<Pattern, FormatError> {
-    let line = line.trim();
-    let rest = line.strip_prefix("LogFormat").unwrap_or(line).trim_start();
+    // A backslash at its end continues a line.
+    let line = line.replace("\\\r\n", "").replace("\\\n", "");
+    let rest = definition(line.trim());
     let text = unquoted_first(rest).unwrap_or_else(|| rest.to_owned());
     let mut tokens: Vec<ApacheToken> = Vec::new();
     let mut rest = text.as_str();
@@ -28,6 +29,22 @@ pub(crate) fn compile(line: &str) -> Result<Pattern, FormatError> {
     }
     literal(&mut tokens, rest);
     Pattern::compile("apache", with_whole_times(tokens), Escape::Backslash)
+}
+
+/// What defines the format: behind `LogFormat`, or behind the file of `CustomLog`.
+fn definition(line: &str) -> &str {
+    let Some(rest) = ["CustomLog", "GlobalLog"]
+        .iter()
+        .find_map(|directive| line.strip_prefix(directive))
+    else {
+        return line.strip_prefix("LogFormat").unwrap_or(line).trim_start();
+    };
+    let rest = rest.trim_start();
+    let end = match rest.strip_prefix('"') {
+        Some(inner) => inner.find('"').map(|end| end + 2),
+        None => rest.find(char::is_whitespace),
+    };
+    end.map_or("", |end| rest[end..].trim_start())
 }
 
 /// The text in quotes; a nickname may follow.
@@ -116,6 +133,8 @@ impl<'a> Directive<'a> {
 
     fn field(&self) -> Field {
         match self.kind {
+            // `mod_remoteip` keeps the proxy that connected in `%{c}a`.
+            "a" if self.argument == "c" => Field::Peer,
             "h" | "a" => Field::Address,
             "r" => Field::Request,
             "m" => Field::Method,

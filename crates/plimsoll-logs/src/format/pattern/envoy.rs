@@ -57,10 +57,10 @@ fn field(command: &str) -> Field {
         "RESPONSE_CODE" => Field::Status,
         "BYTES_SENT" => Field::Bytes,
         "DURATION" => Field::Lasted(Unit::Milliseconds),
-        "DOWNSTREAM_REMOTE_ADDRESS"
-        | "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT"
-        | "DOWNSTREAM_DIRECT_REMOTE_ADDRESS"
-        | "DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT" => Field::Address,
+        "DOWNSTREAM_REMOTE_ADDRESS" | "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT" => Field::Address,
+        "DOWNSTREAM_DIRECT_REMOTE_ADDRESS" | "DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT" => {
+            Field::Peer
+        }
         "UPSTREAM_HOST" => Field::UpstreamAddress,
         "REQ" | "REQUEST_HEADER" => header(argument),
         "RESP" if argument.eq_ignore_ascii_case("X-ENVOY-UPSTREAM-SERVICE-TIME") => {

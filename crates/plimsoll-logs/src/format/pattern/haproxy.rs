@@ -119,6 +119,7 @@ fn field(name: &str) -> Field {
         "sq" => Field::Haproxy(HaproxyField::ServerQueue),
         "bq" => Field::Haproxy(HaproxyField::BackendQueue),
         "hr" => Field::Haproxy(HaproxyField::Captures),
+        "hs" => Field::Haproxy(HaproxyField::ResponseCaptures),
         "Tu" => Field::Lasted(Unit::Milliseconds),
         _ => Field::Unused,
     }

@@ -32,7 +32,23 @@ pub(crate) fn compile(line: &str) -> Result<Pattern, FormatError> {
         }
     }
     push_literal(&mut tokens, rest);
+    with_connected_client(&mut tokens);
     Pattern::compile("nginx", tokens, escape)
+}
+
+/// The client that a balancer of connections told counts, unless a forwarded list tells one before it.
+fn with_connected_client(tokens: &mut [Token]) {
+    let has_list = tokens
+        .iter()
+        .any(|token| matches!(token, Token::Field(Field::Forwarded, _)));
+    for token in tokens {
+        if let Token::Field(field, name) = token
+            && !has_list
+            && name.as_str() == "$proxy_protocol_addr"
+        {
+            *field = Field::Forwarded;
+        }
+    }
 }
 
 /// The escaping and the text of `log_format NAME escape=json '…' '…';`.
@@ -65,9 +81,9 @@ fn field(name: &str) -> Field {
         "time_local" => Field::Ended(MomentForm::Common),
         "time_iso8601" => Field::Ended(MomentForm::Iso),
         "msec" => Field::Ended(MomentForm::UnixSeconds),
-        "remote_addr" | "realip_remote_addr" | "proxy_protocol_addr" | "binary_remote_addr" => {
-            Field::Address
-        }
+        "remote_addr" | "binary_remote_addr" => Field::Address,
+        // The proxy whose address `set_real_ip_from` replaced.
+        "realip_remote_addr" => Field::Peer,
         "http_x_forwarded_for"
         | "proxy_add_x_forwarded_for"
         | "http_x_real_ip"
@@ -93,6 +109,12 @@ fn field(name: &str) -> Field {
         "upstream_connect_time" => Field::UpstreamConnect(Unit::Seconds),
         "upstream_header_time" => Field::UpstreamHeader(Unit::Seconds),
         "upstream_response_time" => Field::UpstreamResponse(Unit::Seconds),
+        "upstream_status"
+        | "upstream_response_length"
+        | "upstream_bytes_received"
+        | "upstream_bytes_sent"
+        | "upstream_first_byte_time"
+        | "upstream_session_time" => Field::UnusedList,
         _ => Field::Unused,
     }
 }

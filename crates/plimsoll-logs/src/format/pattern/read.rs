@@ -37,9 +37,18 @@ impl Pattern {
         } else {
             line
         };
+        let mut is_left_out = false;
         for (index, piece) in self.pieces.iter().enumerate() {
             match piece {
-                Piece::Literal(text) => rest = after_literal(rest, text, index == 0)?,
+                Piece::Literal(text) => {
+                    let blank: &[u8] = if is_left_out { b" " } else { b"" };
+                    let text = text.strip_prefix(blank).unwrap_or(text);
+                    rest = after_literal(rest, text, index == 0)?;
+                    is_left_out = false;
+                }
+                Piece::Field { field, .. } if field.is_captures() && !rest.starts_with(b"{") => {
+                    is_left_out = true;
+                }
                 Piece::Field {
                     field,
                     end,
@@ -81,6 +90,18 @@ impl Pattern {
                 let word = &text[..memchr::memchr(b' ', text).unwrap_or(text.len())];
                 return memchr::memrchr(b':', word);
             }
+            // A request has blanks itself; its protocol is the last of its words.
+            Field::Request if end.needle().starts_with(b" ") => {
+                let protocol = memmem::find(text, b" HTTP/").map_or(0, |at| at + 1);
+                return Some(protocol + end.find(&text[protocol..])?);
+            }
+            // Braces within captured headers are escaped.
+            field if field.is_captures() => {
+                return memchr::memchr(b'}', text).map(|at| at + 1);
+            }
+            field if field.is_list() && end.needle().starts_with(b" ") => {
+                return end_of_list(text, end);
+            }
             _ => {}
         }
         if !is_quoted || !matches!(self.escape, Escape::Backslash | Escape::Json) {
@@ -105,19 +126,23 @@ impl Pattern {
         draft: &mut Draft<'a>,
     ) -> Result<(), LineError> {
         match field {
-            Field::Unused => {}
+            Field::Unused | Field::UnusedList => {}
             Field::Began(form) | Field::Ended(form) => {
                 let at = moments.read(form, text);
                 let at = at.ok_or_else(|| LineError::invalid("the timestamp", text))?;
-                if matches!(field, Field::Began(_)) {
-                    draft.began_ms = Some(at);
+                let place = if matches!(field, Field::Began(_)) {
+                    &mut draft.began_ms
                 } else {
-                    draft.ended_ms = Some(at);
-                }
+                    &mut draft.ended_ms
+                };
+                // The same moment in whole seconds does not replace a finer one.
+                *place = place
+                    .filter(|finer| finer.div_euclid(1000) * 1000 == at)
+                    .or(Some(at));
             }
             Field::HostAndPath => set_url(self.escape.undo(text), draft),
             Field::Bytes => draft.bytes = value::whole(text.strip_prefix(b"+").unwrap_or(text)),
-            Field::Lasted(unit) => set_lasted(*unit, text, draft),
+            Field::Lasted(unit) => set_lasted(*unit, text, draft)?,
             Field::LastedPart(unit) => {
                 // A part that did not happen (`-1`) leaves the whole unknown.
                 draft.lasted_ms = match (draft.lasted_ms, unit.read(text)) {
@@ -169,6 +194,18 @@ fn end_of_moment(form: &MomentForm, text: &[u8], end: &memmem::Finder<'_>) -> Op
     end.find_iter(text).nth(inside)
 }
 
+/// Where a list of nginx ends, whose items have blanks between them: `0.5, 0.2 : 0.1 200`.
+fn end_of_list(text: &[u8], end: &memmem::Finder<'_>) -> Option<usize> {
+    let is_colon_end = end.needle().starts_with(b" :");
+    end.find_iter(text).find(|at| {
+        let (before, after) = text.split_at(*at);
+        let goes_on = before.ends_with(b",")
+            || before.ends_with(b" :")
+            || (after.starts_with(b" : ") && !is_colon_end);
+        !goes_on
+    })
+}
+
 /// The rest behind a literal. A header of syslog may be in front of the first.
 fn after_literal<'a>(rest: &'a [u8], text: &[u8], is_first: bool) -> Result<&'a [u8], LineError> {
     if let Some(after) = rest.strip_prefix(text) {
@@ -212,13 +249,20 @@ fn set_url<'a>(url: value::Value<'a>, draft: &mut Draft<'a>) {
 }
 
 /// Whole seconds do not replace a finer time of the same request.
-fn set_lasted(unit: Unit, text: &[u8], draft: &mut Draft<'_>) {
+///
+/// # Errors
+/// When it is no number: the fields are then others than those of the format.
+fn set_lasted(unit: Unit, text: &[u8], draft: &mut Draft<'_>) -> Result<(), LineError> {
+    if value::number(text).is_none() {
+        return Err(LineError::invalid("the duration", text));
+    }
     let is_coarse = unit == Unit::Seconds && !text.contains(&b'.');
     if let Some(ms) = unit.read(text)
         && !(is_coarse && draft.lasted_ms.is_some())
     {
         draft.lasted_ms = Some(ms);
     }
+    Ok(())
 }
 
 fn set_upstream<'a>(field: &Field, text: &'a [u8], draft: &mut Draft<'a>) {
@@ -278,6 +322,6 @@ fn set_haproxy<'a>(field: HaproxyField, text: &'a [u8], draft: &mut Draft<'a>) {
         }
         HaproxyField::ServerQueue => details.server_queue = haproxy::count(text),
         HaproxyField::BackendQueue => details.backend_queue = haproxy::count(text),
-        HaproxyField::Captures => {}
+        HaproxyField::Captures | HaproxyField::ResponseCaptures => {}
     }
 }

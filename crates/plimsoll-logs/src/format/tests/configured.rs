@@ -1,6 +1,6 @@
 //! Lines of configuration.
 
-use super::{AT, Format, line_of, read};
+use super::{AT, Format, error, line_of, read};
 
 const NGINX: &str = r#"log_format main escape=json '{"at":"$msec","who":"$remote_addr","fwd":"$http_x_forwarded_for",' '"line":"$request","code":$status,"took":$request_time,"up":"$upstream_response_time","agent":"$http_user_agent"}';"#;
 
@@ -28,6 +28,77 @@ fn nginx() {
     let parts = "$remote_addr $time_iso8601 $request_method ${uri}$is_args$args $status";
     let entry = read(parts, "10.0.0.7 2026-11-22T01:43:45+00:00 GET /a?b=1 200");
     assert_eq!(line_of(&entry), "10.0.0.7 GET /a?b=1 200");
+    let parts = "'$time_local $remote_addr $request_method $uri $is_args$args $status'";
+    for (query, path) in [("?b=1", "/a?b=1"), ("", "/a")] {
+        let line = format!("22/Nov/2026:01:43:45 +0000 10.0.0.7 GET /a {query} 200");
+        let entry = read(parts, &line);
+        assert_eq!(line_of(&entry), format!("10.0.0.7 GET {path} 200"));
+    }
+    // The blanks of a request that is in no quotes are its own.
+    let bare = "'$time_local $remote_addr $request $status $request_time'";
+    let line = "22/Nov/2026:01:43:45 +0000 10.0.0.7 GET /a b HTTP/1.1 200 1.500";
+    let entry = read(bare, line);
+    assert_eq!(line_of(&entry), "10.0.0.7 GET /a%20b 200");
+    assert_eq!(entry.lasted_ms, Some(1500.0));
+}
+
+/// Several servers make several values, with blanks between them, of each field of an upstream.
+#[test]
+fn lists_of_nginx() {
+    let format = "log_format x '$remote_addr [$msec] [$time_local] \"$request\" ' # the request
+        '$status $upstream_addr $upstream_status $upstream_response_time $request_time $pipe';";
+    for (servers, statuses, times, tries, response) in [
+        ("10.1.1.1:80", "200", "0.250", 1, 250.0),
+        (
+            "10.1.1.1:80, 10.1.1.2:80 : unix:/run/x",
+            "502, 200 : 200",
+            "0.500, 0.250 : 0.250",
+            3,
+            1000.0,
+        ),
+        ("10.1.1.1:80, 10.1.1.2:80", "502, 200", "-, 0.250", 2, 250.0),
+    ] {
+        let line = format!(
+            "10.0.0.7 [1795311825.250] [22/Nov/2026:01:43:45 +0000] \"GET /a HTTP/1.1\" 200 {servers} {statuses} {times} 2.000 ."
+        );
+        let entry = read(format, &line);
+        assert_eq!(
+            (entry.at_ms, entry.lasted_ms),
+            (AT + 250, Some(2000.0)),
+            "{times}"
+        );
+        let upstream = entry.upstream.unwrap();
+        assert_eq!(
+            (upstream.tries, upstream.response_ms),
+            (tries, Some(response)),
+            "{times}"
+        );
+    }
+    let format = "'$http_x_forwarded_for $realip_remote_addr $remote_addr $time_iso8601 \"$request\" $status $request_time'";
+    let behind = "2026-11-22T01:43:45+00:00 \"GET /a HTTP/1.1\" 200 0.034";
+    for (front, client) in [
+        ("10.0.0.7, 10.9.9.9 10.9.9.8 10.9.9.9", "10.0.0.7"),
+        ("- 10.9.9.8 10.0.0.7", "10.0.0.7"),
+    ] {
+        let line = format!("{front} {behind}");
+        let entry = read(format, &line);
+        assert_eq!(line_of(&entry), format!("{client} GET /a 200"));
+        assert_eq!(entry.lasted_ms, Some(34.0));
+    }
+    let format = "'$remote_addr $proxy_protocol_addr $time_iso8601 \"$request\" $status'";
+    let line = "10.9.9.9 10.0.0.7 2026-11-22T01:43:45+00:00 \"GET /a HTTP/1.1\" 200";
+    assert_eq!(line_of(&read(format, line)), "10.0.0.7 GET /a 200");
+}
+
+/// An agent with quotes that nothing escapes shifts the fields behind it: that is an error, not a missing time.
+#[test]
+fn a_duration_is_a_number() {
+    let format = "log_format x escape=none '$remote_addr $time_iso8601 \"$request\" $status \"$http_user_agent\" $request_time';";
+    let line = "10.0.0.7 2026-11-22T01:43:45+00:00 \"GET /a HTTP/1.1\" 200 \"M \"x\" y\" 0.034";
+    let found = error(format, line);
+    assert!(found.contains("the duration `y\" 0.034`"), "{found}");
+    let absent = line.replace("0.034", "-").replace("\"x\" ", "");
+    assert_eq!(read(format, &absent).lasted_ms, None);
 }
 
 #[test]
@@ -46,6 +117,18 @@ fn apache() {
     let entry = read(format, line);
     assert_eq!(line_of(&entry), "10.0.0.7 GET /a?b 200");
     assert_eq!((entry.began_ms(), entry.lasted_ms), (AT + 250, Some(750.0)));
+    // The proxy that connected is not the client, and a format may be that of `CustomLog`, on several lines.
+    let format =
+        "CustomLog \"logs/access log\" \\\n  \"%{c}a %a %t \\\"%r\\\" %>s %D\" \\\n  env=!quiet";
+    let line = r#"10.9.9.9 10.0.0.7 [22/Nov/2026:01:43:45 +0000] "GET /a HTTP/1.1" 200 34000"#;
+    let entry = read(format, line);
+    assert_eq!(line_of(&entry), "10.0.0.7 GET /a 200");
+    assert_eq!(entry.lasted_ms, Some(34.0));
+    let only = read(
+        r#"LogFormat "%{c}a %t \"%r\" %>s""#,
+        r#"10.9.9.9 [22/Nov/2026:01:43:45 +0000] "GET /a HTTP/1.1" 200"#,
+    );
+    assert_eq!(line_of(&only), "10.9.9.9 GET /a 200");
     // Only an end: the beginning is the end less the time.
     let format = r#"LogFormat "%a %{end:usec}t \"%r\" %s %{us}T""#;
     let entry = read(
@@ -68,6 +151,16 @@ fn haproxy() {
         (details.termination, details.queue_ms, details.retries),
         ("sH--", Some(2.0), 1)
     );
+    // Where no headers are captured, neither braces nor their blanks are written.
+    let format = r#"log-format "%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/%fc/%bc/%sc/%rc %sq/%bq %hr %hs %{+Q}r""#;
+    for captures in ["", "{shop.example|M/1 (X)} ", "{shop.example} {nginx} "] {
+        let line = format!(
+            r#"10.0.0.7:4711 [22/Nov/2026:01:43:45.250] web app/one 1/2/3/4/34 200 12 - - ---- 1/1/1/1/0 0/0 {captures}"GET /a HTTP/1.1""#
+        );
+        let entry = read(format, &line);
+        assert_eq!(line_of(&entry), "10.0.0.7 GET /a 200", "{captures}");
+        assert_eq!(entry.lasted_ms, Some(34.0));
+    }
     let format = "log-format %Ts\\ %HM\\ %HU\\ %ST\\ %Ta";
     assert_eq!(
         line_of(&read(format, "1795311825 GET /a?b 200 34")),

@@ -1,6 +1,6 @@
 //! Lines of each server.
 
-use super::{AT, error, line_of, read, reader};
+use super::{AT, Format, error, line_of, read, reader};
 use crate::{CacheOutcome, LineError, detect};
 
 fn detected(lines: &[&str]) -> (String, Vec<String>) {
@@ -39,6 +39,16 @@ fn combined_and_common() {
         ("unknown, 203.0.113.9 - -", None, "203.0.113.9"),
         ("- 10.0.0.8 - -", None, "10.0.0.8"),
         ("10.0.0.9 - [203.0.113.5] - -", None, "10.0.0.9"),
+        ("10.0.0.9 203.0.113.5 - -", None, "203.0.113.5"),
+        ("203.0.113.5 10.0.0.9 - -", None, "203.0.113.5"),
+        ("10.0.0.7 10.0.0.9 - -", None, "10.0.0.7"),
+        ("10.0.0.7, 203.0.113.5 - -", None, "10.0.0.7"),
+        (
+            "[2001:db8::1]:443 203.0.113.5 - -",
+            Some("[2001:db8::1]"),
+            "203.0.113.5",
+        ),
+        ("web nginx: fd00::1 203.0.113.5 - -", None, "203.0.113.5"),
         (
             "<190>Nov 22 01:43:45 web nginx: 10.0.0.7 - -",
             None,
@@ -62,6 +72,10 @@ fn durations_behind_the_agent() {
         ("0.034", Some(34.0), false),
         ("\"203.0.113.7\" 0.034 0.031", Some(34.0), false),
         ("rt=1.5 uct=\"0.1\"", Some(1500.0), false),
+        ("1.000 0.500, 0.250 : 0.125", Some(1000.0), false),
+        ("1.000 -, 0.250", Some(1000.0), false),
+        ("1.000 0.500, 0.900", None, true),
+        ("1.000 0.500 0.250", None, true),
         ("512", None, true),
         ("1795311825.123", None, true),
         ("34000", None, true),
@@ -75,6 +89,9 @@ fn durations_behind_the_agent() {
         let (_, warnings) = detected(&[&line]);
         assert_eq!(!warnings.is_empty(), has_warning, "{tail}: {warnings:?}");
     }
+    let line = format!("{COMBINED} 1.000 0.500, 0.250 : 0.125");
+    let upstream = read("nginx", &line).upstream.unwrap();
+    assert_eq!(upstream.response_ms, Some(875.0));
     // Whole lines of Apache have no time of nginx.
     assert_eq!(read("apache", &format!("{COMBINED} 0.034")).lasted_ms, None);
 }
@@ -203,6 +220,52 @@ fn iis_whose_columns_change() {
     assert_eq!(read[6], Ok(None));
 }
 
+/// Quotes in a value in quotes are doubled; the day may be only in the head of the file.
+#[test]
+fn extended_logs_with_quotes_and_the_day_in_the_head() {
+    let lines: [&[u8]; 5] = [
+        b"#Version: 1.0",
+        b"#Date: 2026-11-22 00:00:06",
+        b"#Fields: time c-ip cs-method cs-uri sc-status cs(User-Agent) time-taken",
+        b"01:43:45 10.0.0.7 GET \"/a b?x=\"\"y\"\"\" 200 \"M (X; \"\"q\"\") \" 0.250",
+        b"01:43:46 10.0.0.7 GET /b 200 \"\" 0.250",
+    ];
+    let found = detect(&lines, None).unwrap();
+    assert_eq!(found.format.name(), "w3c");
+    let mut reader = crate::LogReader::new(found.format);
+    let mut read = lines.iter().map(|line| reader.read(line).unwrap());
+    let entry = read.nth(3).unwrap().unwrap();
+    assert_eq!(line_of(&entry), "10.0.0.7 GET /a%20b?x=%22y%22 200");
+    assert_eq!(
+        (entry.at_ms, entry.lasted_ms, entry.agent.as_deref()),
+        (AT, Some(250.0), Some("M (X; \"q\") "))
+    );
+    let entry = read.next().unwrap().unwrap();
+    assert_eq!(line_of(&entry), "10.0.0.7 GET /b 200");
+    assert_eq!((entry.at_ms, entry.agent), (AT + 1000, None));
+}
+
+/// The unit of `time-taken` is that of the log, not that of a line.
+#[test]
+fn whole_seconds_of_an_extended_log() {
+    const HEAD: &[u8] = b"#Fields: date time c-ip cs-method cs-uri-stem sc-status time-taken";
+    const WHOLE: &[u8] = b"2026-11-22 01:43:48 10.0.0.7 GET /a 200 3";
+    const FRACTION: &[u8] = b"2026-11-22 01:43:48 10.0.0.7 GET /a 200 0.250";
+    for (lines, lasted_ms) in [
+        ([HEAD, WHOLE, FRACTION], 3000.0),
+        ([HEAD, WHOLE, WHOLE], 3.0),
+    ] {
+        let by_name = Format::parse("w3c").unwrap();
+        for wanted in [None, Some(&by_name)] {
+            let found = detect(&lines, wanted).unwrap();
+            let mut reader = crate::LogReader::new(found.format);
+            reader.read(HEAD).unwrap();
+            let entry = reader.read(WHOLE).unwrap().unwrap();
+            assert_eq!(entry.lasted_ms, Some(lasted_ms));
+        }
+    }
+}
+
 #[test]
 fn json_by_the_names_of_its_fields() {
     for (name, line) in [
@@ -275,12 +338,40 @@ fn json_by_the_names_of_its_fields() {
     }
 }
 
+/// Elastic's schema had methods in small letters; Envoy's users name fields as its commands.
+#[test]
+fn json_with_other_names_and_letters() {
+    for line in [
+        r#"{"@timestamp":"2026-11-22T01:43:45Z","http":{"request":{"method":"get"},"response":{"status_code":200,"body":{"bytes":5}}},"url":{"path":"/a"},"client":{"ip":"10.0.0.7"},"event":{"duration":34000000},"user_agent":{"original":"M"}}"#,
+        r#"{"start_time":"2026-11-22T01:43:45Z",":method":"GET","x-envoy-original-path":"/a","response_code":"200","downstream_remote_address":"10.0.0.7:5","duration":"34","response_flags":"-"}"#,
+    ] {
+        let entry = read("json", line);
+        assert_eq!(line_of(&entry), "10.0.0.7 GET /a 200", "{line}");
+        assert_eq!(entry.lasted_ms, Some(34.0), "{line}");
+    }
+}
+
 #[test]
 fn json_that_is_odd() {
     // Nobody tells whether these are seconds or milliseconds.
     let bare = r#"{"time":"2026-11-22T01:43:45Z","ip":"10.0.0.7","method":"GET","path":"/a","status":200,"duration":12}"#;
     assert_eq!(read("json", bare).lasted_ms, None);
     assert_eq!(detected(&[bare]).1.len(), 1);
+    for name in ["bytes_read", "authority"] {
+        let of_application =
+            bare.replace("\"duration\"", &format!("\"{name}\":\"5\",\"duration\""));
+        assert_eq!(detected(&[&of_application]).0, "json");
+        assert_eq!(read("json", &of_application).lasted_ms, None);
+    }
+    for (time, warnings) in [("0.250", 0), ("\"1.000\"", 0), ("250", 1), ("\"250\"", 1)] {
+        let line = bare.replace(
+            "\"duration\":12",
+            &format!("\"request_time\": {time}, \"x\": 1.5"),
+        );
+        assert_eq!(detected(&[&line]).1.len(), warnings, "{line}");
+    }
+    let nested = r#"{"time":"2026-11-22T01:43:45Z","request":{"client_ip":"10.0.0.7","method":"GET","path":"/a"},"status":200,"duration":34}"#;
+    assert_eq!(read("json", nested).lasted_ms, None);
     let lone = r#"{"time":"2026-11-22T01:43:45Z","ip":"10.0.0.7","method":"GET","path":"/a","status":200,"agent":"\ud83d"}"#;
     assert_eq!(read("json", lone).agent.as_deref(), Some("\u{fffd}"));
     let in_path = lone.replace("/a", r"/a\ud83d");
