@@ -253,7 +253,14 @@ fn servers(object: &LogObject, style: Style) -> Vec<String> {
 fn cpu(object: &LogObject, style: Style) -> Vec<String> {
     let series = object.cpu.iter().flatten().map(|series| {
         let busy: Vec<f64> = series.minutes.iter().map(|minute| minute.busy).collect();
-        let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+        if busy.is_empty() {
+            let text = format!(
+                "{}: none of its minutes is one of the log: check that both are of the same hours",
+                printable(&series.name)
+            );
+            return style.labelled("CPU", &text);
+        }
+        let mean = busy.iter().sum::<f64>() / busy.len() as f64;
         let highest = busy.iter().copied().fold(0.0, f64::max);
         let mut text = format!(
             "{}: mean {}, at most {} over {} min of the log",

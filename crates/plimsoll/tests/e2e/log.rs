@@ -382,6 +382,15 @@ fn cpu_is_shown_beside_the_same_minutes() {
     assert_eq!(minutes.len(), 60);
     assert_near(number(&minutes[59], "busy"), 0.8, 0.001, "busy");
     assert!(number(series, "correlation") > 0.99);
+    // Of other hours nothing is known, which is not 0 %.
+    write(&place, "other.txt", text.replace(" 0", " 2").as_bytes());
+    let output = log(&place, &["access.log", "--cpu", "other.txt"]);
+    assert!(
+        output
+            .stdout
+            .contains("none of its minutes is one of the log"),
+        "{output:?}"
+    );
     let output = log(&place, &["access.log", "--cpu", "access.log"]);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
