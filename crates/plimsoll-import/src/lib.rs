@@ -15,6 +15,7 @@ pub mod recording;
 
 mod heuristics;
 mod located;
+mod path_ending;
 mod script;
 mod yaml;
 

@@ -3,35 +3,9 @@
 use super::machine::Machine;
 use super::node::Node;
 use super::value::Value;
+use crate::path_ending;
 use crate::script::draft::RequestDraft;
 
-/// Ends of paths of files that pages have.
-const FILES: [&str; 24] = [
-    "css",
-    "js",
-    "mjs",
-    "map",
-    "png",
-    "jpg",
-    "jpeg",
-    "gif",
-    "webp",
-    "avif",
-    "svg",
-    "ico",
-    "bmp",
-    "woff",
-    "woff2",
-    "ttf",
-    "otf",
-    "eot",
-    "mp3",
-    "mp4",
-    "webm",
-    "wasm",
-    "webmanifest",
-    "cur",
-];
 /// Ends of paths of pages.
 const PAGES: [&str; 8] = ["html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "shtml"];
 
@@ -144,15 +118,12 @@ fn is_page(draft: &RequestDraft) -> bool {
 
 fn is_file(draft: &RequestDraft) -> bool {
     let end = end_of(draft.url.path.as_str());
-    draft.method == "GET" && end.is_some_and(|end| FILES.contains(&end.as_str()))
+    draft.method == "GET" && end.is_some_and(|end| path_ending::is_page_file(&end))
 }
 
 /// What stands behind the dot of the last part of a path.
 fn end_of(path: &str) -> Option<String> {
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let (_, end) = name.rsplit_once('.')?;
-    Some(end.to_ascii_lowercase())
+    path_ending::of(path.split(['?', '#']).next().unwrap_or_default())
 }
 
 #[cfg(test)]

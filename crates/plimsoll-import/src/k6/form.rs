@@ -15,13 +15,7 @@ impl<'a> Machine<'a, '_> {
         at: u32,
     ) -> Value<'a> {
         let option = |name: &str| options.and_then(|options| options.field(name));
-        let selector = option("formSelector");
-        let selector = selector.and_then(|selector| self.known_text(&selector));
-        let action = Answer::HtmlText {
-            selector: selector.unwrap_or_else(|| "form".to_owned()),
-            attribute: Some("action".to_owned()),
-            pick: PickDraft::First,
-        };
+        let action = self.first_attribute(option("formSelector"), "form", "action");
         // A form without an action is sent to the page that it is on.
         let page = self.requests.get(request).map(|sent| sent.url.clone());
         if let (Some(hole), Some(page)) = (self.capture(request, &action), page)
@@ -49,15 +43,19 @@ impl<'a> Machine<'a, '_> {
         at: u32,
     ) -> Value<'a> {
         let option = |name: &str| options.and_then(|options| options.field(name));
-        let selector = option("selector");
-        let selector = selector.and_then(|selector| self.known_text(&selector));
-        let link = Answer::HtmlText {
-            selector: selector.unwrap_or_else(|| "a[href]".to_owned()),
-            attribute: Some("href".to_owned()),
-            pick: PickDraft::First,
-        };
+        let link = self.first_attribute(option("selector"), "a[href]", "href");
         let parameters = option("params").unwrap_or(Value::Undefined);
         let url = answer_of(request, &link);
         self.request("GET", &url, &Value::Undefined, &parameters, at)
+    }
+
+    /// An attribute of the first element that a selector finds; of `usual` where the script names none.
+    fn first_attribute(&self, selector: Option<Value<'a>>, usual: &str, attribute: &str) -> Answer {
+        let selector = selector.and_then(|selector| self.known_text(&selector));
+        Answer::HtmlText {
+            selector: selector.unwrap_or_else(|| usual.to_owned()),
+            attribute: Some(attribute.to_owned()),
+            pick: PickDraft::First,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use percent_encoding::percent_decode_str;
 
-use crate::heuristics;
+use crate::{heuristics, path_ending};
 
 /// Most paths in the table at a time.
 const PATTERNS_MAX: usize = 5_000;
@@ -268,37 +268,9 @@ fn is_variable_segment(segment: &str) -> bool {
 
 /// Whether a path has the extension of a resource.
 pub(super) fn is_asset(path: &str) -> bool {
-    const ENDINGS: [&str; 26] = [
-        "css",
-        "js",
-        "mjs",
-        "map",
-        "png",
-        "jpg",
-        "jpeg",
-        "gif",
-        "svg",
-        "webp",
-        "avif",
-        "ico",
-        "bmp",
-        "woff",
-        "woff2",
-        "ttf",
-        "otf",
-        "eot",
-        "mp4",
-        "webm",
-        "mp3",
-        "ogg",
-        "wasm",
-        "webmanifest",
-        "cur",
-        "swf",
-    ];
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name.rsplit_once('.')
-        .is_some_and(|(_, ending)| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
+    path_ending::of(path).is_some_and(|ending| {
+        path_ending::is_page_file(&ending) || matches!(ending.as_str(), "ogg" | "swf")
+    })
 }
 
 /// Pseudo-random numbers for samples: the same log gives the same plan (splitmix64).
