@@ -74,6 +74,40 @@ impl RunClock {
     }
 }
 
+/// A time limit that began when this was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeLimit {
+    began: Instant,
+    within: Duration,
+}
+
+impl TimeLimit {
+    /// A limit that begins now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock module is where time is read"
+    )]
+    pub(crate) fn start(within: Duration) -> Self {
+        let began = Instant::now();
+        Self { began, within }
+    }
+
+    /// Time since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Time that is left; zero when it is over.
+    pub(crate) fn left(&self) -> Duration {
+        self.within.saturating_sub(self.elapsed())
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left().is_zero()
+    }
+}
+
 /// CPU time that this process has used, µs.
 pub fn process_cpu_us() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -137,7 +137,7 @@ impl Change {
         }
     }
 
-    fn carry_out(&self, access: &ComponentAccess) -> Result<(), InterventionError> {
+    pub(crate) fn carry_out(&self, access: &ComponentAccess) -> Result<(), InterventionError> {
         match self {
             Self::Setting { tunable, to, .. } => {
                 tunables::apply(tunable, access.login(tunable), to)?;

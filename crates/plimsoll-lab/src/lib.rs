@@ -15,4 +15,5 @@ pub mod probes;
 pub mod progress;
 pub mod run;
 pub mod run_log;
+pub mod service;
 pub mod watch;

@@ -23,6 +23,7 @@ mod meter;
 mod names;
 mod parse;
 pub mod probe;
+pub mod rest;
 pub mod series;
 mod tree;
 mod untrusted;

@@ -37,11 +37,15 @@ pub struct Journal {
 
 /// A file whose lock is held.
 #[derive(Debug)]
-struct LockedFile(File);
+pub(crate) struct LockedFile(File);
 
 impl LockedFile {
-    fn new(file: File) -> Result<Self, TryLockError> {
+    pub(crate) fn new(file: File) -> Result<Self, TryLockError> {
         file.try_lock().map(|()| Self(file))
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.0
     }
 }
 
@@ -216,7 +220,7 @@ fn refusal(text: &str) -> io::Error {
 }
 
 /// Whether not everybody may put files into a folder, or take some out.
-fn closed(folder: &Path) -> io::Result<()> {
+pub(crate) fn closed(folder: &Path) -> io::Result<()> {
     let about = std::fs::metadata(folder)?;
     if about.mode() & 0o002 != 0 {
         return Err(refusal(&format!(
@@ -229,6 +233,11 @@ fn closed(folder: &Path) -> io::Result<()> {
 
 /// Whether a file is ours alone.
 fn ours(file: &File) -> io::Result<()> {
+    ours_within(file, LEN_MAX)
+}
+
+/// Whether a file is ours alone, and at most so long.
+pub(crate) fn ours_within(file: &File, len_max: u64) -> io::Result<()> {
     let about = file.metadata()?;
     if about.uid() != rustix::process::geteuid().as_raw() {
         return Err(refusal("it belongs to another user"));
@@ -236,7 +245,7 @@ fn ours(file: &File) -> io::Result<()> {
     if about.mode() & 0o022 != 0 {
         return Err(refusal("it is writable by others"));
     }
-    if !about.is_file() || about.len() > LEN_MAX {
+    if !about.is_file() || about.len() > len_max {
         return Err(refusal("it is not a journal"));
     }
     if about.nlink() != 1 {

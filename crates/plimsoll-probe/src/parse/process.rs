@@ -11,6 +11,10 @@ pub(crate) struct ProcessStat {
     pub(crate) state: char,
     /// Parent.
     pub(crate) parent: u32,
+    /// Process group.
+    pub(crate) group: u32,
+    /// Session.
+    pub(crate) session: u32,
     /// Major faults since its start.
     pub(crate) major_faults: u64,
     /// CPU time in user mode, clock ticks.
@@ -36,6 +40,8 @@ pub(crate) fn stat(text: &str) -> Option<ProcessStat> {
         comm: comm.to_owned(),
         state: words.first()?.chars().next()?,
         parent: words.get(1)?.parse().ok()?,
+        group: id_at(&words, 2),
+        session: id_at(&words, 3),
         major_faults: number_at(&words, 9),
         user_ticks: number_at(&words, 11),
         system_ticks: number_at(&words, 12),
@@ -43,6 +49,12 @@ pub(crate) fn stat(text: &str) -> Option<ProcessStat> {
         start_ticks: number_at(&words, 19),
         resident_pages: number_at(&words, 21),
     })
+}
+
+/// The id at a position of a line, 0 without one: kernel threads have none, and some containers show -1.
+fn id_at(words: &[&str], index: usize) -> u32 {
+    let word = words.get(index);
+    word.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 /// The numbers of a line of `/proc/PID/status` after its name, such as `Uid:`.

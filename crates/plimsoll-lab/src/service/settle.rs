@@ -1,0 +1,180 @@
+//! The machine comes to rest before a trial: sockets in `TIME_WAIT`, connections of the service, CPUs.
+//!
+//! Each is bounded by what disturbs a measurement. What does not come to rest within the time limit is reported, and the
+//! trial follows: other work on the machine may never end, and whether it disturbs is judged by the measurement itself.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use plimsoll_probe::rest::{self, PortConnections};
+
+use super::fault::ApplyFault;
+use super::processes;
+use super::stage::Stage;
+use super::started::StartedService;
+use crate::clock::TimeLimit;
+
+/// Time between two samples.
+const BETWEEN: Duration = Duration::from_millis(250);
+/// Samples at rest in a row that are enough.
+const RESTING_SAMPLES: u32 = 2;
+/// Sockets in `TIME_WAIT` that never disturb.
+const TIME_WAITS_FEW: u64 = 100;
+/// Share of the ports for outgoing connections that may be in `TIME_WAIT`, as one in so many.
+const PORTS_SHARE: u64 = 10;
+/// CPU share of the machine at rest.
+const BUSY_MAX: f64 = 0.1;
+
+/// How the machine came to rest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settled {
+    /// How long it took.
+    pub waited: Duration,
+    /// What was not at rest when the time limit was reached, with numbers; empty when all was.
+    pub restless: Vec<String>,
+}
+
+/// The machine at a moment. What cannot be read is at rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RestSample {
+    time_waits: u64,
+    connections: PortConnections,
+    busy_ticks: u64,
+    total_ticks: u64,
+}
+
+impl RestSample {
+    fn take(ports: &BTreeSet<u16>) -> Self {
+        let (busy_ticks, total_ticks) = rest::cpu_ticks().unwrap_or_default();
+        Self {
+            time_waits: rest::time_waits().unwrap_or(0),
+            connections: rest::connections(ports).unwrap_or_default(),
+            busy_ticks,
+            total_ticks,
+        }
+    }
+
+    /// What is not at rest since the sample before, for people.
+    fn restless(self, before: Self, local_ports: u64) -> Vec<String> {
+        let mut restless = Vec::new();
+        let time_waits_max = TIME_WAITS_FEW.max(local_ports / PORTS_SHARE);
+        if self.time_waits > time_waits_max {
+            restless.push(format!(
+                "{} sockets in TIME_WAIT (at rest: up to {time_waits_max})",
+                self.time_waits
+            ));
+        }
+        // Idle connections of a pool or a balancer may stay for ever; those that end are of the load before.
+        let now = self.connections;
+        if now.closing > 0 || now.established < before.connections.established {
+            restless.push(format!(
+                "connections of the service still end ({} established, {} half closed)",
+                now.established, now.closing
+            ));
+        }
+        let total = self.total_ticks.saturating_sub(before.total_ticks);
+        let busy = self.busy_ticks.saturating_sub(before.busy_ticks);
+        let share = busy as f64 / total.max(1) as f64;
+        if share > BUSY_MAX {
+            restless.push(format!(
+                "CPUs are {:.0} % busy (at rest: up to {:.0} %)",
+                share * 100.0,
+                BUSY_MAX * 100.0
+            ));
+        }
+        restless
+    }
+}
+
+/// Waits until the machine is at rest, at most as long as the experiment allows.
+pub(super) fn settle(
+    stage: &Stage,
+    service: &StartedService,
+    port: Option<u16>,
+) -> Result<Settled, ApplyFault> {
+    let within = stage.experiment.settle;
+    if within.is_zero() {
+        return Ok(Settled::default());
+    }
+    let limit = TimeLimit::start(within);
+    let mut ports = rest::listening_ports(&service.members()).unwrap_or_default();
+    ports.extend(port);
+    let local_ports = rest::local_ports().unwrap_or(0);
+    let handles: Vec<_> = service
+        .processes
+        .iter()
+        .map(|it| it.launched.handle())
+        .collect();
+    let mut before = RestSample::take(&ports);
+    let mut resting = 0;
+    let mut restless = Vec::new();
+    while !limit.is_over() {
+        stage.check_stop()?;
+        let ended = processes::wait_for_any(&handles, BETWEEN.min(limit.left()));
+        if !ended.is_empty() {
+            // The health check names it.
+            break;
+        }
+        let now = RestSample::take(&ports);
+        restless = now.restless(before, local_ports);
+        before = now;
+        resting = if restless.is_empty() { resting + 1 } else { 0 };
+        if resting == RESTING_SAMPLES {
+            break;
+        }
+    }
+    Ok(Settled {
+        waited: limit.elapsed(),
+        restless,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_disturbance_has_its_bound() {
+        let before = RestSample {
+            time_waits: 90,
+            connections: PortConnections {
+                established: 5,
+                closing: 0,
+            },
+            busy_ticks: 1000,
+            total_ticks: 10_000,
+        };
+        let resting = RestSample {
+            busy_ticks: 1005,
+            total_ticks: 10_050,
+            ..before
+        };
+        assert_eq!(resting.restless(before, 28_000), [""; 0]);
+        let busy = RestSample {
+            time_waits: 2801,
+            connections: PortConnections {
+                established: 4,
+                closing: 0,
+            },
+            busy_ticks: 1030,
+            total_ticks: 10_050,
+        };
+        let restless = busy.restless(before, 28_000);
+        assert_eq!(
+            restless,
+            [
+                "2801 sockets in TIME_WAIT (at rest: up to 2800)",
+                "connections of the service still end (4 established, 0 half closed)",
+                "CPUs are 60 % busy (at rest: up to 10 %)",
+            ]
+        );
+        let closing = RestSample {
+            connections: PortConnections {
+                established: 5,
+                closing: 1,
+            },
+            ..resting
+        };
+        assert_eq!(closing.restless(before, 28_000).len(), 1);
+    }
+}

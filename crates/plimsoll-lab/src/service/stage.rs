@@ -1,0 +1,135 @@
+//! What all parts of applying a cell share: the experiment, the folder, the journal.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plimsoll_model::experiment::{Experiment, LevelText};
+
+use super::ServiceContext;
+use super::fault::{ApplyFault, ApplyFaultKind};
+use super::journal::AppliedJournal;
+use super::processes;
+
+/// Folder of the output of processes, in the folder of the experiment.
+const OUTPUT_FOLDER: &str = "output";
+/// Bytes at the end of an output that are searched for its last line.
+const TAIL_LEN: u64 = 4096;
+/// Longest line that is shown, characters.
+const LINE_LEN_MAX: usize = 300;
+
+/// What all parts of applying a cell share.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) experiment: Arc<Experiment>,
+    pub(super) context: ServiceContext,
+    pub(super) journal: AppliedJournal,
+    pub(super) boot: String,
+}
+
+/// What was put back, and what was not.
+#[derive(Debug, Default)]
+pub(super) struct Reversal {
+    /// What was put back, for people.
+    pub(super) restored: Vec<String>,
+    /// What was found changed by others.
+    pub(super) notes: Vec<String>,
+    /// What is still applied.
+    pub(super) faults: Vec<ApplyFault>,
+}
+
+impl Reversal {
+    /// The first of what is still applied, as an error.
+    pub(super) fn check(&self) -> Result<(), ApplyFault> {
+        self.faults
+            .first()
+            .map_or(Ok(()), |fault| Err(fault.clone()))
+    }
+}
+
+impl Stage {
+    pub(super) fn open(
+        experiment: Arc<Experiment>,
+        context: ServiceContext,
+    ) -> Result<Self, ApplyFault> {
+        let journal = AppliedJournal::open(&context.folder)?;
+        let output = context.folder.join(OUTPUT_FOLDER);
+        fs::create_dir_all(&output).map_err(|error| {
+            ApplyFault::new(
+                ApplyFaultKind::Journal,
+                output.display().to_string(),
+                format!("the folder cannot be made: {error}"),
+                "use a folder of your own with --out",
+            )
+        })?;
+        Ok(Self {
+            experiment,
+            context,
+            journal,
+            boot: processes::boot(),
+        })
+    }
+
+    /// A text in a cell; `None` when one of its axes has no level there.
+    pub(super) fn text(&self, cell: usize, text: &LevelText) -> Option<String> {
+        text.in_cell(&self.experiment.design, self.experiment.cells.get(cell)?)
+    }
+
+    /// The words of a command in a cell.
+    pub(super) fn words(&self, cell: usize, words: &[LevelText]) -> Vec<String> {
+        words
+            .iter()
+            .filter_map(|word| self.text(cell, word))
+            .collect()
+    }
+
+    /// A file or folder that the experiment names.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.context.base.join(name)
+    }
+
+    /// The file of an output.
+    pub(super) fn output(&self, name: &str) -> PathBuf {
+        let folder = self.context.folder.join(OUTPUT_FOLDER);
+        folder.join(format!("{name}.log"))
+    }
+
+    /// # Errors
+    /// When the user requested a stop.
+    pub(super) fn check_stop(&self) -> Result<(), ApplyFault> {
+        if self.context.stop.is_raised() {
+            Err(ApplyFault::interrupted())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The last line of an output, for people; empty when there is none.
+pub(super) fn last_line(path: &Path) -> String {
+    let tail = || -> std::io::Result<String> {
+        let mut file = File::open(path)?;
+        let len = file.metadata()?.len();
+        file.seek(SeekFrom::Start(len.saturating_sub(TAIL_LEN)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_LEN).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = tail().unwrap_or_default();
+    let line = text.lines().rev().find(|line| !line.trim().is_empty());
+    line.unwrap_or_default()
+        .trim()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(LINE_LEN_MAX)
+        .collect()
+}
+
+/// A problem with the last line of an output behind it.
+pub(super) fn with_last_line(problem: String, output: &Path) -> String {
+    match last_line(output).as_str() {
+        "" => problem,
+        line => format!("{problem}: {line}"),
+    }
+}

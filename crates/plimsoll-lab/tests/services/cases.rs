@@ -1,0 +1,26 @@
+//! The cases, by subject.
+
+mod bad_input;
+mod files;
+mod kills;
+mod limits;
+mod processes;
+mod source;
+mod surroundings;
+
+/// Name and function of a case.
+pub(crate) type Case = (&'static str, fn());
+
+/// All cases.
+pub(crate) fn all() -> impl Iterator<Item = Case> {
+    let lists: [&'static [Case]; 7] = [
+        processes::ALL,
+        limits::ALL,
+        files::ALL,
+        source::ALL,
+        surroundings::ALL,
+        bad_input::ALL,
+        kills::ALL,
+    ];
+    lists.into_iter().flatten().copied()
+}
