@@ -6,11 +6,14 @@
 
 pub mod cells;
 pub mod compare;
+pub mod comparison;
 pub mod cost;
 pub mod drift;
 pub mod effect;
 pub mod history;
 pub mod matrix;
 pub mod meters;
+pub mod metrics;
 pub mod order;
+pub mod result;
 pub mod trial;

@@ -226,19 +226,29 @@ fn share(count: u64, whole: u64) -> f64 {
 }
 
 /// Seconds whose windows are judged together.
-#[derive(Clone, Copy, Debug)]
-struct MeasuredSpan {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MeasuredSpan {
     /// First second.
-    from: u32,
+    pub(crate) from: u32,
     /// End of the seconds in which requests became due.
-    due_until: u32,
+    pub(crate) due_until: u32,
     /// End of the seconds in which requests ended.
-    until: u32,
+    pub(crate) until: u32,
     /// Length of the stretch in which requests became due, s.
-    seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 impl MeasuredSpan {
+    /// Whole seconds `[from, until)` in all of which requests became due.
+    pub(crate) fn of_seconds(from: u32, until: u32) -> Self {
+        Self {
+            from,
+            due_until: until,
+            until,
+            seconds: f64::from(until.saturating_sub(from)),
+        }
+    }
+
     fn windows<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Window> + use<'a> {
         run.windows_between(self.from, self.until).iter()
     }
@@ -267,16 +277,12 @@ fn measured_spans(run: &Run) -> Vec<MeasuredSpan> {
         .filter(|trial| !matches!(trial.spec.kind, TrialKind::SelfTest | TrialKind::Mitigated))
         .filter(|trial| !trial.verdict.is_void());
     valid
-        .map(|trial| MeasuredSpan {
-            from: trial.measured.0,
-            due_until: trial.measured.1,
-            until: trial.measured.1,
-            seconds: f64::from(trial.measured.1.saturating_sub(trial.measured.0)),
-        })
+        .map(|trial| MeasuredSpan::of_seconds(trial.measured.0, trial.measured.1))
         .collect()
 }
 
-fn plain_span(plan: &Plan, windows: &[Window]) -> Option<MeasuredSpan> {
+/// The judged seconds of a plain run.
+pub(crate) fn plain_span(plan: &Plan, windows: &[Window]) -> Option<MeasuredSpan> {
     let (start, until) = (windows.first()?.second, windows.last()?.second + 1);
     let from = start.saturating_add(whole_seconds(plan.warmup));
     let due_until = start.saturating_add(whole_seconds(plan.load.lasting()));
@@ -333,21 +339,26 @@ impl SummaryTotals {
     }
 
     fn classes(&self, bounds_ms: [u64; 2]) -> Classes {
-        // A bucket's upper bound represents its values: 800 ms itself is not below 800 ms.
-        let below = (bounds_ms[0] * 1000).saturating_sub(1);
-        let fast = self.response.count() - self.response.count_above(below);
-        let slow = self.response.count_above(bounds_ms[1] * 1000);
-        Classes {
-            bounds_ms,
-            fast,
-            middle: (self.response.count() - slow).saturating_sub(fast),
-            slow,
-            failed: self.outcomes.failed(),
-        }
+        Classes::of(&self.response, self.outcomes.failed(), bounds_ms)
     }
 }
 
 impl Classes {
+    /// The classes of good answers, and of failures.
+    pub(crate) fn of(good: &Histogram, failed: u64, bounds_ms: [u64; 2]) -> Self {
+        // A bucket's upper bound represents its values: 800 ms itself is not below 800 ms.
+        let below = (bounds_ms[0] * 1000).saturating_sub(1);
+        let fast = good.count() - good.count_above(below);
+        let slow = good.count_above(bounds_ms[1] * 1000);
+        Self {
+            bounds_ms,
+            fast,
+            middle: (good.count() - slow).saturating_sub(fast),
+            slow,
+            failed,
+        }
+    }
+
     /// All requests.
     pub fn total(&self) -> u64 {
         self.fast + self.middle + self.slow + self.failed

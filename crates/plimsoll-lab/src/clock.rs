@@ -114,3 +114,15 @@ pub fn process_cpu_us() -> u64 {
     let micros = time.tv_sec * 1_000_000 + time.tv_nsec / 1000;
     u64::try_from(micros).unwrap_or(0)
 }
+
+/// Milliseconds since 1970 by the wall clock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock module is where time is read"
+)]
+pub fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}

@@ -6,6 +6,7 @@
 pub mod active_run;
 pub mod clock;
 pub mod error;
+pub mod experiment;
 pub mod input;
 pub mod intervention;
 pub mod limit;

@@ -11,7 +11,7 @@ mod setup;
 
 pub use design::{
     AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, Cell, Condition, ConditionTerm, Design, DesignError,
-    LEVELS_MAX, OnlyIf,
+    Factor, LEVELS_MAX, OnlyIf,
 };
 pub use measure::{FixedLoad, Measure, MeasureTarget, Measurement, SearchEffort};
 pub use per_cell::{HiddenText, LevelPiece, LevelText, PerCell};

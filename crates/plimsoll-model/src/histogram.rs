@@ -176,6 +176,17 @@ impl Histogram {
         (self.count > 0).then(|| sum / self.count as f64)
     }
 
+    /// Standard deviation in µs, of all observations (divided by n), from bucket middles; `None` without observations.
+    pub fn standard_deviation(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let squares: f64 = self
+            .buckets
+            .iter()
+            .map(|&(top, count)| (bucket_middle(top) - mean).powi(2) * count as f64)
+            .sum();
+        Some((squares / self.count as f64).sqrt())
+    }
+
     /// Highest recorded bucket value in µs; `None` without observations.
     pub fn max(&self) -> Option<u64> {
         self.buckets.last().map(|bucket| bucket.0)
@@ -367,6 +378,16 @@ mod tests {
                 .to_v2_base64()
                 .starts_with("HISTFAAA")
         );
+    }
+
+    #[test]
+    fn deviation_is_that_of_all_observations() {
+        let mut histogram = Histogram::new();
+        assert_eq!(histogram.standard_deviation(), None);
+        histogram.record(1000, 2);
+        histogram.record(2000, 2);
+        let deviation = histogram.standard_deviation().unwrap();
+        assert!((deviation - 500.0).abs() < 1e-9, "{deviation}");
     }
 
     #[test]

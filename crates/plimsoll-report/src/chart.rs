@@ -12,12 +12,12 @@ pub(crate) mod steps;
 pub(crate) mod timeline;
 
 /// A share of the box as SVG and CSS understand it.
-fn percent_of(share: f64) -> String {
+pub(crate) fn percent_of(share: f64) -> String {
     format!("{}%", number((share * 1e4).round() / 100.0))
 }
 
 /// A coordinate without needless digits.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -13,10 +13,11 @@ use crate::table::{ColumnValues, ExportTable, RunTable};
 
 /// A table of a run.
 pub fn render(run: &Run, table: RunTable) -> String {
-    text(&table.of(run))
+    file(&table.of(run))
 }
 
-fn text(table: &ExportTable) -> String {
+/// A table as a file.
+pub(crate) fn file(table: &ExportTable) -> String {
     let names = table.columns.iter().map(|column| cell(&column.name));
     let mut text = names.collect::<Vec<_>>().join(",") + "\r\n";
     for row in 0..table.rows() {
@@ -112,7 +113,7 @@ mod tests {
                 column("c", ColumnValues::Counts(vec![None])),
             ],
         };
-        assert_eq!(text(&table), "'=name,n,c\r\n'@a,-1.5,\r\n");
+        assert_eq!(file(&table), "'=name,n,c\r\n'@a,-1.5,\r\n");
     }
 
     proptest::proptest! {

@@ -5,6 +5,7 @@
 
 pub mod answer;
 mod chart;
+pub mod compare;
 mod comparison;
 pub mod csv;
 pub mod html;
@@ -12,6 +13,7 @@ pub mod json;
 pub mod junit;
 pub mod live_line;
 pub mod log_page;
+pub mod matrix;
 pub mod number;
 pub mod parquet;
 mod printable;

@@ -2,39 +2,34 @@
 
 use std::sync::Arc;
 
-use parquet::basic::Compression;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{Type, TypePtr};
 use plimsoll_model::run::Run;
 
 pub use parquet::errors::ParquetError;
 
-use crate::table::{ColumnValues, RunTable};
+use crate::table::{Column, ColumnValues, ExportTable, RunTable};
 
 /// A table of a run.
 ///
 /// # Errors
 /// When the library refuses the table; nothing is written to disk here.
 pub fn render(run: &Run, table: RunTable) -> Result<Vec<u8>, ParquetError> {
-    let (name, table) = (table.name(), table.of(run));
-    let fields: String = table
-        .columns
-        .iter()
-        .map(|column| match column.values {
-            ColumnValues::Counts(_) => format!("OPTIONAL INT64 {};\n", column.name),
-            ColumnValues::Numbers(_) => format!("OPTIONAL DOUBLE {};\n", column.name),
-            ColumnValues::Texts(_) => format!("OPTIONAL BINARY {} (STRING);\n", column.name),
-        })
-        .collect();
-    let schema = Arc::new(parse_message_type(&format!(
-        "message {name} {{\n{fields}}}"
-    ))?);
+    file(table.name(), &table.of(run))
+}
+
+/// A table as a file; names of columns may be any text.
+pub(crate) fn file(name: &str, table: &ExportTable) -> Result<Vec<u8>, ParquetError> {
+    let fields = table.columns.iter().map(field);
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let schema = Type::group_type_builder(name).with_fields(fields).build()?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .build();
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for column in &table.columns {
         let mut writer = group
@@ -56,6 +51,20 @@ pub fn render(run: &Run, table: RunTable) -> Result<Vec<u8>, ParquetError> {
     }
     group.close()?;
     writer.into_inner()
+}
+
+/// The type of a column.
+fn field(column: &Column) -> Result<TypePtr, ParquetError> {
+    let (physical, logical) = match column.values {
+        ColumnValues::Counts(_) => (PhysicalType::INT64, None),
+        ColumnValues::Numbers(_) => (PhysicalType::DOUBLE, None),
+        ColumnValues::Texts(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    Type::primitive_type_builder(&column.name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(logical)
+        .build()
+        .map(Arc::new)
 }
 
 /// Writes a column: the present values, and for each row whether there is one.

@@ -105,22 +105,22 @@ impl ExportTable {
             })
     }
 
-    fn push(&mut self, name: impl Into<String>, values: ColumnValues) {
+    pub(crate) fn push(&mut self, name: impl Into<String>, values: ColumnValues) {
         let name = name.into();
         self.columns.push(Column { name, values });
     }
 
-    fn counts(&mut self, name: impl Into<String>, values: impl Iterator<Item = u64>) {
+    pub(crate) fn counts(&mut self, name: impl Into<String>, values: impl Iterator<Item = u64>) {
         self.push(name, ColumnValues::Counts(values.map(Some).collect()));
     }
 
-    fn numbers(&mut self, name: impl Into<String>, values: impl Iterator<Item = f64>) {
+    pub(crate) fn numbers(&mut self, name: impl Into<String>, values: impl Iterator<Item = f64>) {
         // Not every reader supports NaN; it means a missing value.
         let values = values.map(|value| value.is_finite().then_some(value));
         self.push(name, ColumnValues::Numbers(values.collect()));
     }
 
-    fn texts(&mut self, name: impl Into<String>, values: impl Iterator<Item = String>) {
+    pub(crate) fn texts(&mut self, name: impl Into<String>, values: impl Iterator<Item = String>) {
         self.push(name, ColumnValues::Texts(values.map(Some).collect()));
     }
 

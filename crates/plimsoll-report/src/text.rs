@@ -19,11 +19,12 @@ mod traces;
 mod trial;
 
 pub use comparison::comparison;
-pub(crate) use layout::{Style, unbroken};
+pub(crate) use comparison::table;
+pub(crate) use layout::{Style, block, unbroken, wrap};
 pub(crate) use traces::{queries, route_name};
 pub use trial::trial_line;
 
-use layout::{LINES_MAX, block, wrap};
+use layout::LINES_MAX;
 
 /// The summary: at most 24 lines; 80 columns except for paths, which are never broken. Below it, for a plan of
 /// journeys, the table of their steps, and with traces that of where requests spend their time: 100 columns.

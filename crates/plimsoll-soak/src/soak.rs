@@ -1,8 +1,9 @@
 //! `cargo xtask soak`: tests that take hours. The load line against four known laws on real sockets, ten seeds each, the
-//! memory of a long run, and every fuzz target.
+//! memory of a long run, comparisons of two services, and every fuzz target.
 //!
 //! Every result is appended to a file; results that the file already contains are not repeated.
 
+mod compared;
 mod fuzzed;
 mod truth;
 
@@ -35,6 +36,9 @@ pub(crate) struct SoakArguments {
     /// Minutes of the memory run; 0 skips it
     #[arg(long, default_value_t = 20)]
     memory_minutes: u64,
+    /// Comparisons of equal services; half as many find a slower one; 0 skips them
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=1_000))]
+    comparisons: u64,
     /// Minutes of each fuzz target; 0 skips them
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=1_440))]
     fuzz_minutes: u64,
@@ -95,6 +99,9 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         append(&path, &result)?;
         results.push(result);
     }
+    compared::run(&workspace, arguments.comparisons, &mut results, |result| {
+        append(&path, result)
+    })?;
     if arguments.fuzz_minutes > 0 {
         fuzzed::run(&workspace, arguments.fuzz_minutes, &mut results, |result| {
             append(&path, result)
@@ -268,7 +275,7 @@ fn summarise(results: &[Value]) -> bool {
             if is_flat { ", flat" } else { ": it grows" }
         );
     }
-    all_hold & fuzzed::summarise(results)
+    all_hold & compared::summarise(results) & fuzzed::summarise(results)
 }
 
 #[cfg(test)]

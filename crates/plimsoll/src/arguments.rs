@@ -1,8 +1,10 @@
 //! The command line as types. Nothing is resolved here; the commands do that.
 
+mod compare;
 mod edge;
 mod import;
 mod log;
+mod matrix;
 mod parse;
 mod transport;
 mod watch;
@@ -16,9 +18,11 @@ use plimsoll_config::load::RateRange;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::schedule::LoadPhase;
 
+pub(crate) use compare::*;
 pub(crate) use edge::*;
 pub(crate) use import::*;
 pub(crate) use log::*;
+pub(crate) use matrix::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
 pub(crate) use watch::*;
@@ -61,6 +65,10 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     /// Check a plan file; or list, without load, which limits of this host will bind first
     Check(CheckArguments),
+    /// Compare runs: what got better or worse, with intervals
+    Compare(Box<CompareArguments>),
+    /// Measure every cell of a matrix of settings, in blocks and in random order, and tell what each setting does
+    Matrix(MatrixArguments),
     /// Render the report of a recorded run again
     Report(ReportArguments),
     /// Export a run as tables for notebooks, databases and spreadsheets
@@ -81,6 +89,9 @@ pub(crate) enum Command {
     /// Run the share of a load that standard input describes
     #[command(hide = true, name = crate::load_worker::NAME)]
     LoadWorker,
+    /// Become the service of an experiment that standard input describes
+    #[command(hide = true, name = crate::launch_service::NAME)]
+    LaunchService,
 }
 
 /// How much load, for how long.
@@ -323,6 +334,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit or log
+    /// The JSON schema of plan, experiment, run, limit, compare, matrix or log
     Schema,
 }

@@ -84,6 +84,12 @@ const EXPERIMENT_SCHEMA: &str = "experiment.schema.json";
 /// Name of the schema of `log --json`.
 const LOG_SCHEMA: &str = "log.schema.json";
 
+/// Name of the schema of `compare --json`.
+const COMPARE_SCHEMA: &str = "compare.schema.json";
+
+/// Name of the schema of `matrix --json`.
+const MATRIX_SCHEMA: &str = "matrix.schema.json";
+
 /// Prints one schema.
 fn schema(name: &str) -> Result<Exit, CliError> {
     let wanted = format!("{name}.schema.json");
@@ -99,6 +105,14 @@ fn schema(name: &str) -> Result<Exit, CliError> {
         print(&plimsoll_report::log_page::schema());
         return Ok(Exit::Met);
     }
+    if wanted == COMPARE_SCHEMA {
+        print(&plimsoll_report::compare::schema());
+        return Ok(Exit::Met);
+    }
+    if wanted == MATRIX_SCHEMA {
+        print(&plimsoll_report::matrix::schema());
+        return Ok(Exit::Met);
+    }
     match plimsoll_report::json::schemas()
         .into_iter()
         .find(|(have, _)| *have == wanted)
@@ -108,7 +122,7 @@ fn schema(name: &str) -> Result<Exit, CliError> {
             Ok(Exit::Met)
         }
         None => Err(CliError::usage(format!("unknown schema `{name}`"))
-            .remedy("valid: plan, experiment, run, limit or log")),
+            .remedy("valid: plan, experiment, run, limit, compare, matrix or log")),
     }
 }
 
@@ -124,6 +138,14 @@ fn reference(folder: &Path) -> Result<(), CliError> {
     write(
         &folder.join(LOG_SCHEMA),
         plimsoll_report::log_page::schema(),
+    )?;
+    write(
+        &folder.join(COMPARE_SCHEMA),
+        plimsoll_report::compare::schema(),
+    )?;
+    write(
+        &folder.join(MATRIX_SCHEMA),
+        plimsoll_report::matrix::schema(),
     )?;
     write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
     write(

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod check;
+mod compare;
 mod confirm_limit;
 mod demo;
 mod edge;
@@ -13,10 +14,12 @@ mod explain;
 mod export;
 mod generate;
 mod import;
+mod launch_service;
 mod limit;
 mod live_line;
 mod load_worker;
 mod log;
+mod matrix;
 mod outcome;
 mod plan_file;
 mod planning;
@@ -26,6 +29,7 @@ mod request;
 mod run;
 mod screen;
 mod search;
+mod services;
 mod signals;
 mod target;
 mod through;
@@ -55,6 +59,8 @@ fn main() -> ExitCode {
         Command::Limit(arguments) => limit::limit(&arguments, screen),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Check(arguments) => check::check(&arguments, screen),
+        Command::Compare(arguments) => compare::compare(&arguments, screen),
+        Command::Matrix(arguments) => matrix::matrix(&arguments, screen),
         Command::Report(arguments) => report::report(&arguments, screen),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::LoadWorker => load_worker::run(),
+        Command::LaunchService => launch_service::run(),
     };
     match ended {
         Ok(exit) => exit.into(),

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use plimsoll_config::document::{FileError, Surroundings};
 use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, EdgeConfig, HostLookup};
+use plimsoll_config::experiment::{self, EXPERIMENT_LEN_MAX};
 use plimsoll_config::plan::{self, Given, PLAN_LEN_MAX, PlanFile, WatchPlan};
 
 use plimsoll_lab::input;
+use plimsoll_model::experiment::Experiment;
 
 use crate::arguments::WatchArgument;
 use crate::explain::CliError;
@@ -125,6 +127,26 @@ pub(crate) fn read_edge(
         disk.path = folder.join(&disk.path);
     }
     Ok(edge)
+}
+
+/// Reads an experiment file. Every problem becomes a line.
+pub(crate) fn read_experiment(path: &Path) -> Result<Experiment, CliError> {
+    let bytes = bounded(path, EXPERIMENT_LEN_MAX).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read the experiment {}: {error}",
+            path.display()
+        ))
+        .remedy("valid: a YAML file of at most 4 MiB")
+    })?;
+    let text = text_of(path, bytes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    experiment::read(&text, &short(&stem), &Around { folder }).map_err(|errors| {
+        let file = path.display().to_string();
+        let count = errors.list().len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
+    })
 }
 
 fn plan_text(path: &Path) -> Result<String, CliError> {

@@ -17,7 +17,7 @@ use super::trial::Scale;
 /// Rounds of the fit; a balanced matrix needs two.
 const ROUNDS: usize = 100;
 /// Cells that are compared pair by pair at most: those of an experiment.
-const CELLS_MAX: usize = plimsoll_model::experiment::CELLS_MAX;
+pub const CELLS_MAX: usize = plimsoll_model::experiment::CELLS_MAX;
 /// Values of a cell before it may be dropped from a race.
 pub const RACE_VALUES_MIN: usize = 3;
 /// Confidence at which a race drops a cell, one-sided.
@@ -117,6 +117,21 @@ impl CellFit {
             Direction::HigherIsBetter => score.score,
             Direction::LowerIsBetter => -score.score,
         })
+    }
+
+    /// The interval of that level, from the pooled variance.
+    pub fn interval(&self, score: &CellScore, confidence: f64) -> (f64, f64) {
+        let t = self.student(f64::midpoint(confidence, 1.0));
+        let half = t * self.deviation / (score.trials.max(1) as f64).sqrt();
+        let at = |shift: f64| {
+            let score = score.score + shift;
+            self.scale.backward(match self.direction {
+                Direction::HigherIsBetter => score,
+                Direction::LowerIsBetter => -score,
+            })
+        };
+        let (low, high) = (at(-half), at(half));
+        (low.min(high), low.max(high))
     }
 
     /// Cells that may be the best; with `confidence` the best is among them.

@@ -123,6 +123,7 @@ pub struct Effect {
     trials: usize,
     estimate: f64,
     typical: Interval,
+    mean_estimate: f64,
     mean: Interval,
     p: f64,
     criteria: Criteria,
@@ -193,6 +194,7 @@ impl Effect {
                 low: shift.low.min(middle_low),
                 high: shift.high.max(middle_high),
             },
+            mean_estimate: centre,
             mean: Interval {
                 low: centre - wider * (centre - low),
                 high: centre + wider * (high - centre),
@@ -215,6 +217,23 @@ impl Effect {
     /// Upper end of its interval: ∞ with too few trials.
     pub fn high(&self) -> f64 {
         self.criteria.scale.backward(self.typical.high)
+    }
+
+    /// Estimate and interval (low, high) of the mean effect: a ratio or a difference. A change of a part of the trials
+    /// moves it, and not the estimate above.
+    pub fn mean(&self) -> (f64, f64, f64) {
+        let scale = self.criteria.scale;
+        (
+            scale.backward(self.mean_estimate),
+            scale.backward(self.mean.low),
+            scale.backward(self.mean.high),
+        )
+    }
+
+    /// Whether the interval of the estimate alone, without that of the mean, is beyond the margin.
+    pub fn is_beyond_margin(&self) -> bool {
+        let margin = self.criteria.scale.margin(self.criteria.margin);
+        self.typical.is_above(margin) || self.typical.is_below(margin)
     }
 
     /// Two-sided p-value of no difference.

@@ -1,9 +1,13 @@
 //! Axes and the cells that they make.
 
+mod factors;
+
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use factors::Factor;
 
 /// Axes of an experiment at most.
 pub const AXES_MAX: usize = 16;

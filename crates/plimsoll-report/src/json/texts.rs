@@ -143,7 +143,7 @@ impl TrialObject {
 
 impl FindingObject {
     /// All findings of a run, each with its consequences.
-    pub(super) fn all(findings: &[Finding]) -> Vec<Self> {
+    pub(crate) fn all(findings: &[Finding]) -> Vec<Self> {
         let following = |cause: &Finding| -> Vec<String> {
             let followers = findings
                 .iter()

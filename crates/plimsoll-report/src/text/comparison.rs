@@ -26,7 +26,7 @@ pub fn comparison(runs: &[(&str, &Run)]) -> String {
 }
 
 /// Columns wide enough for their cells; numbers to the right, the first and the last column to the left.
-fn table(rows: &[Vec<String>]) -> String {
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter()

@@ -36,7 +36,7 @@ impl Style {
 }
 
 /// A text behind its label, wrapped to the screen, at most `lines_max` lines.
-pub(super) fn block(style: Style, label: &str, text: &str, lines_max: usize) -> Vec<String> {
+pub(crate) fn block(style: Style, label: &str, text: &str, lines_max: usize) -> Vec<String> {
     let indent = " ".repeat(LABEL_COLUMNS);
     let mut lines = wrap(text, &indent, lines_max);
     if let Some(first) = lines.first_mut() {
@@ -47,7 +47,7 @@ pub(super) fn block(style: Style, label: &str, text: &str, lines_max: usize) -> 
 
 /// Breaks `text` between words so that each line, `indent` included, fits the screen; what does not fit into
 /// `lines_max` lines ends in an ellipsis.
-pub(super) fn wrap(text: &str, indent: &str, lines_max: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, indent: &str, lines_max: usize) -> Vec<String> {
     let room = COLUMNS - indent.chars().count();
     let mut lines = vec![String::new()];
     for word in words(&printable(text)) {

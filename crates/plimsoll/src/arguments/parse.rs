@@ -80,6 +80,17 @@ pub(crate) fn phase(text: &str) -> Result<LoadPhase, Problem> {
     load::phase(text)
 }
 
+/// A difference that does not matter.
+pub(crate) fn margin(text: &str) -> Result<f64, Problem> {
+    const VALID: &str = "above 0% and at most 50%, such as 3% or 0.03";
+    let share = units::share(text)?;
+    if share > 0.0 && share <= 0.5 {
+        Ok(share)
+    } else {
+        Err(Problem::new(text, 0..text.len(), "out of range", VALID))
+    }
+}
+
 pub(crate) fn objective(text: &str) -> Result<Objective, Problem> {
     objectives::objective(text)
 }

@@ -1,0 +1,240 @@
+//! Two sides by blocks of interleaved trials: what a block has in common cancels, and the intervals hold the variation
+//! between trials.
+//!
+//! A service that fails in the trials of one side is a result too: failures are counted on both sides and compared by
+//! Fisher's exact test.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_model::labels;
+
+use super::runs::{METRICS, STEP_METRICS};
+use super::{
+    ComparedMetric, ComparedStep, Comparison, ComparisonVerdict, Evidence, MetricEffect,
+    MetricWeight, criteria_of, with_verdicts,
+};
+use crate::experiment::compare::BlockPairs;
+use crate::experiment::effect::{Criteria, EffectVerdict};
+use crate::experiment::metrics::{LOAD_LINE, StepKey, definition, step_metric};
+use crate::experiment::trial::{ExperimentTrial, TrialOutcome};
+use crate::stats::contingency::fisher_greater;
+
+/// Trials of a whole block: A B B A or B A A B.
+pub const TRIALS_PER_BLOCK: usize = 4;
+/// Level of the baseline, and of the candidate.
+pub const BASELINE: [usize; 1] = [0];
+/// Level of the candidate.
+pub const CANDIDATE: [usize; 1] = [1];
+
+/// The result of blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockComparison {
+    comparison: Comparison,
+    valid: usize,
+    void: usize,
+    failed: (usize, usize),
+}
+
+impl BlockComparison {
+    /// The metrics and the verdict.
+    pub fn comparison(&self) -> &Comparison {
+        &self.comparison
+    }
+
+    /// Whole blocks that count.
+    pub fn valid(&self) -> usize {
+        self.valid
+    }
+
+    /// Whole blocks with a void trial.
+    pub fn void(&self) -> usize {
+        self.void
+    }
+
+    /// Trials of the baseline and the candidate in which the service failed.
+    pub fn failed(&self) -> (usize, usize) {
+        self.failed
+    }
+
+    /// Whether there is an answer, so that further blocks are not needed.
+    pub fn is_decided(&self) -> bool {
+        self.comparison.verdict() != ComparisonVerdict::Undecided
+    }
+}
+
+/// Compares the whole blocks among `trials`: baseline and candidate have the levels [`BASELINE`] and [`CANDIDATE`]. By load
+/// lines where the trials measured any, else by what users get at the load of the trials.
+pub fn compare_blocks(trials: &[ExperimentTrial], criteria: Criteria) -> BlockComparison {
+    let whole = whole_blocks(trials);
+    let is_void = |trial: &&ExperimentTrial| *trial.outcome() == TrialOutcome::Void;
+    let void: BTreeSet<u32> = whole
+        .iter()
+        .filter(is_void)
+        .map(ExperimentTrial::block)
+        .collect();
+    let blocks: BTreeSet<u32> = whole.iter().map(ExperimentTrial::block).collect();
+    let failed = failures(&whole);
+    let failed_blocks = whole
+        .iter()
+        .filter(|trial| *trial.outcome() == TrialOutcome::Failed)
+        .map(ExperimentTrial::block)
+        .filter(|block| !void.contains(block))
+        .collect::<BTreeSet<u32>>();
+    let is_of_lines = names(&whole).contains(LOAD_LINE);
+    let mut effects: Vec<MetricEffect> = Vec::new();
+    if is_of_lines {
+        effects.extend(effect(
+            &whole,
+            LOAD_LINE,
+            LOAD_LINE,
+            MetricWeight::Main,
+            criteria,
+        ));
+    }
+    for (name, weight) in METRICS {
+        let weight = if is_of_lines {
+            // Over a load that rises until the service fails they describe the overload.
+            MetricWeight::Reported
+        } else {
+            weight
+        };
+        effects.extend(effect(&whole, name, name, weight, criteria));
+    }
+    let steps = if is_of_lines {
+        Vec::new()
+    } else {
+        steps(&whole, criteria)
+    };
+    let metrics = with_verdicts(effects);
+    let mut comparison = Comparison::of_metrics(metrics, steps, criteria.margin);
+    if fails_more(&whole, failed, criteria.alpha()) {
+        comparison = comparison.with_verdict(ComparisonVerdict::Worse);
+    } else if fails_more(&whole, (failed.1, failed.0), criteria.alpha()) {
+        comparison = comparison.with_verdict(ComparisonVerdict::Better);
+    }
+    if 3 * void.len() > blocks.len() {
+        let reason = format!(
+            "{} of {} blocks have a trial that is void; at most a third may",
+            void.len(),
+            blocks.len()
+        );
+        comparison = comparison.made_void(vec![reason]);
+    }
+    BlockComparison {
+        comparison,
+        valid: blocks.len() - void.len() - failed_blocks.len(),
+        void: void.len(),
+        failed,
+    }
+}
+
+/// Trials of blocks that are whole: an interrupted block is no fair pair.
+fn whole_blocks(trials: &[ExperimentTrial]) -> Vec<ExperimentTrial> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for trial in trials {
+        *counts.entry(trial.block()).or_default() += 1;
+    }
+    let is_whole = |trial: &&ExperimentTrial| counts[&trial.block()] >= TRIALS_PER_BLOCK;
+    trials.iter().filter(is_whole).cloned().collect()
+}
+
+fn failures(trials: &[ExperimentTrial]) -> (usize, usize) {
+    let failed = |levels: &[usize]| {
+        trials
+            .iter()
+            .filter(|trial| {
+                trial.levels() == Some(levels) && *trial.outcome() == TrialOutcome::Failed
+            })
+            .count()
+    };
+    (failed(&BASELINE), failed(&CANDIDATE))
+}
+
+/// Whether the second side fails more often than the first, and not by chance.
+fn fails_more(trials: &[ExperimentTrial], failed: (usize, usize), alpha: f64) -> bool {
+    let counted = trials
+        .iter()
+        .filter(|trial| *trial.outcome() != TrialOutcome::Void)
+        .count() as u64;
+    // Blocks are whole, so each side has half of the trials; void ones are few.
+    let drawn = counted / 2;
+    let (hits, marked) = (failed.1 as u64, (failed.0 + failed.1) as u64);
+    failed.1 > failed.0
+        && drawn >= hits
+        && fisher_greater(hits, drawn, marked, counted) <= alpha / 2.0
+}
+
+fn names(trials: &[ExperimentTrial]) -> BTreeSet<&str> {
+    let metrics = trials.iter().filter_map(|trial| match trial.outcome() {
+        TrialOutcome::Measured(metrics) => Some(metrics.keys().map(String::as_str)),
+        TrialOutcome::Failed | TrialOutcome::Void => None,
+    });
+    metrics.flatten().collect()
+}
+
+/// The effect on the metric that trials measured under the name `measured`; `None` where no trial did.
+fn effect(
+    trials: &[ExperimentTrial],
+    name: &'static str,
+    measured: &str,
+    weight: MetricWeight,
+    criteria: Criteria,
+) -> Option<MetricEffect> {
+    let definition = definition(name)?;
+    let criteria = criteria_of(&definition, criteria);
+    let pairs = BlockPairs::of(trials, measured, definition.scale, &BASELINE, &CANDIDATE);
+    let centre = |levels: &[usize]| {
+        let values: Vec<f64> = trials
+            .iter()
+            .filter(|trial| trial.levels() == Some(levels))
+            .filter_map(|trial| trial.value(measured, definition.scale))
+            .collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (!values.is_empty()).then(|| definition.scale.backward(mean))
+    };
+    let (baseline, candidate) = (centre(&BASELINE), centre(&CANDIDATE));
+    baseline.or(candidate)?;
+    let metric = ComparedMetric {
+        name,
+        definition,
+        baseline,
+        candidate,
+        estimate: None,
+        low: None,
+        high: None,
+        is_of_mean: false,
+        verdict: EffectVerdict::TooFew,
+        evidence: Evidence::Blocks(pairs.valid()),
+        weight,
+    };
+    Some(MetricEffect {
+        effect: pairs.effect(criteria),
+        metric,
+    })
+}
+
+fn steps(trials: &[ExperimentTrial], criteria: Criteria) -> Vec<ComparedStep> {
+    let keys: BTreeSet<StepKey> = names(trials).into_iter().filter_map(step_of).collect();
+    let (mut owners, mut effects) = (Vec::new(), Vec::new());
+    for key in &keys {
+        for name in STEP_METRICS {
+            let measured = step_metric(name, key);
+            let effect = effect(trials, name, &measured, MetricWeight::Difference, criteria);
+            if let Some(effect) = effect {
+                owners.push(key.clone());
+                effects.push(effect);
+            }
+        }
+    }
+    ComparedStep::gathered(owners, with_verdicts(effects))
+}
+
+/// The step of a metric's name; `None` without one, and for those of one load among several.
+fn step_of(name: &str) -> Option<StepKey> {
+    let has_load = labels::label(name, "load").is_some();
+    let journey = labels::label(name, "journey").filter(|_| !has_load)?;
+    Some((journey.to_owned(), labels::label(name, "step")?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! A matrix on the terminal.
+
+use plimsoll_analysis::experiment::effect::EffectVerdict;
+use plimsoll_analysis::experiment::matrix::Contrast;
+
+use super::effects::{effect_sentence, size_text};
+use super::object::{ForecastObject, MatrixFiles, TrialCounts, counts};
+use super::{MatrixReport, MatrixState};
+use crate::number::{count, seconds, short, whole};
+use crate::printable::printable;
+use crate::text::Style;
+
+/// Cells that are listed.
+const CELLS_MAX: usize = 12;
+/// Effects that are listed.
+const EFFECTS_MAX: usize = 8;
+/// Columns of the name of a cell.
+const NAME_COLUMNS: usize = 40;
+
+/// How many trials, and how long they take; before the start.
+pub fn forecast_summary(forecast: &ForecastObject, colour: bool) -> String {
+    let style = Style { colour };
+    let cells = forecast.cells.len() as u64;
+    let headline = format!(
+        "{}: {} cells, {} trials each; {} trials with the reference trials",
+        printable(&forecast.name),
+        count(cells),
+        count(forecast.trials_per_cell.into()),
+        count(forecast.trials),
+    );
+    let mut lines = vec![style.paint("1", &headline)];
+    for axis in &forecast.axes {
+        let text = format!("{}: {}", axis.name, axis.levels.join(", "));
+        lines.push(style.labelled("axis", &printable(&text)));
+    }
+    let time = seconds(whole(forecast.seconds));
+    let time = match forecast.within_s {
+        Some(within) if within < forecast.seconds => format!(
+            "{time} at most for all trials; the budget is {}, cells that are beaten are dropped",
+            seconds(whole(within))
+        ),
+        _ => format!("{time} at most"),
+    };
+    lines.push(style.labelled(
+        "time",
+        &format!("{time}, and the time to start services and to come to rest"),
+    ));
+    if forecast.trials_done > 0 {
+        let text = format!("{} trials are in the log", count(forecast.trials_done));
+        lines.push(style.labelled("done", &text));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The result in lines of about 100 columns.
+pub fn summary(report: &MatrixReport<'_>, files: &MatrixFiles, colour: bool) -> String {
+    let style = Style { colour };
+    let mut lines = vec![style.paint("1", &sentence(report))];
+    lines.extend(notices(report).iter().map(|text| style.paint("33", text)));
+    lines.push(String::new());
+    lines.extend(cells(report, style));
+    lines.extend(effects(report));
+    lines.extend(laws(report));
+    lines.push(String::new());
+    let named = [
+        ("page", &files.report),
+        ("table", &files.csv),
+        ("table", &files.parquet),
+        ("log", &files.log),
+    ];
+    for (label, path) in named {
+        if let Some(path) = path {
+            lines.push(style.labelled(label, &path.display().to_string()));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The answer in a sentence.
+pub(super) fn sentence(report: &MatrixReport<'_>) -> String {
+    let Some(metric) = &report.result.metric else {
+        return "Nothing was measured: every trial failed or is void.".to_owned();
+    };
+    let best: Vec<usize> = (0..report.result.cells.len())
+        .filter(|cell| report.result.cells[*cell].may_be_best)
+        .collect();
+    let name = MatrixReport::metric_text(metric);
+    match best[..] {
+        [] => format!("Too few trials to judge the cells by {name}."),
+        [cell] => {
+            let level = report.result.cells[cell].level;
+            let value = level.map_or_else(String::new, |level| {
+                format!(" of {}", report.value_text(metric, level))
+            });
+            format!(
+                "{} has the best {name}{value}, with 95 % confidence.",
+                printable(&report.cell_text(cell))
+            )
+        }
+        _ => format!(
+            "{} of {} cells may have the best {name}: more trials would tell them apart.",
+            best.len(),
+            report.result.cells.len()
+        ),
+    }
+}
+
+/// What a reader has to know before the numbers.
+pub(super) fn notices(report: &MatrixReport<'_>) -> Vec<String> {
+    let TrialCounts {
+        total,
+        failed,
+        void,
+        ..
+    } = counts(report);
+    let mut notices = Vec::new();
+    match report.state {
+        MatrixState::Complete => {}
+        MatrixState::Spent => notices.push(
+            "The budget was spent before all trials: some cells have fewer than planned."
+                .to_owned(),
+        ),
+        MatrixState::Interrupted => notices
+            .push("Interrupted: these are the trials so far; the same command resumes.".to_owned()),
+    }
+    if !report.dropped.is_empty() {
+        notices.push(format!(
+            "{} cells were dropped by the race: another is better and costs no more.",
+            report.dropped.len()
+        ));
+    }
+    if failed > 0 {
+        notices.push(format!(
+            "The service failed in {} of {} trials.",
+            count(failed),
+            count(total)
+        ));
+    }
+    if void > 0 {
+        notices.push(format!(
+            "{} of {} trials are void and count nowhere.",
+            count(void),
+            count(total)
+        ));
+    }
+    if let Some(drift) = report.result.drift.filter(|drift| drift.is_shown()) {
+        let metric = report.result.metric.as_deref().unwrap_or_default();
+        notices.push(format!(
+            "The machine drifted by {} from the first to the last reference trial; it is taken out.",
+            size_text(metric, drift.change)
+        ));
+    }
+    notices
+}
+
+/// Cells by their level, the best first; those that were never measured last.
+pub(super) fn ranked(report: &MatrixReport<'_>) -> Vec<usize> {
+    let level = |cell: &usize| report.result.cells[*cell].level;
+    let mut cells: Vec<usize> = (0..report.result.cells.len()).collect();
+    cells.sort_by(|a, b| match (level(a), level(b)) {
+        (Some(a), Some(b)) if report.result.is_higher_better => b.total_cmp(&a),
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    });
+    cells
+}
+
+/// What is remarkable about a cell.
+pub(super) fn remark(report: &MatrixReport<'_>, cell: usize) -> String {
+    let result = &report.result.cells[cell];
+    let mut remarks = Vec::new();
+    if result.may_be_best {
+        remarks.push("may be the best".to_owned());
+    }
+    if result.is_on_front {
+        remarks.push("on the front".to_owned());
+    }
+    if result.is_beaten {
+        remarks.push("not worth it".to_owned());
+    }
+    if report.dropped.contains(&cell) {
+        remarks.push("dropped".to_owned());
+    }
+    if result.failed > 0 {
+        remarks.push(format!("failed {} times", result.failed));
+    }
+    if result.void > 0 {
+        remarks.push(format!("{} void", result.void));
+    }
+    remarks.join(", ")
+}
+
+/// The level of a cell with its interval.
+pub(super) fn level_text(report: &MatrixReport<'_>, cell: usize) -> String {
+    let result = &report.result.cells[cell];
+    let Some((metric, level)) = report.result.metric.as_ref().zip(result.level) else {
+        return "–".to_owned();
+    };
+    let value = report.value_text(metric, level);
+    match result.interval {
+        Some((low, high)) => format!(
+            "{value} ({} to {})",
+            report.value_text(metric, low),
+            report.value_text(metric, high)
+        ),
+        None => value,
+    }
+}
+
+fn cells(report: &MatrixReport<'_>, style: Style) -> Vec<String> {
+    let ranked = ranked(report);
+    let mut lines: Vec<String> = ranked
+        .iter()
+        .take(CELLS_MAX)
+        .map(|&cell| {
+            let name = printable(&report.cell_text(cell));
+            let line = format!(
+                "{name:<NAME_COLUMNS$}  {:<34}  {}",
+                level_text(report, cell),
+                remark(report, cell)
+            );
+            let code = if report.result.cells[cell].is_beaten {
+                "2"
+            } else {
+                "0"
+            };
+            style.paint(code, line.trim_end())
+        })
+        .collect();
+    if ranked.len() > CELLS_MAX {
+        lines.push(format!(
+            "… and {} more in the table",
+            ranked.len() - CELLS_MAX
+        ));
+    }
+    lines
+}
+
+fn effects(report: &MatrixReport<'_>) -> Vec<String> {
+    let Some(found) = report.result.effects.first() else {
+        return Vec::new();
+    };
+    let is_shown =
+        |verdict: EffectVerdict| matches!(verdict, EffectVerdict::Better | EffectVerdict::Worse);
+    let all = found.main.iter().chain(&found.interactions);
+    let mut shown: Vec<_> = all.filter(|effect| is_shown(effect.verdict)).collect();
+    shown.sort_by_key(|effect| matches!(effect.contrast, Contrast::Interaction { .. }));
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.extend(
+        shown
+            .iter()
+            .take(EFFECTS_MAX)
+            .map(|effect| printable(&effect_sentence(report, &found.metric, effect))),
+    );
+    lines
+}
+
+fn laws(report: &MatrixReport<'_>) -> Vec<String> {
+    let laws = report.result.laws.iter();
+    laws.map(|law| {
+        let peak = law
+            .law
+            .peak()
+            .map_or_else(String::new, |peak| format!(", most at {}", short(peak)));
+        format!(
+            "{}: contention {}, coherency {}{peak}",
+            report.input.factors[law.factor].name,
+            short(law.law.contention),
+            short(law.law.coherency)
+        )
+    })
+    .collect()
+}

@@ -1,0 +1,107 @@
+//! Progress of a matrix on stderr: a line for each trial, and the live line of its load.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use plimsoll_lab::experiment::ExperimentWatcher;
+use plimsoll_lab::experiment::forecast::TrialTimes;
+use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
+use plimsoll_lab::progress::{Progress, Watcher};
+use plimsoll_model::experiment::Experiment;
+use plimsoll_report::number;
+
+use crate::live_line::LiveLine;
+use crate::screen::eprint;
+
+/// The live line of loads; trials of searches have no line of their own.
+pub(super) struct TrialLine(pub(super) LiveLine);
+
+impl Watcher for TrialLine {
+    fn window_closed(&mut self, progress: &Progress<'_>) {
+        self.0.window_closed(progress);
+    }
+
+    fn noted(&mut self, text: &str) {
+        self.0.noted(text);
+    }
+}
+
+/// A line for each trial, with the time that is left.
+pub(super) struct MatrixProgress {
+    pub(super) experiment: Arc<Experiment>,
+    pub(super) estimated_ms: Vec<u64>,
+    /// Metrics of which the first that a trial has is shown.
+    pub(super) metrics: [&'static str; 3],
+    pub(super) quiet: bool,
+}
+
+impl MatrixProgress {
+    fn cell_text(&self, trial: &PlannedTrial) -> String {
+        let cell = self.experiment.cells.get(trial.cell);
+        let text = cell.map_or_else(String::new, |cell| {
+            self.experiment.design.describe(cell).to_string()
+        });
+        match trial.role {
+            TrialRole::Reference => format!("reference, {text}"),
+            TrialRole::Cell => text,
+        }
+    }
+
+    fn outcome_text(&self, record: &TrialRecord) -> String {
+        match &record.outcome {
+            RecordedOutcome::Failed(reason) => format!("failed: {reason}"),
+            RecordedOutcome::Void(reason) => format!("void: {reason}"),
+            RecordedOutcome::Measured(metrics) => {
+                let shown = self.metrics.iter().find_map(|name| {
+                    let value = metrics.get(*name)?;
+                    Some(format!(
+                        "{} {}",
+                        name.replace('_', " "),
+                        number::short(*value)
+                    ))
+                });
+                shown.unwrap_or_else(|| "measured".to_owned())
+            }
+        }
+    }
+
+    fn print(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        if io::stderr().is_terminal() {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+        eprint(text);
+    }
+}
+
+impl ExperimentWatcher for MatrixProgress {
+    fn trial_started(&mut self, trial: &PlannedTrial, records: &[TrialRecord], left: &[usize]) {
+        self.print(&format!(
+            "trial {} of {}, block {}: {}",
+            trial.index + 1,
+            records.len() + left.len(),
+            trial.block + 1,
+            self.cell_text(trial)
+        ));
+    }
+
+    fn trial_ended(&mut self, records: &[TrialRecord], left: &[usize]) {
+        let Some(record) = records.last() else {
+            return;
+        };
+        let times = TrialTimes::of(&self.estimated_ms, records);
+        let left_s = number::seconds(whole_seconds(times.sum_ms(left)));
+        self.print(&format!("  {}; {left_s} left", self.outcome_text(record)));
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and a float beyond u64 saturates"
+)]
+fn whole_seconds(ms: f64) -> u64 {
+    (ms / 1000.0).round() as u64
+}

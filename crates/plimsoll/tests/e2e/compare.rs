@@ -1,0 +1,325 @@
+//! `plimsoll compare` on run files, and with trials in turn.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use jsonschema::Validator;
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use plimsoll_testkit::turns::alone;
+use serde_json::Value;
+
+use crate::support::{CommandOutput, Sandbox, count, is_late, number};
+
+fn origin(service_ms: u64) -> KnownLaw {
+    KnownLaw::start(KnownLawPlan {
+        servers: NonZeroU32::new(100).unwrap(),
+        service: Service::Deterministic(Duration::from_millis(service_ms)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap()
+}
+
+/// Starts a run of 50/s whose file is `NAME.run`, in a folder of its own.
+fn start(place: &Sandbox, url: &str, name: &str, extra: &[&str]) -> Child {
+    let mut arguments = vec!["run", url, "--rate", "50/s", "--quiet", "--out", name];
+    arguments.extend_from_slice(extra);
+    place.start(&arguments)
+}
+
+/// The run file of a finished run, as `NAME.run`.
+fn run_file(place: &Sandbox, name: &str) -> String {
+    let folder = place.path().join(name);
+    let mut files = std::fs::read_dir(&folder).unwrap();
+    let file = files.next().unwrap().unwrap().path();
+    let short = format!("{name}.run");
+    std::fs::rename(file, place.path().join(&short)).unwrap();
+    short
+}
+
+fn runs(place: &Sandbox, runs: &[(&str, &str, &[&str])]) {
+    let children: Vec<Child> = runs
+        .iter()
+        .map(|(name, url, extra)| start(place, url, name, extra))
+        .collect();
+    for mut child in children {
+        child.wait().unwrap();
+    }
+    for (name, ..) in runs {
+        run_file(place, name);
+    }
+}
+
+/// The result; `None` if this machine was too busy, and it was reported.
+fn compared(output: &CommandOutput) -> Option<Value> {
+    let json = output.json();
+    if json["void"].is_null() {
+        return Some(json);
+    }
+    assert_eq!(output.code, 6, "{output:?}");
+    plimsoll_testkit::not_tried::disturbed(json["void"].to_string());
+    None
+}
+
+fn is_valid(place: &Sandbox, json: &Value) {
+    let schema = place.run(&["generate", "schema", "compare"]).json();
+    let validator: Validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(json)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{json:#}");
+}
+
+#[test]
+fn run_files_have_a_verdict() {
+    let _alone = alone();
+    let place = Sandbox::new();
+    let (fast, slow) = (origin(20), origin(30));
+    let length = ["--for", "26s"];
+    let (fast_url, slow_url) = (fast.url(), slow.url());
+    runs(
+        &place,
+        &[
+            ("a", &fast_url, &length),
+            ("again", &fast_url, &length),
+            ("b", &slow_url, &length),
+        ],
+    );
+    let compare = |files: &[&str]| {
+        let mut arguments = vec!["compare"];
+        arguments.extend_from_slice(files);
+        arguments.push("--json");
+        place.run(&arguments)
+    };
+    let output = compare(&["a.run", "b.run"]);
+    let Some(json) = compared(&output) else {
+        return;
+    };
+    is_valid(&place, &json);
+    let late_ms = Duration::from_millis(1);
+    if is_late(fast.counts().late_mean(), late_ms) || is_late(slow.counts().late_mean(), late_ms) {
+        return;
+    }
+    assert_eq!(
+        (output.code, &json["verdict"]),
+        (3, &Value::from("worse")),
+        "{json:#}"
+    );
+    for name in ["p50", "p95"] {
+        let (ratio, low, high) = (
+            number(&json, &format!("metrics.{name}.ratio")),
+            number(&json, &format!("metrics.{name}.low")),
+            number(&json, &format!("metrics.{name}.high")),
+        );
+        assert!((ratio - 1.5).abs() < 0.1, "{name}: {ratio}");
+        assert!(
+            low <= ratio && ratio <= high && low > 1.3 && high < 1.7,
+            "{json:#}"
+        );
+        assert_eq!(json["metrics"][name]["interval_of"], "batches");
+    }
+    assert!(json["blocks"].is_null() && json["differences"] == Value::from(Vec::<Value>::new()));
+    // The law is the same: no alarm, whatever else may be concluded.
+    let equal = compare(&["a.run", "again.run"]);
+    if compared(&equal).is_some() {
+        assert!([0, 4].contains(&equal.code), "{equal:?}");
+    }
+    let better = compare(&["b.run", "a.run"]);
+    assert_eq!(better.code, 0, "{better:?}");
+    assert_eq!(better.json()["verdict"], "better");
+    // The worst of several decides.
+    let several = compare(&["a.run", "again.run", "b.run"]);
+    let json = several.json();
+    is_valid(&place, &json);
+    if json["void"].is_null() {
+        assert_eq!(several.code, 3, "{json:#}");
+        assert_eq!(json["candidate"]["name"], "b");
+        assert_eq!(json["comparisons"].as_array().unwrap().len(), 2);
+        let ranking = json["ranking"].as_array().unwrap();
+        assert_eq!(ranking[2]["name"], "b", "{json:#}");
+    }
+    let text = place.run(&["compare", "a.run", "b.run", "--html", "page.html"]);
+    assert!(text.stdout.starts_with("b is worse than a: "), "{text:?}");
+    assert!(text.stdout.contains("one run on each side"), "{text:?}");
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("b is worse than a") && page.contains("</html>"));
+}
+
+#[test]
+fn what_cannot_be_compared_is_named() {
+    let place = Sandbox::new();
+    let origin = origin(1);
+    let url = origin.url();
+    let other_path = format!("{url}other");
+    runs(
+        &place,
+        &[
+            ("a", &url, &["--for", "1s"]),
+            ("longer", &url, &["--for", "2s"]),
+            ("path", &other_path, &["--for", "1s"]),
+            ("judged", &url, &["--for", "1s", "--objective", "p95 < 1s"]),
+        ],
+    );
+    for (candidate, what) in [
+        ("longer.run", "load"),
+        ("path.run", "path"),
+        ("judged.run", "objective"),
+    ] {
+        for across in [&[][..], &["--across", "machines"]] {
+            let mut arguments = vec!["compare", "a.run", candidate, "--json"];
+            arguments.extend_from_slice(across);
+            let output = place.run(&arguments);
+            let json = output.json();
+            is_valid(&place, &json);
+            assert_eq!(output.code, 2, "{json:#}");
+            assert_eq!(json["verdict"], "incomparable");
+            assert_eq!(json["differences"][0]["what"], what, "{json:#}");
+            assert!(json["answer"].as_str().unwrap().contains(what), "{json:#}");
+        }
+    }
+    // Too short for an interval: said, not guessed.
+    let short = place.run(&["compare", "a.run", "a.run", "--json"]);
+    if let Some(json) = compared(&short) {
+        assert_eq!(short.code, 4, "{json:#}");
+        assert!(json["metrics"]["p50"]["low"].is_null(), "{json:#}");
+    }
+}
+
+fn cut(place: &Sandbox, from: &str, to: &str) {
+    let bytes = std::fs::read(place.path().join(from)).unwrap();
+    let path: &Path = &place.path().join(to);
+    std::fs::write(path, &bytes[..bytes.len() - 40]).unwrap();
+}
+
+#[test]
+fn bad_input_is_refused_with_place_and_remedy() {
+    let place = Sandbox::new();
+    let origin = origin(1);
+    runs(&place, &[("a", &origin.url(), &["--for", "1s"])]);
+    cut(&place, "a.run", "cut.run");
+    let output = place.run(&["compare", "a.run", "cut.run", "--json"]);
+    let json = output.json();
+    is_valid(&place, &json);
+    assert_eq!(
+        (output.code, &json["verdict"]),
+        (6, &Value::from("undecided"))
+    );
+    assert!(
+        json["void"][0].as_str().unwrap().contains("candidate"),
+        "{json:#}"
+    );
+    std::fs::write(place.path().join("text.run"), "no run").unwrap();
+    for (arguments, part) in [
+        (&["compare", "a.run"][..], "2 to 32 run files"),
+        (
+            &["compare", "a.run", "text.run"],
+            "text.run is not a run log",
+        ),
+        (&["compare", "a.run", "none.run"], "none.run"),
+        (
+            &["compare", "a.run", "a.run", "--margin", "80%"],
+            "at most 50%",
+        ),
+        (&["compare", "a.run", "--base", "x"], "--head"),
+        (&["compare", "a.run", "--rate", "5/s"], "--base"),
+        (
+            &[
+                "compare",
+                "--git",
+                "main",
+                "--start",
+                "x",
+                "http://127.0.0.1:1/",
+            ],
+            "A..B",
+        ),
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(output.code, 2, "{arguments:?}: {output:?}");
+        assert!(output.stderr.contains(part), "{arguments:?}: {output:?}");
+    }
+}
+
+/// A third slower is found by trials in turn on two services that run beside each other.
+#[test]
+fn trials_in_turn_find_a_slower_service() {
+    let _alone = alone();
+    let place = Sandbox::new();
+    let (base, head) = (origin(15), origin(20));
+    let output = place.run(&[
+        "compare",
+        "--base-url",
+        &base.url(),
+        "--head-url",
+        &head.url(),
+        "--rate",
+        "100/s",
+        "--for",
+        "1s",
+        "--seed",
+        "1",
+        "--json",
+    ]);
+    let Some(json) = compared(&output) else {
+        return;
+    };
+    is_valid(&place, &json);
+    let late_ms = Duration::from_millis(1);
+    if is_late(base.counts().late_mean(), late_ms) || is_late(head.counts().late_mean(), late_ms) {
+        return;
+    }
+    assert_eq!(
+        (output.code, &json["verdict"]),
+        (3, &Value::from("worse")),
+        "{json:#}"
+    );
+    let ratio = number(&json, "metrics.p50.ratio");
+    assert!((ratio - 4.0 / 3.0).abs() < 0.1, "{ratio}");
+    assert!(number(&json, "blocks.valid") >= 8.0, "{json:#}");
+    assert_eq!(json["metrics"]["p50"]["interval_of"], "blocks");
+    let page = json["report_file"].as_str().unwrap();
+    assert!(place.path().join(page).is_file(), "{page}");
+}
+
+/// The sample site as the baseline, and a candidate that ends at once: its trials fail, which is a result.
+#[test]
+fn a_candidate_that_does_not_start_is_worse() {
+    let _alone = alone();
+    let place = Sandbox::new();
+    let address = plimsoll_testkit::port::unused();
+    let url = format!("http://{address}/");
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let base = format!("'{program}' demo --serve {address} --nodes 10");
+    let output = place.run(&[
+        "compare",
+        &url,
+        "--base",
+        &base,
+        "--head",
+        "/bin/false",
+        "--rate",
+        "20/s",
+        "--for",
+        "1s",
+        "--seed",
+        "1",
+        "--json",
+    ]);
+    let Some(json) = compared(&output) else {
+        return;
+    };
+    is_valid(&place, &json);
+    assert_eq!(output.code, 3, "{output:?}");
+    assert_eq!(count(&json, "blocks.failed_before"), 0);
+    assert!(number(&json, "blocks.failed_after") >= 6.0, "{json:#}");
+    assert!(
+        json["answer"]
+            .as_str()
+            .unwrap()
+            .contains("the service failed in")
+    );
+    // Nothing is left running.
+    assert!(std::net::TcpStream::connect(address).is_err());
+}

@@ -1,0 +1,197 @@
+//! `plimsoll matrix` on the sample site, started, limited and stopped by the experiment.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::kill::after;
+use crate::support::Sandbox;
+
+/// An experiment on the sample site: pages of two sizes.
+struct SiteExperiment {
+    place: Sandbox,
+    port: u16,
+}
+
+impl SiteExperiment {
+    fn new(trials: u32, seconds: u32) -> Self {
+        let place = Sandbox::new();
+        // Free a moment ago; nobody else is given it so soon.
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .port();
+        fs::create_dir(place.path().join("site")).unwrap();
+        let experiment = Self { place, port };
+        experiment.write(trials, seconds);
+        experiment
+    }
+
+    fn write(&self, trials: u32, seconds: u32) {
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        let port = self.port;
+        let text = format!(
+            "axes: {{ nodes: [60, 2000] }}\n\
+             trials: {trials}\n\
+             seed: 7\n\
+             measure: {{ url: 'http://127.0.0.1:{port}/', loads: 40/s, for: {seconds}s }}\n\
+             apply:\n\
+             \x20 command: ['{program}', demo, --serve, '127.0.0.1:{port}', --nodes, '{{{{ nodes }}}}', --out, site]\n\
+             ready: '127.0.0.1:{port}'\n\
+             settle: 0s\n"
+        );
+        fs::write(self.place.path().join("site.yaml"), text).unwrap();
+    }
+
+    fn log(&self) -> PathBuf {
+        self.place.path().join("plimsoll/site/experiment.log")
+    }
+
+    /// The records of the log so far.
+    fn records(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        lines
+            .filter_map(|line: Value| line.get("trial_ended").cloned())
+            .collect()
+    }
+
+    fn is_site_running(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+}
+
+#[test]
+fn a_dry_run_measures_nothing() {
+    let site = SiteExperiment::new(3, 30);
+    let output = site
+        .place
+        .run(&["matrix", "site.yaml", "--dry-run", "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let forecast = output.json();
+    // Two cells and the reference in each of three blocks, half a minute each.
+    assert_eq!(forecast["trials"], 9);
+    assert_eq!(forecast["seconds"], 270.0);
+    assert_eq!(forecast["cells"][1], "nodes=2000");
+    let output = site.place.run(&["matrix", "site.yaml", "--dry-run"]);
+    assert!(
+        output.stdout.contains("2 cells, 3 trials each"),
+        "{output:?}"
+    );
+    assert!(!site.place.path().join("plimsoll").exists());
+}
+
+#[test]
+fn every_cell_is_measured_and_nothing_is_left() {
+    let site = SiteExperiment::new(2, 2);
+    let output = site
+        .place
+        .run(&["matrix", "site.yaml", "--json", "--quiet"]);
+    let result = output.json();
+    assert_eq!(result["state"], "complete", "{output:?}");
+    assert!(!site.is_site_running(), "the site is stopped");
+    let folder = site.place.path().join("plimsoll/site");
+    for name in [
+        "trials.csv",
+        "trials.parquet",
+        "report.html",
+        "experiment.log",
+    ] {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("nodes=2000"));
+    if result["trials"]["void"] != 0 {
+        plimsoll_testkit::not_tried::disturbed("a trial is void");
+        return;
+    }
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(result["trials"]["total"], 6, "{result:#}");
+    assert_eq!(result["trials"]["measured"], 6, "{result:#}");
+    let table = fs::read_to_string(folder.join("trials.csv")).unwrap();
+    let header = table.lines().next().unwrap();
+    for column in [
+        "validity", "nodes", "p50", "p75", "p90", "p95", "p99", "sd", "min", "max",
+    ] {
+        assert!(
+            header.split(',').any(|name| name == column),
+            "{column}: {header}"
+        );
+    }
+    assert_eq!(table.lines().count(), 7);
+    // Thirty times the nodes take longer, whatever else runs here.
+    let value = |cell: usize| result["cells"][cell]["value"].as_f64().unwrap();
+    assert!(value(1) > value(0), "{result:#}");
+    // Complete: the same command measures nothing more.
+    let again = site
+        .place
+        .run(&["matrix", "site.yaml", "--json", "--quiet"]);
+    assert_eq!(again.json()["cells"], result["cells"]);
+}
+
+#[test]
+fn a_killed_matrix_resumes_where_it_was() {
+    let site = SiteExperiment::new(2, 1);
+    let mut child = site.place.start(&["matrix", "site.yaml", "--quiet"]);
+    for _ in 0..3000 {
+        if site.records().len() >= 2 {
+            break;
+        }
+        after(Duration::from_millis(20));
+    }
+    // In the midst of the third trial, or of its preparation.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = site.records();
+    assert!(before.len() >= 2, "{before:?}");
+    let output = site
+        .place
+        .run(&["matrix", "site.yaml", "--resume", "--json", "--quiet"]);
+    assert_eq!(output.json()["state"], "complete", "{output:?}");
+    let after = site.records();
+    assert_eq!(after.len(), 6);
+    assert_eq!(after[..before.len()], before);
+    assert!(!site.is_site_running(), "the site is stopped");
+}
+
+#[test]
+fn another_experiment_in_the_folder_is_refused() {
+    let site = SiteExperiment::new(1, 1);
+    let output = site.place.run(&["matrix", "site.yaml", "--resume"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("no experiment to resume"),
+        "{output:?}"
+    );
+    site.place.run(&["matrix", "site.yaml", "--quiet"]);
+    site.write(4, 1);
+    let output = site.place.run(&["matrix", "site.yaml", "--quiet"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    for part in [
+        "another experiment (site.yaml)",
+        "`trials` is 1 in the log, and 4 now",
+    ] {
+        assert!(output.stderr.contains(part), "{part}: {output:?}");
+    }
+}
+
+#[test]
+fn a_service_that_never_becomes_ready_fails_its_cell_alone() {
+    let site = SiteExperiment::new(1, 1);
+    let path = site.place.path().join("site.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    // The second level is refused by the site, which ends.
+    fs::write(&path, text.replace("2000", "none")).unwrap();
+    let output = site
+        .place
+        .run(&["matrix", "site.yaml", "--json", "--quiet"]);
+    let result = output.json();
+    assert_eq!(result["cells"][1]["failed"], 1, "{output:?}");
+    assert_eq!(result["cells"][0]["failed"], 0, "{output:?}");
+    assert!(!site.is_site_running());
+}
