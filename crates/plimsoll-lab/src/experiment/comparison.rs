@@ -13,12 +13,24 @@ use plimsoll_analysis::experiment::trial::ExperimentTrial;
 use plimsoll_model::seed::Seed;
 
 use super::block::{BlockTrial, Blocks, mirrored_block};
-use super::trial::TrialRecord;
+use super::trial::{RecordedOutcome, TrialRecord};
 
 /// Index of the cell of the baseline.
 pub const BASELINE_CELL: usize = 0;
 /// Index of the cell of the candidate.
 pub const CANDIDATE_CELL: usize = 1;
+
+/// Blocks after which a side that has failed in every trial ends the comparison: by chance alone one side would not fail in
+/// six trials and the other in none.
+const FAILING_BLOCKS: u32 = 3;
+
+/// Whether a side has never measured because the service failed.
+fn has_failing_side(records: &[TrialRecord]) -> bool {
+    [BASELINE_CELL, CANDIDATE_CELL].iter().any(|cell| {
+        let mut trials = records.iter().filter(|record| record.trial.cell == *cell);
+        trials.all(|record| matches!(record.outcome, RecordedOutcome::Failed(_)))
+    })
+}
 
 /// The blocks of a comparison.
 #[derive(Clone, Debug)]
@@ -73,6 +85,7 @@ impl Blocks for ComparisonBlocks {
         let is_at_end = block > 0
             && (is_last
                 || self.is_over_budget(block, records)
+                || (block >= FAILING_BLOCKS && has_failing_side(records))
                 || (self.looks.contains(&block) && self.result(records).is_decided()));
         if is_at_end {
             Vec::new()
@@ -90,7 +103,7 @@ mod tests {
     use plimsoll_analysis::experiment::effect::Direction;
     use plimsoll_analysis::experiment::trial::Scale;
 
-    use super::super::trial::{PlannedTrial, RecordedOutcome, TrialRole};
+    use super::super::trial::{PlannedTrial, TrialRole};
     use super::*;
 
     fn blocks(budget: Duration) -> ComparisonBlocks {
@@ -157,6 +170,28 @@ mod tests {
         assert_eq!(records.len(), 14 * 4);
         let result = blocks.result(&records);
         assert_eq!(result.comparison().verdict(), ComparisonVerdict::Undecided);
+    }
+
+    #[test]
+    fn a_side_that_always_fails_ends_it_early() {
+        let mut blocks = blocks(Duration::from_hours(1));
+        let mut records = Vec::new();
+        for block in 0..3 {
+            let planned = blocks.next_block(block, &records);
+            assert_eq!(planned.len(), 4);
+            let mut more = carry_out(&mut self::blocks(Duration::ZERO), |_| 1.0);
+            for record in &mut more {
+                record.trial.block = block;
+                if record.trial.cell == CANDIDATE_CELL {
+                    record.outcome = RecordedOutcome::Failed("it died".to_owned());
+                }
+            }
+            records.extend(more);
+        }
+        assert!(blocks.next_block(3, &records).is_empty());
+        let result = blocks.result(&records);
+        assert_eq!(result.failed(), (0, 6));
+        assert_eq!(result.comparison().verdict(), ComparisonVerdict::Worse);
     }
 
     #[test]

@@ -89,6 +89,8 @@ impl<'s> SideLoads<'s> {
 
     /// Sets what the baseline carries, requests per second.
     pub(super) fn set_capacity(&mut self, capacity: f64) {
+        // A line needs an objective, and all trials the same.
+        self.objective = Some(self.line_objective());
         self.amount = Some(TrialAmount::Ramp(capacity));
     }
 
@@ -159,10 +161,7 @@ impl<'s> SideLoads<'s> {
         let Command::Run(mut arguments) = cli.command else {
             unreachable!("the words begin with `run`");
         };
-        arguments.objective = match self.amount {
-            Some(TrialAmount::Ramp(_)) => Some(self.line_objective()),
-            _ => self.objective.clone(),
-        };
+        arguments.objective.clone_from(&self.objective);
         let planned = planning::run_plan(&arguments)?;
         Ok((arguments, planned))
     }

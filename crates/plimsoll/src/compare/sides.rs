@@ -74,11 +74,11 @@ impl Sides {
     }
 
     /// Services that are started for each trial.
-    fn of_services(live: &LiveArguments, what: &String, seed: u64) -> Result<Self, CliError> {
+    fn of_services(live: &LiveArguments, what: &str, seed: u64) -> Result<Self, CliError> {
         let plan = plan_file::read_if_plan(what, None)?;
         let url = match &plan {
             Some(plan) => plan.plan.target.clone(),
-            None => what.clone(),
+            None => what.to_owned(),
         };
         let ready = ready(live, &url)?;
         let (names, axes, only_if, setups) = match (&live.base, &live.head, &live.git) {
@@ -91,7 +91,7 @@ impl Sides {
             names,
             targets: [url.clone(), url],
             has_fixed_load: plan.as_ref().is_some_and(is_fixed),
-            plan: plan.map(|_| what.clone()),
+            plan: plan.map(|_| what.to_owned()),
         })
     }
 

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_model::plan::Load;
 use plimsoll_model::run::Run;
+use plimsoll_model::schedule::LoadPhase;
 
 use super::definition::{CPU_PER_REQUEST, MEAN, MEMORY, THROUGHPUT};
 use super::totals::{SpanTotals, resources};
@@ -50,12 +52,7 @@ impl RunBatches {
             seconds,
             ..Self::default()
         };
-        let nominal = run
-            .header
-            .plan
-            .load
-            .is_open()
-            .then(|| SpanTotals::of(run, spans).offered());
+        let nominal = nominal_rate(&run.header.plan.load);
         for span in spans.iter().flat_map(|span| cut(*span, seconds)) {
             let totals = SpanTotals::of(run, &[span]);
             let mut values = totals.values(run.header.plan.classes_ms);
@@ -107,6 +104,16 @@ impl RunBatches {
             .filter_map(|values| values.get(name).copied())
             .collect()
     }
+}
+
+/// Mean rate of an open load as planned: two runs of a plan offer the same, whatever their seeds make of it.
+fn nominal_rate(load: &Load) -> Option<f64> {
+    let Load::Open { phases, .. } = load else {
+        return None;
+    };
+    let lasting_s = load.lasting().as_secs_f64();
+    let expected: f64 = phases.iter().map(LoadPhase::expected).sum();
+    (lasting_s > 0.0).then(|| expected / lasting_s)
 }
 
 /// Seconds of a span in which requests became due.

@@ -54,15 +54,6 @@ impl SpanTotals {
         totals
     }
 
-    /// Requests due per second.
-    pub(super) fn offered(&self) -> f64 {
-        if self.seconds > 0.0 {
-            self.offered as f64 / self.seconds
-        } else {
-            0.0
-        }
-    }
-
     /// Requests that ended.
     pub(super) fn requests(&self) -> u64 {
         self.outcomes.total()
