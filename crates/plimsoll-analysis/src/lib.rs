@@ -4,6 +4,7 @@
 //! simulated queue, and is.
 
 pub mod aborts;
+pub mod availability;
 mod diagnosis;
 pub mod experiment;
 pub mod failures;

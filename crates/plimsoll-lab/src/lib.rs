@@ -5,11 +5,14 @@
 
 pub mod active_run;
 pub mod clock;
+pub mod cycles;
 pub mod error;
 pub mod experiment;
+pub mod history;
 pub mod input;
 pub mod intervention;
 pub mod limit;
+pub mod line_file;
 mod lock;
 pub mod output;
 pub mod probes;

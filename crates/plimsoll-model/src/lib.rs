@@ -9,10 +9,12 @@
 pub mod broadcast;
 pub mod byte_order_mark;
 pub mod component;
+pub mod cycle;
 pub mod event;
 pub mod experiment;
 pub mod finding;
 pub mod histogram;
+pub mod history;
 pub mod journey;
 pub mod labels;
 pub mod load_line;

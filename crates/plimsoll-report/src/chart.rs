@@ -8,6 +8,7 @@ pub(crate) mod bars;
 pub(crate) mod day;
 pub(crate) mod load;
 pub(crate) mod panel;
+pub(crate) mod runs;
 pub(crate) mod steps;
 pub(crate) mod timeline;
 

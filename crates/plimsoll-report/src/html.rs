@@ -11,6 +11,7 @@ use crate::answer;
 use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
 use crate::comparison;
+use crate::cost::CostObject;
 use crate::number::{count, load as load_of, micros, percent, rate, short};
 use crate::printable::printable;
 use crate::report::Report;
@@ -220,6 +221,9 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         let interval = format!("90 %: {} to {}", short(line.low), short(line.high));
         facts.push(("load line", load_of(line.median, line.unit), interval));
         facts.push(("set by", comparison::set_by(report), String::new()));
+        if let Some(cost) = CostObject::of(report) {
+            facts.push(("cost", cost.text(), "90 %, that of the line".to_owned()));
+        }
     } else if let Some(known) = report.estimate() {
         let interval = format!("90 %: {} to {}", short(known.low), short(known.high));
         facts.push(("about", load_of(known.median, report.unit()), interval));

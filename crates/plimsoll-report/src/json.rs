@@ -12,6 +12,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 
 use crate::answer;
+use crate::cost::CostObject;
 use crate::report::Report;
 
 pub mod judgement;
@@ -140,6 +141,9 @@ pub struct LimitObject {
     pub forecast: Option<ForecastObject>,
     /// Scaling of throughput with requests in flight, by the universal scalability law; null with too few loads.
     pub scaling: Option<ScalingObject>,
+    /// What the load line costs by the prices of the plan; absent without a price or a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostObject>,
     /// Further remarks, a sentence each.
     pub remarks: Vec<String>,
     /// The same search with an edge in between; null without `--through`.
@@ -405,6 +409,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
             .or_else(|| Some(report.forecast.as_ref()?.sentence.clone())),
         forecast: report.forecast.as_ref().map(ForecastObject::of),
         scaling: report.scaling.as_ref().map(ScalingObject::of),
+        cost: CostObject::of(report),
         remarks: answer::remarks(remarks, report.unit()),
         through_edge: None,
     }

@@ -18,76 +18,98 @@ use crate::report::Report;
 
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum CaseOutcome {
+pub(crate) enum CaseOutcome {
     Passed,
     Failed(String),
     Error(String),
 }
 
 /// One case.
-struct TestCase {
-    name: String,
-    ended: CaseOutcome,
+pub(crate) struct TestCase {
+    pub(crate) name: String,
+    pub(crate) ended: CaseOutcome,
+}
+
+/// All cases of a file.
+pub(crate) struct TestSuite {
+    pub(crate) name: String,
+    pub(crate) class: String,
+    /// RFC 3339.
+    pub(crate) started: String,
+    pub(crate) seconds: u32,
+    pub(crate) cases: Vec<TestCase>,
+    /// The result in words.
+    pub(crate) output: String,
 }
 
 /// The whole file.
 pub fn render(report: &Report<'_>) -> String {
-    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    write(report, &mut writer).expect("writing to memory does not fail");
-    let mut text = String::from_utf8(writer.into_inner()).expect("all that was written is text");
-    text.push('\n');
-    text
+    let header = &report.run.header;
+    let last = report.run.windows.last();
+    TestSuite {
+        name: format!("plimsoll {} {}", header.command, header.plan.name),
+        class: header.plan.target.url.clone(),
+        started: header.started_at.clone(),
+        seconds: last.map_or(0, |window| window.second + 1),
+        cases: cases(report),
+        output: answer::sentence(report),
+    }
+    .render()
 }
 
-fn write(report: &Report<'_>, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
-    let cases = cases(report);
-    let header = &report.run.header;
-    let count = |is: fn(&CaseOutcome) -> bool| {
-        cases
-            .iter()
-            .filter(|case| is(&case.ended))
-            .count()
-            .to_string()
-    };
-    let failures = count(|ended| matches!(ended, CaseOutcome::Failed(_)));
-    let errors = count(|ended| matches!(ended, CaseOutcome::Error(_)));
-    let seconds = report
-        .run
-        .windows
-        .last()
-        .map_or(0, |window| window.second + 1)
-        .to_string();
-    let name = printable(&format!("plimsoll {} {}", header.command, header.plan.name));
-    let started = printable(&header.started_at);
-    let class = printable(&header.plan.target.url);
-    let total = cases.len().to_string();
-    let counts = [
-        ("tests", &total),
-        ("failures", &failures),
-        ("errors", &errors),
-        ("time", &seconds),
-    ];
-    let counts = counts.map(|(name, value)| (name, value.as_str()));
-    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let suites = writer.create_element("testsuites").with_attributes(counts);
-    suites.write_inner_content(|writer| {
-        let suite = writer
-            .create_element("testsuite")
-            .with_attribute(("name", name.as_str()));
-        let suite = suite
-            .with_attributes(counts)
-            .with_attribute(("timestamp", started.as_str()));
-        suite.write_inner_content(|writer| {
-            cases
-                .iter()
-                .try_for_each(|case| write_case(writer, &class, case))?;
-            let answer = printable(&answer::sentence(report));
-            let output = writer.create_element("system-out");
-            output.write_text_content(BytesText::new(&answer)).map(drop)
+impl TestSuite {
+    /// The whole file.
+    pub(crate) fn render(&self) -> String {
+        let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+        self.write(&mut writer)
+            .expect("writing to memory does not fail");
+        let mut text =
+            String::from_utf8(writer.into_inner()).expect("all that was written is text");
+        text.push('\n');
+        text
+    }
+
+    fn count(&self, is: fn(&CaseOutcome) -> bool) -> String {
+        let cases = self.cases.iter();
+        cases.filter(|case| is(&case.ended)).count().to_string()
+    }
+
+    fn write(&self, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
+        let failures = self.count(|ended| matches!(ended, CaseOutcome::Failed(_)));
+        let errors = self.count(|ended| matches!(ended, CaseOutcome::Error(_)));
+        let seconds = self.seconds.to_string();
+        let total = self.cases.len().to_string();
+        let counts = [
+            ("tests", &total),
+            ("failures", &failures),
+            ("errors", &errors),
+            ("time", &seconds),
+        ];
+        let counts = counts.map(|(name, value)| (name, value.as_str()));
+        let [name, class, started, output] =
+            [&self.name, &self.class, &self.started, &self.output].map(|text| printable(text));
+        writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+        let suites = writer.create_element("testsuites").with_attributes(counts);
+        suites.write_inner_content(|writer| {
+            let suite = writer
+                .create_element("testsuite")
+                .with_attribute(("name", name.as_str()));
+            let suite = suite
+                .with_attributes(counts)
+                .with_attribute(("timestamp", started.as_str()));
+            suite.write_inner_content(|writer| {
+                self.cases
+                    .iter()
+                    .try_for_each(|case| write_case(writer, &class, case))?;
+                let element = writer.create_element("system-out");
+                element
+                    .write_text_content(BytesText::new(&output))
+                    .map(drop)
+            })?;
+            Ok(())
         })?;
         Ok(())
-    })?;
-    Ok(())
+    }
 }
 
 fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &TestCase) -> io::Result<()> {

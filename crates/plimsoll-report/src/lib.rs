@@ -4,10 +4,14 @@
 //! later. Nothing is read or written; bytes and text go back to the caller.
 
 pub mod answer;
+pub mod availability;
 mod chart;
 pub mod compare;
 mod comparison;
+pub mod cost;
 pub mod csv;
+pub mod cycle_record;
+pub mod history_page;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -17,6 +21,7 @@ pub mod matrix;
 pub mod number;
 pub mod parquet;
 mod printable;
+pub mod repeated;
 pub mod report;
 pub mod table;
 pub mod text;

@@ -7,6 +7,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::verdict::Verdict;
 
 use crate::answer;
+use crate::cost::CostObject;
 use crate::json::{Files, certainty_name};
 use crate::number::{bytes, count, micros, percent, short};
 use crate::printable::printable;
@@ -259,6 +260,9 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
     }
     if let Some(text) = answer::not_named(report) {
         blocks.push((1, block(style, "set by", &text, 4)));
+    }
+    if let Some(cost) = CostObject::of(report) {
+        blocks.push((1, block(style, "cost", &cost.text(), 2)));
     }
     blocks
 }

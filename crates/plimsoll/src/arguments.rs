@@ -1,7 +1,9 @@
 //! The command line as types. Nothing is resolved here; the commands do that.
 
 mod compare;
+mod cycles;
 mod edge;
+mod history;
 mod import;
 mod log;
 mod matrix;
@@ -19,7 +21,9 @@ use plimsoll_model::objective::Objective;
 use plimsoll_model::schedule::LoadPhase;
 
 pub(crate) use compare::*;
+pub(crate) use cycles::*;
 pub(crate) use edge::*;
+pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use log::*;
 pub(crate) use matrix::*;
@@ -71,6 +75,11 @@ pub(crate) enum Command {
     Matrix(MatrixArguments),
     /// Render the report of a recorded run again
     Report(ReportArguments),
+    /// Find where the metrics of repeated runs changed, and gate a build on the newest
+    History(HistoryArguments),
+    /// Print a record of cycles: limit, change, load line before and after, next limit
+    #[command(name = "ledger")]
+    Cycles(CyclesArguments),
     /// Export a run as tables for notebooks, databases and spreadsheets
     Export(ExportArguments),
     /// Make a plan from a browser's recording or a server's logs
@@ -93,6 +102,9 @@ pub(crate) enum Command {
     #[command(hide = true, name = crate::launch_service::NAME)]
     LaunchService,
 }
+
+/// Most repetitions of a run.
+const REPEAT_MAX: u32 = 100;
 
 /// How much load, for how long.
 #[derive(Debug, Args)]
@@ -137,6 +149,9 @@ pub(crate) struct RunArguments {
     /// Objective, such as 'p95 < 500ms, errors < 1%'; without one nothing is judged
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective, help_heading = "Judgement")]
     pub(crate) objective: Option<Objective>,
+    /// Run the same load this often, one run after another: reports what grows from run to run, such as memory (exit 3)
+    #[arg(long, value_name = "N", value_parser = within(3..=REPEAT_MAX), conflicts_with = "junit", help_heading = "Judgement")]
+    pub(crate) repeat: Option<u32>,
     /// Also write the HTML report
     #[arg(long, help_heading = "Output")]
     pub(crate) report: bool,
@@ -167,7 +182,7 @@ pub(crate) struct LimitArguments {
     #[arg(long, help_heading = "Search")]
     pub(crate) thorough: bool,
     /// Do not search: decide whether the line is at least this high (for CI; exit 3 when it is not)
-    #[arg(long, value_name = "RATE", value_parser = rate_above_zero, conflicts_with = "thorough", help_heading = "Search")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero, conflicts_with_all = ["thorough", "record"], help_heading = "Search")]
     pub(crate) at_least: Option<f64>,
     /// Users that the service must carry; judged against the line (needs --think)
     #[arg(long, value_name = "N", value_parser = within(1..=10_000_000), requires = "think", help_heading = "Search")]
@@ -179,7 +194,7 @@ pub(crate) struct LimitArguments {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with = "at_least",
+        conflicts_with_all = ["at_least", "record"],
         help_heading = "Search"
     )]
     pub(crate) through: Option<PathBuf>,
@@ -213,6 +228,8 @@ pub(crate) struct LimitArguments {
     )]
     pub(crate) undo_with: Option<CommandWords>,
     #[command(flatten)]
+    pub(crate) cycles: CycleTargetArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
@@ -235,6 +252,8 @@ pub(crate) struct OutputArguments {
     /// Bounds of the response classes in the report: fast below the first, slow above the second [default: 800ms,1200ms]
     #[arg(long, value_name = "TIME,TIME", value_parser = classes)]
     pub(crate) classes: Option<Classes>,
+    #[command(flatten)]
+    pub(crate) history: HistoryTargetArguments,
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -268,8 +287,12 @@ pub(crate) struct CheckArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The run file
-    pub(crate) file: PathBuf,
+    /// The run file; several, or access logs, for the availability of the service over all of them
+    #[arg(required = true, value_name = "RUN|LOG")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Objective that the availability is judged by [default: that of the run]
+    #[arg(long, value_name = "OBJECTIVE", value_parser = objective)]
+    pub(crate) objective: Option<Objective>,
     /// Write the HTML here [default: beside the run file]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -334,6 +357,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit, compare, matrix or log
+    /// The JSON schema of plan, experiment, run, limit, compare, matrix, log, availability, history, ledger or repeat
     Schema,
 }

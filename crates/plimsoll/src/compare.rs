@@ -7,13 +7,16 @@ mod sides;
 
 use std::path::Path;
 
-use plimsoll_analysis::experiment::comparison::ComparisonVerdict;
+use plimsoll_analysis::experiment::comparison::{Comparison, ComparisonVerdict};
 use plimsoll_lab::output;
+use plimsoll_model::run::Run;
 use plimsoll_report::compare::{self, CompareObject, ComparedRuns};
 
 use crate::arguments::CompareArguments;
+use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::history_record::HistoryTarget;
 use crate::screen::{Screen, print};
 
 /// Compares run files, or runs trials in turn.
@@ -55,6 +58,23 @@ fn present(
         }
     }
     error.map_or_else(|| Ok(exit_of(runs)), Err)
+}
+
+/// Appends a comparison to the history and the record of cycles that the arguments name.
+fn append(
+    arguments: &CompareArguments,
+    baseline: &Run,
+    candidate: &Run,
+    comparison: &Comparison,
+) -> Result<(), CliError> {
+    if let Some(history) = HistoryTarget::of(&arguments.history) {
+        history.append_comparison(candidate, comparison)?;
+    }
+    let commit = arguments.history.commit.as_deref();
+    match CycleTarget::of(&arguments.cycles, commit) {
+        Some(cycles) => cycles.append_comparison(baseline, candidate, comparison),
+        None => Ok(()),
+    }
 }
 
 /// The verdict as an exit code: what differs between machines on purpose is no regression.

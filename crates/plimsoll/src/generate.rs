@@ -12,6 +12,9 @@ use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::screen::print;
 
+/// How names of files with a schema end.
+const SCHEMA_ENDING: &str = ".schema.json";
+
 /// Writes into the folder.
 pub(crate) fn generate(arguments: &GenerateArguments) -> Result<Exit, CliError> {
     let folder = &arguments.folder;
@@ -75,78 +78,46 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), CliError
     write(&path, page)
 }
 
-/// Name of the schema of plan files, as of the others.
-const PLAN_SCHEMA: &str = "plan.schema.json";
-
-/// Name of the schema of experiment files.
-const EXPERIMENT_SCHEMA: &str = "experiment.schema.json";
-
-/// Name of the schema of `log --json`.
-const LOG_SCHEMA: &str = "log.schema.json";
-
-/// Name of the schema of `compare --json`.
-const COMPARE_SCHEMA: &str = "compare.schema.json";
-
-/// Name of the schema of `matrix --json`.
-const MATRIX_SCHEMA: &str = "matrix.schema.json";
+/// Every schema: the name of its file, and its text.
+fn schemas() -> Vec<(String, String)> {
+    let further: [(&str, String); 9] = [
+        ("plan", plimsoll_config::plan::schema()),
+        ("experiment", plimsoll_config::experiment::schema()),
+        ("compare", plimsoll_report::compare::schema()),
+        ("matrix", plimsoll_report::matrix::schema()),
+        ("log", plimsoll_report::log_page::schema()),
+        ("availability", plimsoll_report::availability::schema()),
+        ("history", plimsoll_report::history_page::schema()),
+        ("ledger", plimsoll_report::cycle_record::schema()),
+        ("repeat", plimsoll_report::repeated::schema()),
+    ];
+    let further = further.map(|(name, schema)| (format!("{name}{SCHEMA_ENDING}"), schema));
+    let mut schemas = plimsoll_report::json::schemas();
+    schemas.extend(further);
+    schemas
+}
 
 /// Prints one schema.
 fn schema(name: &str) -> Result<Exit, CliError> {
-    let wanted = format!("{name}.schema.json");
-    if wanted == PLAN_SCHEMA {
-        print(&plimsoll_config::plan::schema());
+    let wanted = format!("{name}{SCHEMA_ENDING}");
+    let schemas = schemas();
+    if let Some((_, schema)) = schemas.iter().find(|(have, _)| *have == wanted) {
+        print(schema);
         return Ok(Exit::Met);
     }
-    if wanted == EXPERIMENT_SCHEMA {
-        print(&plimsoll_config::experiment::schema());
-        return Ok(Exit::Met);
-    }
-    if wanted == LOG_SCHEMA {
-        print(&plimsoll_report::log_page::schema());
-        return Ok(Exit::Met);
-    }
-    if wanted == COMPARE_SCHEMA {
-        print(&plimsoll_report::compare::schema());
-        return Ok(Exit::Met);
-    }
-    if wanted == MATRIX_SCHEMA {
-        print(&plimsoll_report::matrix::schema());
-        return Ok(Exit::Met);
-    }
-    match plimsoll_report::json::schemas()
-        .into_iter()
-        .find(|(have, _)| *have == wanted)
-    {
-        Some((_, schema)) => {
-            print(&schema);
-            Ok(Exit::Met)
-        }
-        None => Err(CliError::usage(format!("unknown schema `{name}`"))
-            .remedy("valid: plan, experiment, run, limit, compare, matrix or log")),
-    }
+    let mut names: Vec<&str> = schemas
+        .iter()
+        .filter_map(|(file, _)| file.strip_suffix(SCHEMA_ENDING))
+        .collect();
+    names.sort_unstable();
+    Err(CliError::usage(format!("unknown schema `{name}`"))
+        .remedy(format!("valid: {}", names.join(", "))))
 }
 
 fn reference(folder: &Path) -> Result<(), CliError> {
-    for (name, schema) in plimsoll_report::json::schemas() {
+    for (name, schema) in schemas() {
         write(&folder.join(name), schema)?;
     }
-    write(&folder.join(PLAN_SCHEMA), plimsoll_config::plan::schema())?;
-    write(
-        &folder.join(EXPERIMENT_SCHEMA),
-        plimsoll_config::experiment::schema(),
-    )?;
-    write(
-        &folder.join(LOG_SCHEMA),
-        plimsoll_report::log_page::schema(),
-    )?;
-    write(
-        &folder.join(COMPARE_SCHEMA),
-        plimsoll_report::compare::schema(),
-    )?;
-    write(
-        &folder.join(MATRIX_SCHEMA),
-        plimsoll_report::matrix::schema(),
-    )?;
     write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
     write(
         &folder.join("experiment.md"),

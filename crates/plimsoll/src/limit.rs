@@ -6,6 +6,7 @@ use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
 use crate::confirm_limit;
+use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::outcome;
@@ -32,10 +33,11 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
     let undo = arguments.undo_with.as_ref().map(|words| &words.0[..]);
     confirm_limit::put_back_leftovers(&planned.watch, &arguments.output, undo)?;
     let (transport, output) = (&arguments.transport, &arguments.output);
-    match &arguments.through {
-        Some(file) => through::pair(planned, order, file, transport, output, screen),
-        None => find(planned, order, transport, output, screen),
+    if let Some(file) = &arguments.through {
+        return through::pair(planned, order, file, transport, output, screen);
     }
+    let cycles = CycleTarget::of(&arguments.cycles, output.history.commit.as_deref());
+    find(planned, order, cycles, (transport, output), screen)
 }
 
 /// The search of `run` with a plan file that has `find`.
@@ -50,7 +52,7 @@ pub(crate) fn search(
         ..LimitOrder::default()
     };
     confirm_limit::put_back_leftovers(&planned.watch, output, None)?;
-    find(planned, order, transport, output, screen)
+    find(planned, order, None, (transport, output), screen)
 }
 
 fn ambition(effort: Effort) -> Ambition {
@@ -64,12 +66,13 @@ fn ambition(effort: Effort) -> Ambition {
 fn find(
     planned: Planned,
     order: LimitOrder,
-    transport: &TransportArguments,
-    output: &OutputArguments,
+    cycles: Option<CycleTarget>,
+    (transport, output): (&TransportArguments, &OutputArguments),
     screen: Screen,
 ) -> Result<Exit, CliError> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let (finished, wanted) = search_once(planned, order, transport, output, stop)?;
+    let (finished, mut wanted) = search_once(planned, order, transport, output, stop)?;
+    wanted.cycles = cycles;
     outcome::deliver(&finished, &wanted, screen)
 }

@@ -4,8 +4,8 @@ mod cpu;
 pub(crate) mod formatted;
 mod lines;
 pub(crate) mod merge;
-mod progress;
-mod reading;
+pub(crate) mod progress;
+pub(crate) mod reading;
 mod source;
 
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use std::path::Path;
 
 use plimsoll_lab::output;
 use plimsoll_lab::progress::StopFlag;
-use plimsoll_logs::Format;
 use plimsoll_logs::day::summary::DaySummary;
 use plimsoll_logs::day::{Day, DayOptions};
+use plimsoll_logs::{Format, LogEntry};
 use plimsoll_report::log_page::{self, LogObject};
 
 use self::formatted::FormattedLog;
@@ -38,7 +38,7 @@ pub(crate) fn log(arguments: &DayArguments, screen: Screen) -> Result<Exit, CliE
     let wanted = arguments.format.as_deref().map(format).transpose()?;
     // Before the logs, which may take minutes.
     let cpu = cpu::read_all(&arguments.cpu)?;
-    let day = day(arguments)?;
+    let mut day = day(arguments)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
     let logs = formatted::in_order(&arguments.files, wanted.as_ref())?;
@@ -46,12 +46,15 @@ pub(crate) fn log(arguments: &DayArguments, screen: Screen) -> Result<Exit, CliE
         report_format(log);
     }
     let (files, formats) = (formatted::names(&logs), formatted::formats(&logs));
-    let mut reading = LogReading::new(day, ReadProgress::start(arguments.quiet));
+    let mut reading = LogReading::new(
+        |entry: &LogEntry<'_>| day.take(entry),
+        ReadProgress::start(arguments.quiet),
+    );
     merge::read(logs, &stop, &mut reading)?;
     reading.report();
     let (is_damaged, lines, unreadable) =
         (reading.is_damaged(), reading.lines(), reading.unreadable());
-    let Some(day) = reading.finish() else {
+    let Some(day) = day.finish() else {
         return Err(formatted::nothing_readable(&files, lines, &formats));
     };
     let cpu = (!arguments.cpu.is_empty()).then(|| cpu::beside(cpu, &requests_by_minute(&day)));

@@ -4,18 +4,23 @@
 //! its runs.
 
 mod arguments;
+mod availability;
 mod check;
 mod compare;
 mod confirm_limit;
+mod cycles;
 mod demo;
 mod edge;
 mod exit;
 mod explain;
 mod export;
 mod generate;
+mod history;
+mod history_record;
 mod import;
 mod launch_service;
 mod limit;
+mod line_files;
 mod live_line;
 mod load_worker;
 mod log;
@@ -24,6 +29,7 @@ mod outcome;
 mod plan_file;
 mod planning;
 mod record;
+mod repeat;
 mod report;
 mod request;
 mod run;
@@ -62,6 +68,8 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::compare(&arguments, screen),
         Command::Matrix(arguments) => matrix::matrix(&arguments, screen),
         Command::Report(arguments) => report::report(&arguments, screen),
+        Command::Cycles(arguments) => cycles::cycles(&arguments),
+        Command::History(arguments) => history::history(&arguments, screen),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Log(arguments) => log::log(&arguments, screen),

@@ -6,10 +6,15 @@ use plimsoll_lab::active_run::Finished;
 use plimsoll_lab::output;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;
+use plimsoll_report::availability::AvailabilityObject;
 use plimsoll_report::json::{self, Files};
+use serde::Serialize;
 
+use crate::arguments::RunArguments;
+use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::history_record::HistoryTarget;
 use crate::screen::{Screen, eprint, print};
 
 /// Reports that a command writes.
@@ -18,6 +23,39 @@ pub(crate) struct RequestedReports {
     pub(crate) json: bool,
     pub(crate) html: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
+    pub(crate) history: Option<HistoryTarget>,
+    pub(crate) cycles: Option<CycleTarget>,
+    /// Printed beside the run.
+    pub(crate) availability: Option<AvailabilityObject>,
+}
+
+/// The reports that `plimsoll run` writes of a run with this log.
+pub(crate) fn wanted_of_run(arguments: &RunArguments, log_path: &Path) -> RequestedReports {
+    RequestedReports {
+        json: arguments.output.json,
+        html: arguments.report.then(|| log_path.with_extension("html")),
+        junit: arguments.output.junit.clone(),
+        history: HistoryTarget::of(&arguments.output.history),
+        cycles: None,
+        availability: None,
+    }
+}
+
+/// Writes the files of a run of several and its line in the history, prints nothing; returns its exit code.
+pub(crate) fn store(
+    finished: &Finished,
+    wanted: &RequestedReports,
+) -> Result<(Files, Exit), CliError> {
+    warn(finished);
+    let report = Report::of(&finished.run);
+    let (files, error) = write_files(&report, &finished.log_path, wanted);
+    if let Some(error) = error {
+        return Err(error);
+    }
+    append_to_history(finished, wanted)?;
+    let ending = finished.run.ending.as_ref();
+    let exit = ending.map_or(Exit::Interrupted, |ending| ending.verdict.into());
+    Ok((files, exit))
 }
 
 /// Writes the requested reports of a run that has just ended, and returns its exit code.
@@ -28,6 +66,10 @@ pub(crate) fn deliver(
 ) -> Result<Exit, CliError> {
     warn(finished);
     let exit = present(&finished.run, &finished.log_path, wanted, screen)?;
+    append_to_history(finished, wanted)?;
+    if let Some(cycles) = &wanted.cycles {
+        cycles.append_search(&finished.run)?;
+    }
     match &finished.not_written {
         Some(reason) if exit != Exit::Interrupted => Err(CliError::usage(format!(
             "the run log {} is incomplete: {reason}; the results are shown above",
@@ -35,6 +77,13 @@ pub(crate) fn deliver(
         ))
         .remedy("free some space or choose another disk with --out DIR")),
         _ => Ok(exit),
+    }
+}
+
+fn append_to_history(finished: &Finished, wanted: &RequestedReports) -> Result<(), CliError> {
+    match &wanted.history {
+        Some(history) => history.append(&finished.run),
+        None => Ok(()),
     }
 }
 
@@ -82,6 +131,8 @@ pub(crate) fn deliver_pair(
     if let Some(error) = alone_error.or(behind_error) {
         return Err(error);
     }
+    append_to_history(alone.0, alone.1)?;
+    append_to_history(behind.0, behind.1)?;
     let exit = |finished: &Finished| {
         let ending = finished.run.ending.as_ref();
         ending.map_or(Exit::Interrupted, |ending| ending.verdict.into())
@@ -103,13 +154,13 @@ pub(crate) fn present(
     let report = Report::of(run);
     let (files, error) = write_files(&report, log_path, wanted);
     if wanted.json {
-        print(&json_text(&report, &files)?);
+        print(&json_text(&report, &files, wanted.availability.as_ref())?);
     } else {
-        print(&plimsoll_report::text::summary(
-            &report,
-            &files,
-            screen.colours_data(),
-        ));
+        let colours = screen.colours_data();
+        print(&plimsoll_report::text::summary(&report, &files, colours));
+        if let Some(availability) = &wanted.availability {
+            print(&format!("\n{}", availability.lines(colours)));
+        }
     }
     if let Some(error) = error {
         return Err(error);
@@ -163,11 +214,27 @@ fn write_files(
     (files, error)
 }
 
-fn json_text(report: &Report<'_>, files: &Files) -> Result<String, CliError> {
+/// The object of a run, and beside it what else was asked for.
+#[derive(Serialize)]
+struct WithAvailability<'a, T> {
+    #[serde(flatten)]
+    object: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    availability: Option<&'a AvailabilityObject>,
+}
+
+fn json_text(
+    report: &Report<'_>,
+    files: &Files,
+    availability: Option<&AvailabilityObject>,
+) -> Result<String, CliError> {
     text_of(if report.is_search() {
         serde_json::to_string_pretty(&json::limit_object(report, files))
     } else {
-        serde_json::to_string_pretty(&json::run_object(report, files))
+        serde_json::to_string_pretty(&WithAvailability {
+            object: json::run_object(report, files),
+            availability,
+        })
     })
 }
 

@@ -6,26 +6,23 @@ use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::live_line::LiveLine;
-use crate::outcome::{self, RequestedReports};
+use crate::outcome;
 use crate::screen::Screen;
 use crate::signals;
-use crate::{confirm_limit, limit, planning};
+use crate::{confirm_limit, limit, planning, repeat};
 
 /// Sends a load and measures the answers.
 pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliError> {
     let planned = planning::run_plan(arguments)?;
+    if let Some(times) = arguments.repeat {
+        return repeat::repeat(&planned, times, arguments, screen);
+    }
     if planned.plan.find.is_some() {
         return limit::search(planned, &arguments.transport, &arguments.output, screen);
     }
     confirm_limit::put_back_leftovers(&planned.watch, &arguments.output, None)?;
     let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
-    let wanted = RequestedReports {
-        json: arguments.output.json,
-        html: arguments
-            .report
-            .then(|| assignment.log_path.with_extension("html")),
-        junit: arguments.output.junit.clone(),
-    };
+    let wanted = outcome::wanted_of_run(arguments, &assignment.log_path);
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
     let mut live = LiveLine::new(arguments.output.quiet);

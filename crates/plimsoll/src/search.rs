@@ -7,6 +7,7 @@ use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::explain::CliError;
+use crate::history_record::HistoryTarget;
 use crate::live_line::LiveLine;
 use crate::outcome::RequestedReports;
 use crate::planning::{self, Planned};
@@ -27,6 +28,9 @@ pub(crate) fn search_once(
         json: output.json,
         html: Some(assignment.log_path.with_extension("html")),
         junit: output.junit.clone(),
+        history: HistoryTarget::of(&output.history),
+        cycles: None,
+        availability: None,
     };
     let mut live = LiveLine::new(output.quiet);
     let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut live)?;

@@ -18,6 +18,7 @@ use super::metrics::{MetricDefinition, StepKey};
 use super::trial::Scale;
 
 pub use comparability::PlanDifference;
+pub(super) use lines::log_ratio;
 pub use runs::{RunsCriteria, compare_runs};
 
 /// A share of errors that does not matter, 0 to 1.

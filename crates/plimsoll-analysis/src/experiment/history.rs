@@ -82,8 +82,9 @@ fn spike(
     parameters: Parameters,
 ) -> Option<HistoryChange> {
     let next = next?;
-    let relative = (next.after / point.before - 1.0).abs();
-    let is_back = relative <= parameters.magnitude_min.max(0.01);
+    // As a product: shares of failures are often zero.
+    let is_back = (next.after - point.before).abs()
+        <= parameters.magnitude_min.max(0.01) * point.before.abs();
     (next.index == point.index + 1 && is_back).then(|| HistoryChange {
         kind: ChangeKind::Spike,
         index: point.index,
@@ -167,6 +168,14 @@ mod tests {
                 "seed {seed}"
             );
         }
+    }
+
+    #[test]
+    fn a_lone_spike_above_zero_is_no_change() {
+        let series: Vec<f64> = (0..40)
+            .map(|run| if run == 20 { 0.3 } else { 0.0 })
+            .collect();
+        assert!(kinds(&series).iter().all(|kind| *kind == ChangeKind::Spike));
     }
 
     #[test]

@@ -272,4 +272,4 @@ fn student_p(left: &[f64], right: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -95,7 +95,7 @@ impl Conduct for ServiceTrials<'_> {
                 };
                 let outcome = measurement.carry_out(&mut service);
                 // Also after an error: nothing stays changed.
-                service.stop()?;
+                notes.extend(service.stop()?);
                 outcome?
             }
         };

@@ -5,10 +5,9 @@
 
 use plimsoll_analysis::experiment::cost::{Estimate, per_million};
 use plimsoll_model::plan::LoadUnit;
-use plimsoll_model::price::HeldResources;
-use plimsoll_model::run::Run;
 
 use super::ComparedSide;
+use crate::cost::{bytes_by_request, cores, held};
 use crate::number::short;
 use crate::report::Report;
 
@@ -67,33 +66,4 @@ pub(super) fn line_per_core(side: &ComparedSide<'_>) -> Option<f64> {
     let line = report.load_line()?;
     let cores = cores(report.run).filter(|cores| *cores > 0.0)?;
     Some(line.median / cores)
-}
-
-fn cores(run: &Run) -> Option<f64> {
-    let fact = |name: &str| run.header.host.get(name)?.parse::<f64>().ok();
-    let allowed = fact("cores_allowed").or_else(|| fact("cores"))?;
-    Some(fact("cgroup_cpu_quota").map_or(allowed, |quota| quota.min(allowed)))
-}
-
-fn held(run: &Run) -> HeldResources {
-    let memory = run.header.host.get("memory_bytes");
-    HeldResources {
-        machines: 1.0,
-        cpus: cores(run).unwrap_or(0.0),
-        memory: memory.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
-    }
-}
-
-/// Bytes that the service sent, by request.
-fn bytes_by_request(run: &Run) -> f64 {
-    let (mut bytes, mut requests) = (0, 0);
-    for window in &run.windows {
-        bytes += window.bytes_in;
-        requests += window.completed();
-    }
-    if requests == 0 {
-        0.0
-    } else {
-        bytes as f64 / requests as f64
-    }
 }

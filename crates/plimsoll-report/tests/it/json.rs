@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::price::Price;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;
 use plimsoll_report::json::{Files, limit_object, run_object, schemas};
@@ -324,4 +325,27 @@ fn websockets_have_the_names_that_were_promised() {
     assert_eq!(websocket["channels"][0]["channel"], "/live");
     assert_eq!(object["requests"], 2010);
     assert!(run_json(&runs::plain(400.0, 5))["websocket"].is_null());
+}
+
+#[test]
+fn a_line_has_its_cost_with_the_interval_of_the_line() {
+    let mut run = runs::search();
+    assert!(limit_json(&run).get("cost").is_none(), "without a price");
+    run.header.plan.price = Some(Price {
+        currency: "EUR".to_owned(),
+        machine_hour: 3.6,
+        request: 1e-6,
+        ..Price::default()
+    });
+    let object = limit_json(&run);
+    assert_valid("limit.schema.json", &object);
+    let number = |path: &str| object.pointer(path).unwrap().as_f64().unwrap();
+    // 3.60 an hour are 1,000 per million requests at one request per second.
+    for (cost, line) in [("value", "median"), ("low", "high"), ("high", "low")] {
+        let at_line = 1_000.0 / number(&format!("/load_line/{line}")) + 1.0;
+        let found = number(&format!("/cost/per_million_requests/{cost}"));
+        assert!((found - at_line).abs() < 1e-9, "{cost}: {found}, {at_line}");
+    }
+    let text = plimsoll_report::text::summary(&Report::of(&run), &files(), false);
+    assert!(text.contains("EUR"), "{text}");
 }

@@ -7,7 +7,8 @@ use clap::{ArgGroup, Args, ValueEnum};
 use plimsoll_model::objective::Objective;
 
 use super::{
-    CommandWords, command_words, duration_above_zero, margin, objective, rate_above_zero, seed,
+    CommandWords, CycleTargetArguments, HistoryTargetArguments, command_words, duration_above_zero,
+    margin, objective, rate_above_zero, seed,
 };
 
 /// What is compared, and how the result is written.
@@ -23,6 +24,10 @@ pub(crate) struct CompareArguments {
     /// Compare different classes of machines or numbers of cores on purpose: no result is a regression then
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "sides")]
     pub(crate) across: Option<Across>,
+    #[command(flatten)]
+    pub(crate) cycles: CycleTargetArguments,
+    #[command(flatten)]
+    pub(crate) history: HistoryTargetArguments,
     #[command(flatten)]
     pub(crate) live: LiveArguments,
     /// Print the result as one JSON object

@@ -25,8 +25,8 @@ use plimsoll_report::compare::{BlockCounts, ComparedRuns, ComparedSide};
 use plimsoll_report::number::{rate, short};
 
 use super::loads::SideLoads;
-use super::present;
 use super::sides::Sides;
+use super::{append, present};
 use crate::arguments::CompareArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
@@ -232,7 +232,11 @@ impl LiveExperiment<'_> {
         if !self.arguments.quiet {
             self.report_reasons(records);
         }
-        present(&compared, self.arguments, Some(&page), screen)
+        let exit = present(&compared, self.arguments, Some(&page), screen)?;
+        if let [Some(baseline), Some(candidate)] = &runs {
+            append(self.arguments, baseline, candidate, result.comparison())?;
+        }
+        Ok(exit)
     }
 
     /// The last run of a side that measured; one that cannot be read any more is left out.

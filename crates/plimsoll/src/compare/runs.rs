@@ -8,7 +8,7 @@ use plimsoll_model::run::Run;
 use plimsoll_report::Report;
 use plimsoll_report::compare::{ComparedRuns, ComparedSide};
 
-use super::present;
+use super::{append, present};
 use crate::arguments::{Across, CompareArguments};
 use crate::exit::Exit;
 use crate::explain::CliError;
@@ -42,14 +42,21 @@ pub(super) fn compare(arguments: &CompareArguments, screen: Screen) -> Result<Ex
         report: Some(Report::of(&runs[index])),
     };
     let comparison = |index: usize| compare_runs(&runs[0], &runs[index], criteria);
-    let mut compared = ComparedRuns::new(side(0), side(1), comparison(1));
+    let first = comparison(1);
+    let mut compared = ComparedRuns::new(side(0), side(1), first.clone());
     for index in 2..count {
         compared = compared.with_candidate(side(index), comparison(index));
     }
     if arguments.across == Some(Across::Machines) {
         compared = compared.across_machines();
     }
-    present(&compared, arguments, arguments.html.as_deref(), screen)
+    let exit = present(&compared, arguments, arguments.html.as_deref(), screen)?;
+    if count == 2 {
+        append(arguments, &runs[0], &runs[1], &first)?;
+    } else if arguments.history.history.is_some() || arguments.cycles.record.is_some() {
+        eprint("note: only a comparison of two runs is appended to a history or a record");
+    }
+    Ok(exit)
 }
 
 fn read(file: &Path) -> Result<Run, CliError> {

@@ -17,7 +17,7 @@ const LINES: u64 = 1 << 14;
 
 /// Tells how far reading is.
 #[derive(Debug)]
-pub(super) struct ReadProgress {
+pub(crate) struct ReadProgress {
     begin: Instant,
     last: Duration,
     quiet: bool,
@@ -32,7 +32,7 @@ impl ReadProgress {
         clippy::disallowed_methods,
         reason = "this is the module that reads the clock"
     )]
-    pub(super) fn start(quiet: bool) -> Self {
+    pub(crate) fn start(quiet: bool) -> Self {
         Self {
             begin: Instant::now(),
             last: Duration::ZERO,

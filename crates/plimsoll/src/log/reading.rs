@@ -1,10 +1,8 @@
-//! Reads logs into a day.
+//! Hands on the requests of logs, and keeps what could not be read.
 
 use std::io;
 use std::path::Path;
 
-use plimsoll_logs::day::Day;
-use plimsoll_logs::day::summary::DaySummary;
 use plimsoll_logs::{LineError, LogEntry};
 
 use super::merge::{LinePlace, LogSink};
@@ -15,9 +13,9 @@ use crate::screen::eprint;
 /// Unreadable lines that are shown.
 const SHOWN_MAX: usize = 5;
 
-/// Takes the requests of logs into a day.
-pub(super) struct LogReading {
-    day: Day,
+/// Hands each request of logs on.
+pub(crate) struct LogReading<F> {
+    take_entry: F,
     progress: ReadProgress,
     lines: u64,
     unreadable: u64,
@@ -26,14 +24,14 @@ pub(super) struct LogReading {
     is_damaged: bool,
 }
 
-impl LogSink for LogReading {
+impl<F: FnMut(&LogEntry<'_>)> LogSink for LogReading<F> {
     fn line(&mut self, len: usize) {
         self.progress.line(len);
     }
 
     fn request(&mut self, entry: &LogEntry<'_>, _place: LinePlace<'_>) {
         self.lines += 1;
-        self.day.take(entry);
+        (self.take_entry)(entry);
     }
 
     fn unreadable(&mut self, error: LineError, place: LinePlace<'_>) {
@@ -60,10 +58,10 @@ impl LogSink for LogReading {
     }
 }
 
-impl LogReading {
-    pub(super) fn new(day: Day, progress: ReadProgress) -> Self {
+impl<F: FnMut(&LogEntry<'_>)> LogReading<F> {
+    pub(crate) fn new(take_entry: F, progress: ReadProgress) -> Self {
         Self {
-            day,
+            take_entry,
             progress,
             lines: 0,
             unreadable: 0,
@@ -73,7 +71,7 @@ impl LogReading {
     }
 
     /// Prints which lines could not be read.
-    pub(super) fn report(&mut self) {
+    pub(crate) fn report(&mut self) {
         self.progress.clear();
         if self.unreadable == 0 {
             return;
@@ -91,17 +89,12 @@ impl LogReading {
         self.lines
     }
 
-    pub(super) fn unreadable(&self) -> u64 {
+    pub(crate) fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
     /// Whether a file could not be read to its end.
-    pub(super) fn is_damaged(&self) -> bool {
+    pub(crate) fn is_damaged(&self) -> bool {
         self.is_damaged
-    }
-
-    /// The day; `None` if no line could be read.
-    pub(super) fn finish(self) -> Option<DaySummary> {
-        self.day.finish()
     }
 }

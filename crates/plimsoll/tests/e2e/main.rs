@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod attacks;
+mod availability;
 mod bad_input;
 mod bombs;
+mod ci_templates;
 mod collectors;
 mod collectors_databases;
 mod collectors_logs;
@@ -13,6 +15,7 @@ mod collectors_traces;
 mod compare;
 mod confirm;
 mod cookies;
+mod cycles;
 mod disk;
 mod edge;
 mod edge_disk;
@@ -20,6 +23,7 @@ mod edge_memory;
 mod edge_rate_alert;
 mod edge_service;
 mod found;
+mod history;
 mod hostile;
 mod http2;
 mod hub;
@@ -43,6 +47,7 @@ mod process;
 mod received;
 mod record;
 mod record_attacks;
+mod repeat;
 mod run;
 mod secrets;
 mod support;

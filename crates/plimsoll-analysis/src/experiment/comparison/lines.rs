@@ -101,6 +101,19 @@ pub(super) fn compared(baseline: &Run, candidate: &Run, criteria: Criteria) -> C
     }
 }
 
+/// The logarithm of the ratio of two lines with its 95 % interval, (low, ratio, high), from the logarithms of their (low,
+/// median, high).
+pub(in super::super) fn log_ratio(
+    [low, median, high]: [f64; 3],
+    [low_after, median_after, high_after]: [f64; 3],
+) -> [f64; 3] {
+    let wider = normal_quantile(0.975) / normal_quantile(f64::midpoint(1.0, LINE_CONFIDENCE));
+    let difference = median_after - median;
+    let below = difference - wider * (median_after - low_after).hypot(high - median);
+    let above = difference + wider * (high_after - median_after).hypot(median - low);
+    [below, difference, above]
+}
+
 /// The ratio of two lines, each as the logarithms of (low, median, high).
 fn ratio(
     metric: ComparedMetric,
@@ -108,10 +121,8 @@ fn ratio(
     [low_after, median_after, high_after]: [f64; 3],
     margin: f64,
 ) -> ComparedMetric {
-    let wider = normal_quantile(0.975) / normal_quantile(f64::midpoint(1.0, LINE_CONFIDENCE));
-    let difference = median_after - median;
-    let below = difference - wider * (median_after - low_after).hypot(high - median);
-    let above = difference + wider * (high_after - median_after).hypot(median - low);
+    let [below, difference, above] =
+        log_ratio([low, median, high], [low_after, median_after, high_after]);
     let margin = Scale::Ratio.margin(margin);
     let verdict = if below > margin {
         EffectVerdict::Better

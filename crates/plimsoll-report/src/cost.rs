@@ -1,0 +1,130 @@
+//! What a load line costs by the prices of the plan, with the interval of the line carried through.
+//!
+//! Resources are those of the machine in the run file: where the service is on another machine than the load generator, a plan
+//! prices machines, not CPUs.
+
+use plimsoll_analysis::experiment::cost::{Estimate, per_million, per_thousand_users};
+use plimsoll_model::plan::LoadUnit;
+use plimsoll_model::price::HeldResources;
+use plimsoll_model::run::Run;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::number::short;
+use crate::report::Report;
+
+/// Cost at the load line.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Cost")]
+pub struct CostObject {
+    /// Currency, as in the plan.
+    pub currency: String,
+    /// What the resources cost that are held, per hour.
+    pub per_hour: f64,
+    /// Cost of a million requests; null for a line in users.
+    pub per_million_requests: Option<CostEstimate>,
+    /// Cost of a thousand users for an hour within the objective; null for a line in requests.
+    pub per_thousand_users_hour: Option<CostEstimate>,
+}
+
+/// A cost with its 90 % interval: that of the line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "CostEstimate")]
+pub struct CostEstimate {
+    /// The cost.
+    pub value: f64,
+    /// Lower end, at the upper end of the line.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl CostObject {
+    /// The cost of a search; `None` without a price or a line.
+    pub fn of(report: &Report<'_>) -> Option<Self> {
+        let (run, line) = (report.run, report.load_line()?);
+        let price = run.header.plan.price.as_ref()?;
+        let per_hour = price.per_hour(held(run));
+        let level = Estimate {
+            value: line.median,
+            low: line.low,
+            high: line.high,
+        };
+        let requests = 1e6 * price.per_request(bytes_by_request(run));
+        let is_in_requests = line.unit == LoadUnit::RequestsPerSecond;
+        let per_million = is_in_requests
+            .then(|| per_million(level, per_hour))
+            .flatten()
+            .map(|cost| cost.plus(requests));
+        let of_users = (line.unit == LoadUnit::Users)
+            .then(|| per_thousand_users(level, per_hour))
+            .flatten();
+        (per_million.is_some() || of_users.is_some()).then(|| Self {
+            currency: price.currency.clone(),
+            per_hour,
+            per_million_requests: per_million.map(CostEstimate::from),
+            per_thousand_users_hour: of_users.map(CostEstimate::from),
+        })
+    }
+
+    /// In words: `0.42 EUR (0.4 to 0.45) per million requests`.
+    pub fn text(&self) -> String {
+        let costs = [
+            (self.per_million_requests, "per million requests"),
+            (
+                self.per_thousand_users_hour,
+                "per thousand users and hour, without requests and traffic",
+            ),
+        ];
+        let texts: Vec<String> = costs
+            .into_iter()
+            .filter_map(|(cost, per)| {
+                let CostEstimate { value, low, high } = cost?;
+                let (value, low, high) = (short(value), short(low), short(high));
+                Some(format!("{value} {} ({low} to {high}) {per}", self.currency))
+            })
+            .collect();
+        texts.join("; ")
+    }
+}
+
+impl From<Estimate> for CostEstimate {
+    fn from(estimate: Estimate) -> Self {
+        Self {
+            value: estimate.value,
+            low: estimate.low,
+            high: estimate.high,
+        }
+    }
+}
+
+/// Cores that may be used.
+pub(crate) fn cores(run: &Run) -> Option<f64> {
+    let fact = |name: &str| run.header.host.get(name)?.parse::<f64>().ok();
+    let allowed = fact("cores_allowed").or_else(|| fact("cores"))?;
+    Some(fact("cgroup_cpu_quota").map_or(allowed, |quota| quota.min(allowed)))
+}
+
+/// What the machine of the run file has.
+pub(crate) fn held(run: &Run) -> HeldResources {
+    let memory = run.header.host.get("memory_bytes");
+    HeldResources {
+        machines: 1.0,
+        cpus: cores(run).unwrap_or(0.0),
+        memory: memory.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
+    }
+}
+
+/// Bytes that the service sent, by request.
+pub(crate) fn bytes_by_request(run: &Run) -> f64 {
+    let (mut bytes, mut requests) = (0, 0);
+    for window in &run.windows {
+        bytes += window.bytes_in;
+        requests += window.completed();
+    }
+    if requests == 0 {
+        0.0
+    } else {
+        bytes as f64 / requests as f64
+    }
+}

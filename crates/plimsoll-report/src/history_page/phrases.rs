@@ -1,0 +1,199 @@
+//! Metrics, changes and answers in words.
+
+use plimsoll_analysis::experiment::history::{ChangeKind, HistoryChange};
+use plimsoll_analysis::experiment::history_gate::{GateReason, GateVerdict, SeriesGate};
+use plimsoll_analysis::experiment::metrics;
+use plimsoll_analysis::experiment::run_series::{CHART_RUNS_MIN, MetricSeries};
+use plimsoll_model::history::HistoryEntry;
+use plimsoll_model::labels;
+
+use super::object::{self, ChangeObject, CommitRange, GateAnswer, SeriesGateObject};
+use crate::number::{count, rate, reading, short};
+
+/// Characters of a commit that are shown.
+const COMMIT_LEN: usize = 10;
+/// Reasons of one series that are named in its sentence.
+const REASONS_MAX: usize = 3;
+
+/// A metric for people: `p95`, `p95 of cart (shop)`, `memory of db`.
+pub(crate) fn metric_label(name: &str) -> String {
+    let plain = metrics::definition(name).map_or(labels::metric(name), |known| known.label);
+    let of = |label: &str| labels::label(name, label);
+    match (of("step"), of("journey"), of("process")) {
+        (Some(step), Some(journey), _) => format!("{plain} of {step} ({journey})"),
+        (Some(part), None, _) | (None, _, Some(part)) => format!("{plain} of {part}"),
+        _ => plain.to_owned(),
+    }
+}
+
+/// A value in the unit of its metric.
+pub(crate) fn quantity(name: &str, value: f64) -> String {
+    match metrics::definition(name).map(|known| known.unit) {
+        None | Some("") => short(value),
+        Some("1/s") => rate(value),
+        Some(unit) => reading(value, unit),
+    }
+}
+
+/// The relative difference, signed: `+17 %`; empty from zero.
+pub(super) fn relative(before: f64, after: f64) -> String {
+    let share = after / before - 1.0;
+    if before == 0.0 || !share.is_finite() {
+        return String::new();
+    }
+    let sign = if share < 0.0 { "−" } else { "+" };
+    format!("{sign}{} %", short(share.abs() * 100.0))
+}
+
+/// `p95 rose from 120 ms to 141 ms (+17 %)`.
+pub(super) fn change_text(metric: &str, kind: &str, before: f64, after: f64) -> String {
+    let verb = match (kind == "slide", after > before) {
+        (false, true) => "rose",
+        (false, false) => "fell",
+        (true, true) => "rose little by little",
+        (true, false) => "fell little by little",
+    };
+    let by = match relative(before, after) {
+        text if text.is_empty() => text,
+        text => format!(" ({text})"),
+    };
+    format!(
+        "{} {verb} from {} to {}{by}",
+        metric_label(metric),
+        quantity(metric, before),
+        quantity(metric, after)
+    )
+}
+
+/// The change of the object in words, with when and where.
+pub(super) fn change_sentence(change: &ChangeObject) -> String {
+    let place = change.commits.as_ref().map_or_else(
+        || format!("at {}", day(&change.at)),
+        |range| format!("at {}, commits {}", day(&change.at), commit_range(range)),
+    );
+    let text = change_text(&change.metric, &change.kind, change.before, change.after);
+    format!("{text} {place}")
+}
+
+/// `2026-11-26 10:00` of a moment in RFC 3339.
+pub(crate) fn day(at: &str) -> String {
+    match (at.get(..10), at.get(11..16)) {
+        (Some(day), Some(clock)) => format!("{day} {clock}"),
+        _ => at.to_owned(),
+    }
+}
+
+/// `0123456789..89abcdef01`, or a single commit.
+pub(super) fn commit_range(range: &CommitRange) -> String {
+    if range.from == range.to {
+        return short_commit(&range.to);
+    }
+    format!("{}..{}", short_commit(&range.from), short_commit(&range.to))
+}
+
+fn short_commit(commit: &str) -> String {
+    commit.chars().take(COMMIT_LEN).collect()
+}
+
+/// The answer of the gate for one series.
+pub(super) fn gate_sentence(gate: &SeriesGate<'_>, entries: &[HistoryEntry]) -> String {
+    let key = gate.series.key();
+    let name = format!("{} of {}", key.command, key.name);
+    if gate.verdict == GateVerdict::Passed {
+        let runs = gate.series.runs().len();
+        return format!(
+            "{name}: none of {} became worse over {}",
+            counted(gate.compared, "metric"),
+            counted(runs, "run")
+        );
+    }
+    let shown = gate.reasons.iter().take(REASONS_MAX);
+    let shown: Vec<String> = shown
+        .map(|reason| reason_text(reason, gate, entries))
+        .collect();
+    let more = match gate.reasons.len().saturating_sub(REASONS_MAX) {
+        0 => String::new(),
+        more => format!("; and {} more", counted(more, "metric")),
+    };
+    format!("{name}: {}{more}", shown.join("; "))
+}
+
+fn reason_text(reason: &GateReason<'_>, gate: &SeriesGate<'_>, entries: &[HistoryEntry]) -> String {
+    match reason {
+        GateReason::Changed(metric, change) => changed_text(metric, change, entries),
+        GateReason::StandsOut(metric, row) => stands_out_text(metric, *row),
+        GateReason::NothingCompared => format!(
+            "nothing was compared: {} like the newest (same plan, same class of machine), at least {} are needed",
+            counted(valid_runs(gate, entries), "valid run"),
+            CHART_RUNS_MIN + 1
+        ),
+        GateReason::NewestIsVoid => "the newest run has no valid measurement; repeat it".to_owned(),
+    }
+}
+
+fn valid_runs(gate: &SeriesGate<'_>, entries: &[HistoryEntry]) -> usize {
+    let runs = gate.series.runs().iter();
+    runs.filter(|&&run| entries[run].is_valid()).count()
+}
+
+fn changed_text(metric: &MetricSeries, change: &HistoryChange, entries: &[HistoryEntry]) -> String {
+    let kind = if change.kind == ChangeKind::Slide {
+        "slide"
+    } else {
+        "step"
+    };
+    let text = change_text(metric.name(), kind, change.before, change.after);
+    let at = day(&entries[metric.points()[change.index].0].at);
+    object::commits(metric, change, entries).map_or_else(
+        || format!("{text} at {at}"),
+        |range| format!("{text} at {at}, commits {}", commit_range(&range)),
+    )
+}
+
+fn stands_out_text(metric: &MetricSeries, row: usize) -> String {
+    let (Some(chart), Some(&(_, newest))) = (metric.chart(), metric.points().last()) else {
+        return String::new();
+    };
+    let name = metric.name();
+    let runs = if row > 1 {
+        format!("the newest {row} runs stand out")
+    } else {
+        "the newest run alone stands out; repeat it to decide".to_owned()
+    };
+    format!(
+        "{} is {}, expected {} to {}: {runs}",
+        metric_label(name),
+        quantity(name, newest),
+        quantity(name, chart.limits.low.max(0.0)),
+        quantity(name, chart.limits.high)
+    )
+}
+
+/// The answer of the gate for all.
+pub(super) fn overall_sentence(verdict: GateAnswer, series: &[SeriesGateObject]) -> String {
+    if series.is_empty() {
+        return "nothing was compared: the history has no run".to_owned();
+    }
+    let sentences: Vec<&str> = series
+        .iter()
+        .filter(|series| series.verdict == verdict)
+        .map(|series| series.sentence.as_str())
+        .collect();
+    sentences.join(". ")
+}
+
+/// `1 run`, `12 runs`.
+pub(super) fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(number as u64))
+}
+
+/// The word of an answer.
+pub(super) fn answer_word(answer: GateAnswer) -> &'static str {
+    match answer {
+        GateAnswer::Passed => "no worse",
+        GateAnswer::Undecided => "undecided",
+        GateAnswer::Void => "void",
+        GateAnswer::Regressed => "worse",
+    }
+}

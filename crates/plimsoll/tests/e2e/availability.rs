@@ -1,0 +1,129 @@
+//! The availability that logs and runs show, from generated logs with a known outage.
+
+use std::fs;
+
+use jsonschema::Validator;
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
+use serde_json::Value;
+
+use crate::support::{Sandbox, count, number};
+
+/// Ten thousand minutes of a log, ten requests each; minutes 100 to 109 fail for seven of ten clients, and every hundredth
+/// request is a 404.
+fn log(minutes: std::ops::Range<u64>) -> String {
+    let mut text = String::new();
+    for minute in minutes {
+        for client in 0..10 {
+            let status = match (minute, client) {
+                (100..110, 0..7) => 503,
+                (_, 9) if minute.is_multiple_of(10) => 404,
+                _ => 200,
+            };
+            let (day, hour) = (minute / 1_440 + 1, minute / 60 % 24);
+            let line = format!(
+                "198.51.100.{client} - - [{day:02}/Nov/2026:{hour:02}:{:02}:{:02} +0000] \"GET /x HTTP/1.1\" {status} 5 \"-\" \"-\"\n",
+                minute % 60,
+                client * 5
+            );
+            text.push_str(&line);
+        }
+    }
+    text
+}
+
+#[test]
+fn an_outage_in_logs_is_an_incident_with_its_users() {
+    let place = Sandbox::new();
+    fs::write(place.path().join("access.log"), log(5_000..10_000)).unwrap();
+    fs::write(place.path().join("access.log.1"), log(0..5_000)).unwrap();
+    let files = ["report", "access.log", "access.log.1"];
+    let more = ["--objective", "errors < 1%", "--json"];
+    let output = place.run(&[&files[..], &more].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    let json = output.json();
+    let schema = place.run(&["generate", "schema", "availability"]);
+    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&json)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    // Ten of 10,000 minutes: 99.9 %, three nines.
+    let found = &json["availability"];
+    assert!((number(found, "nines") - 3.0).abs() < 1e-9, "{found:#}");
+    let incidents = found["incidents"].as_array().unwrap();
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+    assert_eq!(incidents[0]["at"], "2026-11-01T01:40:00Z");
+    assert_eq!(count(&incidents[0], "lasted_s"), 600);
+    assert_eq!(
+        (
+            count(&incidents[0], "failed"),
+            count(&incidents[0], "users")
+        ),
+        (70, 7)
+    );
+    // 70 of 100,000 failed, a thousand may; a 404 is a success.
+    assert_eq!(count(found, "failed"), 70);
+    assert!((number(found, "reliability") - 0.999_3).abs() < 1e-9);
+    assert!((number(found, "budget_left") - 0.93).abs() < 1e-9);
+    let text = place.run(&files);
+    assert!(text.stdout.contains("3 nines, 10 min down"), "{text:?}");
+    assert!(text.stdout.contains("met by 7 users"), "{text:?}");
+}
+
+#[test]
+fn a_run_shows_its_availability_and_a_dead_service_has_none() {
+    let origin = KnownLaw::start(KnownLawPlan::default()).unwrap();
+    let place = Sandbox::new();
+    let url = origin.url();
+    let alive = place.run(&["run", &url, "--rate", "50/s", "--for", "2s", "--json"]);
+    let nothing = format!("http://{}/", plimsoll_testkit::port::unused());
+    let dead = place.run(&["run", &nothing, "--rate", "50/s", "--for", "2s", "--json"]);
+    let (alive, dead) = (run_file(&alive.json()), run_file(&dead.json()));
+    let report = |files: &[&str]| {
+        place
+            .run(&[&["report"], files, &["--json"]].concat())
+            .json()
+    };
+    let of_alive = report(&[&alive]);
+    assert!(
+        of_alive["requests"].as_u64().is_some(),
+        "the run itself is there: {of_alive:#}"
+    );
+    assert_eq!(
+        number(&of_alive, "availability.availability").to_bits(),
+        1_f64.to_bits()
+    );
+    assert!(of_alive["availability"]["nines"].is_null());
+    let of_dead = report(&[&dead]);
+    assert!(number(&of_dead, "availability.availability").abs() < 1e-9);
+    let both = report(&[&alive, &dead]);
+    let share = number(&both, "availability.availability");
+    assert!(share > 0.1 && share < 0.9, "{both:#}");
+    assert_eq!(
+        both["availability"]["incidents"].as_array().unwrap().len(),
+        1
+    );
+}
+
+fn run_file(json: &Value) -> String {
+    json["run_file"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_cannot_be_judged_is_named() {
+    let place = Sandbox::new();
+    fs::write(place.path().join("empty.log"), "").unwrap();
+    fs::write(place.path().join("prose.txt"), "hello world\n").unwrap();
+    fs::write(place.path().join("access.log"), log(0..5)).unwrap();
+    for arguments in [
+        &["report", "empty.log"][..],
+        &["report", "prose.txt"],
+        &["report", "access.log", "--html", "x.html"],
+        &["report", "access.log", "missing.log"],
+        &["report"],
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(output.code, 2, "{arguments:?}: {output:?}");
+    }
+}

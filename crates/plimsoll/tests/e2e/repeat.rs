@@ -1,0 +1,150 @@
+//! `plimsoll run --repeat`: the same load several times against an origin that recovers.
+
+use std::fs;
+use std::hint::black_box;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jsonschema::Validator;
+use plimsoll_testkit::not_tried;
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
+use plimsoll_testkit::turns::alone;
+
+use crate::support::Sandbox;
+
+/// Rounds of work that each request adds to all that follow.
+const WORK_BY_REQUEST: u64 = 4_000;
+
+/// A service whose every request takes longer than the one before. It ends with the process.
+fn tiring() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = Arc::new(AtomicU64::new(0));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, served) = (stream.unwrap(), Arc::clone(&served));
+            std::thread::spawn(move || serve(stream, &served));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream, served: &AtomicU64) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut line = String::new();
+    while reader.read_line(&mut line).is_ok_and(|len| len > 0) {
+        if line == "\r\n" {
+            let before = served.fetch_add(1, Ordering::Relaxed);
+            for round in 0..before * WORK_BY_REQUEST {
+                black_box(round);
+            }
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            if stream.write_all(answer).is_err() {
+                return;
+            }
+        }
+        line.clear();
+    }
+}
+
+#[test]
+fn a_service_that_slows_down_does_not_recover() {
+    let _alone = alone();
+    let url = format!("http://{}/", tiring());
+    let output = Sandbox::new().run(&[
+        "run",
+        &url,
+        "--rate",
+        "25/s",
+        "--spacing",
+        "even",
+        "--for",
+        "1s",
+        "--repeat",
+        "10",
+        "--json",
+    ]);
+    let json = output.json();
+    let runs = json["runs"].as_array().unwrap();
+    if runs.iter().any(|run| !run["void"].is_null()) {
+        not_tried::disturbed(format_args!("{:?}", output.stderr));
+        return;
+    }
+    assert_eq!(output.code, 3, "{json:#}");
+    assert_eq!(json["recovers"], false);
+    let metrics = json["metrics"].as_array().unwrap();
+    let p50 = metrics
+        .iter()
+        .find(|metric| metric["name"] == "p50")
+        .unwrap();
+    assert_eq!(p50["recovers"], false, "{p50}");
+    assert!(p50["low"].as_f64().unwrap() > 0.0, "{p50}");
+    assert!(
+        json["answer"]
+            .as_str()
+            .unwrap()
+            .contains("does not recover"),
+        "{json:#}"
+    );
+}
+
+#[test]
+fn the_same_load_is_run_again_and_compared_with_itself() {
+    let origin = KnownLaw::start(KnownLawPlan::default()).unwrap();
+    let place = Sandbox::new();
+    let url = origin.url();
+    let output = place.run(&[
+        "run",
+        &url,
+        "--rate",
+        "50/s",
+        "--for",
+        "2s",
+        "--repeat",
+        "3",
+        "--history",
+        "ci",
+        "--json",
+    ]);
+    // Void runs of a busy machine decide nothing; a machine that became busier looks like a service that does not recover.
+    assert!([0, 3, 4, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
+    let schema = place.run(&["generate", "schema", "repeat"]);
+    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&json)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(json["runs"].as_array().unwrap().len(), 3);
+    for metric in json["metrics"].as_array().unwrap() {
+        assert_eq!(metric["values"].as_array().unwrap().len(), 3, "{metric}");
+    }
+    assert_eq!(place.run_files().len(), 3);
+    let history = fs::read_to_string(place.path().join("ci/history.jsonl")).unwrap();
+    assert_eq!(history.lines().count(), 3);
+    for message in ["run 1 of 3", "run 3 of 3"] {
+        assert!(output.stderr.contains(message), "{output:?}");
+    }
+}
+
+#[test]
+fn repetitions_are_bounded_and_of_loads() {
+    let place = Sandbox::new();
+    for times in ["0", "2", "101", "x"] {
+        let output = place.run(&["run", "http://127.0.0.1:9/", "--repeat", times]);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains("3 to 100"), "{output:?}");
+    }
+    let plan =
+        "target: http://127.0.0.1:9/\nsteps: [{ get: / }]\nload: { find: { users: 10..100 } }\n";
+    fs::write(place.path().join("find.yaml"), plan).unwrap();
+    let output = place.run(&["run", "find.yaml", "--repeat", "3"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("--repeat repeats a load"),
+        "{output:?}"
+    );
+}
