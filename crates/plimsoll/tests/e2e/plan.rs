@@ -159,7 +159,10 @@ fn the_schema_is_printed() {
     assert_output(
         &place.run(&["generate", "schema", "x"]),
         2,
-        &["plan, experiment, run, limit or log"],
+        &[
+            "valid: availability, compare, experiment",
+            "plan, repeat, run",
+        ],
     );
 }
 
