@@ -16,6 +16,20 @@ use crate::forward;
 /// Parts of the toolchain that rustup installs separately.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
 
+/// What pip installs: lock file, environment below `target`, and what is in it.
+const BY_PIP: [(&str, &str, &str); 2] = [
+    (
+        "crates/plimsoll-testkit/python/requirements.txt",
+        "tools/python",
+        "py-spy",
+    ),
+    (
+        "docs/examples/trials/requirements.txt",
+        "tools/notebook",
+        "duckdb, pandas and pyarrow",
+    ),
+];
+
 /// Installs missing programs, or fails with one line that lists them.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
@@ -24,13 +38,13 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     test_programs::install()?;
     pretend_indexes()?;
     execute(&mut forward::case_command(workspace, &["prepare"]))?;
-    python::install(
-        &workspace
-            .root()
-            .join("crates/plimsoll-testkit/python/requirements.txt"),
-        &workspace.target().join("tools/python"),
-    )
-    .context("missing: py-spy, which pip installs")?;
+    for (lock, environment, programs) in BY_PIP {
+        python::install(
+            &workspace.root().join(lock),
+            &workspace.target().join(environment),
+        )
+        .with_context(|| format!("missing: {programs}, which pip installs"))?;
+    }
     jmeter(workspace)?;
     let mut programs = BUILT_BY_GO.into_iter();
     programs.try_for_each(|program| build_by_go(workspace, program))

@@ -1,4 +1,4 @@
--- 40 projects, 800 ideas, 16,000 comments, 40,000 votes of 1,000 members; the same in every run, nothing is drawn.
+-- 40 projects, 800 ideas, 16,000 comments of 1,000 members; the same in every run, nothing is drawn. reset.sql has the votes.
 -- Everybody's password is `town hall`.
 INSERT INTO members
 SELECT n, 'member-' || lpad(n::text, 3, '0'), 'salt-' || n, encode(sha256(convert_to('salt-' || n || 'town hall', 'UTF8')), 'hex'),
@@ -20,10 +20,6 @@ INSERT INTO comments
 SELECT n, n * 7 % 800, n * 13 % 1000, 'I live there, and this is opinion number ' || n || '; somebody should look at the drains first.',
        timestamp '2020-01-01' + n * interval '6 minutes'
 FROM generate_series(0, 15999) AS n;
-
-INSERT INTO votes
-SELECT n % 800, (n / 800 * 19 + n) % 1000 FROM generate_series(0, 39999) AS n
-ON CONFLICT DO NOTHING;
 
 CREATE INDEX ideas_project ON ideas (project_id);
 CREATE INDEX ideas_member ON ideas (member_id);

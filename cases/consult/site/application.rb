@@ -1,4 +1,5 @@
-# The platform: Rails with its records, its controllers and its views, and no cache of its own.
+# The platform: Rails with its records, its controllers and its views. With CONSULT_CACHE=redis the framework keeps parts of
+# pages in Redis; otherwise it caches nothing.
 require "logger"
 require "rails"
 require "active_record/railtie"
@@ -14,6 +15,8 @@ class Consult < Rails::Application
   config.logger = Logger.new($stderr)
   config.log_level = :warn
   config.paths["app/views"] = ["views"]
+  config.action_controller.perform_caching = ENV["CONSULT_CACHE"] == "redis"
+  config.cache_store = config.action_controller.perform_caching ? [:redis_cache_store, { url: ENV.fetch("REDIS_URL") }] : :null_store
   # A member is known by one signed cookie, written at the login alone: a session would set one with every page.
   config.session_store :disabled
   # That cookie is not sent with forms of other sites.

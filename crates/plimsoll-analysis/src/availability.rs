@@ -2,23 +2,35 @@
 //!
 //! Time is cut into slots; a slot in which at least half of the requests failed is down. Availability is (service − down) /
 //! service over the slots with requests: where nobody asked, nothing is known. Between two slots that are down and have no
-//! other between them, the service is down too: a server that is gone logs nothing.
+//! other between them, the service is down too: a server that is gone logs nothing. Where the service was watched, a second in
+//! which its listener is gone and nobody was answered is down as well.
 //!
 //! A success is an answer that the client asked for: a rightful 404 is one, an answer later than the longest bound of the objective is
 //! not. The error budget is what the objective allows to be bad (Site Reliability Engineering, 2016; burn rate as in The Site
 //! Reliability Workbook, 2018, chapter 5).
 
+mod slot;
+mod watched;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::run::Run;
 use plimsoll_model::window::Window;
 
+use slot::{RequestCounts, SLOT_MAX_S, Slot, Stretch};
+
+pub use watched::{RequestCounter, WatchedSecond, WatchedService};
+
 /// Slots at most: two years of minutes, or twelve days of seconds.
 pub const SLOTS_MAX: usize = 1_051_200;
 /// Clients of failed requests that are told apart, over all slots.
 const CLIENTS_MAX: usize = 1_000_000;
+/// Seconds at each end of a stretch without a listener in which it may still have answered: readings and logs cut seconds
+/// at different moments.
+const LISTENER_EDGE_S: i64 = 2;
 /// Length of the window of the highest burn rate, s.
 const BURN_WINDOW_S: i64 = 3_600;
 
@@ -39,44 +51,20 @@ pub struct ServedRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManySlots;
 
-/// Requests of a stretch of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct RequestCounts {
-    total: u64,
-    failed: u64,
-    /// Good answers later than the longest bound.
-    late: u64,
-    /// Requests that are bad by each latency bound.
-    bad: Vec<u64>,
-}
-
-impl RequestCounts {
-    fn merge(&mut self, other: &Self, sign: i64) {
-        let add = |sum: &mut u64, value: u64| {
-            *sum = sum.saturating_add_signed(sign * value.cast_signed());
-        };
-        add(&mut self.total, other.total);
-        add(&mut self.failed, other.failed);
-        add(&mut self.late, other.late);
-        self.bad.resize(other.bad.len().max(self.bad.len()), 0);
-        for (sum, value) in self.bad.iter_mut().zip(&other.bad) {
-            add(sum, *value);
-        }
-    }
-}
-
+/// A stretch without a listener.
 #[derive(Clone, Debug, Default)]
-struct Slot {
-    requests: RequestCounts,
-    /// Most virtual users at once.
-    users: u64,
-    /// Clients whose requests failed.
-    clients: BTreeSet<u64>,
+struct GoneListener {
+    seconds: Range<i64>,
+    /// Seconds in which a request succeeded all the same.
+    answered: Vec<i64>,
 }
 
-impl Slot {
-    fn is_down(&self) -> bool {
-        self.requests.failed * 2 >= self.requests.total
+impl GoneListener {
+    /// Its seconds, if something else answered in them.
+    fn answered_elsewhere(&self) -> Option<Range<i64>> {
+        let inner = self.seconds.start + LISTENER_EDGE_S..self.seconds.end - LISTENER_EDGE_S;
+        let is_inside = |at: &i64| inner.contains(at);
+        (self.answered.iter().any(is_inside)).then(|| self.seconds.clone())
     }
 }
 
@@ -112,7 +100,7 @@ pub struct Availability {
     pub from_s: i64,
     /// End of the last.
     pub until_s: i64,
-    /// Time with requests, s.
+    /// Time with requests, or in which the service was watched, s.
     pub service_s: i64,
     /// Of it down, s.
     pub down_s: i64,
@@ -150,9 +138,10 @@ impl Availability {
         (self.down_s > 0).then(|| -(self.down_s as f64 / self.service_s as f64).log10())
     }
 
-    /// Share of requests that succeeded in time.
-    pub fn reliability(&self) -> f64 {
-        (self.requests - self.failed - self.late) as f64 / self.requests as f64
+    /// Share of requests that succeeded in time; `None` where none was counted.
+    pub fn reliability(&self) -> Option<f64> {
+        let good = self.requests - self.failed - self.late;
+        (self.requests > 0).then(|| good as f64 / self.requests as f64)
     }
 }
 
@@ -160,9 +149,9 @@ impl AvailabilityCounter {
     /// Slots of `slot_s` seconds, judged by an objective, if there is one.
     ///
     /// # Panics
-    /// When `slot_s` is not positive.
+    /// When `slot_s` is not 1 to 60.
     pub fn new(slot_s: i64, objective: Option<&Objective>) -> Self {
-        assert!(slot_s > 0, "slots of {slot_s} s");
+        assert!((1..=SLOT_MAX_S).contains(&slot_s), "slots of {slot_s} s");
         Self {
             slot_s,
             latency: objective.map_or_else(Vec::new, |objective| objective.latency.clone()),
@@ -182,9 +171,41 @@ impl AvailabilityCounter {
             if requests.total == 0 {
                 continue;
             }
-            let slot = self.slot(began_s.saturating_add(window.second.into()))?;
-            slot.requests.merge(&requests, 1);
+            let (slot, second) = self.slot(began_s.saturating_add(window.second.into()))?;
+            slot.sent.merge(&requests, 1);
             slot.users = slot.users.max(window.users);
+            if requests.failed < requests.total {
+                slot.note_answer(second);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what was seen of the service in a second of readings that began at this second since 1970.
+    ///
+    /// # Errors
+    /// When there are too many slots.
+    pub fn add_watched(
+        &mut self,
+        observed: WatchedSecond,
+        began_s: i64,
+    ) -> Result<(), TooManySlots> {
+        if observed.is_listening.is_none() && observed.requests == 0 {
+            return Ok(());
+        }
+        let requests = RequestCounts {
+            total: observed.requests,
+            failed: observed.failed,
+            late: 0,
+            bad: vec![observed.failed; self.latency.len()],
+        };
+        let (slot, second) = self.slot(began_s.saturating_add(observed.second.into()))?;
+        slot.counted.merge(&requests, 1);
+        if observed.failed < observed.requests {
+            slot.note_answer(second);
+        }
+        if let Some(is_listening) = observed.is_listening {
+            slot.note_listener(second, is_listening);
         }
         Ok(())
     }
@@ -208,8 +229,11 @@ impl AvailabilityCounter {
             bad,
         };
         let has_room = self.clients < CLIENTS_MAX;
-        let slot = self.slot(request.ended_s)?;
-        slot.requests.merge(&requests, 1);
+        let (slot, second) = self.slot(request.ended_s)?;
+        slot.sent.merge(&requests, 1);
+        if request.is_good {
+            slot.note_answer(second);
+        }
         let client = request.client.filter(|_| !request.is_good && has_room);
         if client.is_some_and(|client| slot.clients.insert(client)) {
             self.clients += 1;
@@ -221,12 +245,14 @@ impl AvailabilityCounter {
         self.latency.iter().map(|bound| bound.within_us).max()
     }
 
-    fn slot(&mut self, second: i64) -> Result<&mut Slot, TooManySlots> {
+    /// The slot of a second since 1970, and the second in it.
+    fn slot(&mut self, second: i64) -> Result<(&mut Slot, i64), TooManySlots> {
         let key = second.div_euclid(self.slot_s);
         if self.slots.len() >= SLOTS_MAX && !self.slots.contains_key(&key) {
             return Err(TooManySlots);
         }
-        Ok(self.slots.entry(key).or_default())
+        let slot = self.slots.entry(key).or_default();
+        Ok((slot, second.rem_euclid(self.slot_s)))
     }
 
     fn counts_of(&self, window: &Window) -> RequestCounts {
@@ -246,21 +272,26 @@ impl AvailabilityCounter {
         }
     }
 
-    /// The availability; `None` without a request.
-    pub fn finish(self) -> Option<Availability> {
-        let (first, last) = (*self.slots.keys().next()?, *self.slots.keys().next_back()?);
+    /// The availability; `None` where nothing is known.
+    pub fn finish(mut self) -> Option<Availability> {
+        self.forget_listeners_of_others();
         let mut all = RequestCounts::default();
         for slot in self.slots.values() {
-            all.merge(&slot.requests, 1);
+            all.merge(slot.requests(), 1);
         }
-        let incidents = self.incidents();
+        let stretches = self.stretches();
+        let ((_, first), (_, last)) = (stretches.first()?, stretches.last()?);
+        let (from_s, until_s) = (first.began_s, last.began_s + last.lasted_s);
+        let up = stretches.iter().filter(|(_, stretch)| !stretch.is_down);
+        let up_s: i64 = up.map(|(_, stretch)| stretch.lasted_s).sum();
+        let down = stretches.chunk_by(|a, b| a.1.is_down == b.1.is_down);
+        let down = down.filter(|stretches| stretches[0].1.is_down);
+        let incidents: Vec<Incident> = down.map(|stretches| self.incident(stretches)).collect();
         let down_s = incidents.iter().map(|incident| incident.lasted_s).sum();
-        let up = self.slots.values().filter(|slot| !slot.is_down()).count();
-        let up_s = i64::try_from(up).unwrap_or(i64::MAX) * self.slot_s;
         Some(Availability {
             slot_s: self.slot_s,
-            from_s: first * self.slot_s,
-            until_s: (last + 1) * self.slot_s,
+            from_s,
+            until_s,
             service_s: up_s + down_s,
             down_s,
             incidents,
@@ -271,30 +302,63 @@ impl AvailabilityCounter {
         })
     }
 
-    /// Stretches of slots that are down, with no other between them.
-    fn incidents(&self) -> Vec<Incident> {
-        let slots: Vec<(&i64, &Slot)> = self.slots.iter().collect();
-        let stretches = slots.chunk_by(|a, b| a.1.is_down() == b.1.is_down());
-        stretches
-            .filter(|stretch| stretch[0].1.is_down())
-            .map(|stretch| self.incident(stretch))
-            .collect()
+    /// A request that succeeds while the listener is gone was answered elsewhere: the service is there without it, for as
+    /// long as it is gone. Not so in the seconds in which it goes and comes.
+    fn forget_listeners_of_others(&mut self) {
+        let mut gone = GoneListener::default();
+        let mut answered_elsewhere: Vec<Range<i64>> = Vec::new();
+        for (key, slot) in self.slots.iter().filter(|(_, slot)| slot.has_gone()) {
+            for second in 0..self.slot_s {
+                let at = key * self.slot_s + second;
+                let (is_gone, is_answered) = slot.second(second);
+                if !is_gone || gone.seconds.end != at {
+                    answered_elsewhere.extend(gone.answered_elsewhere());
+                    gone = GoneListener {
+                        seconds: at..at,
+                        answered: Vec::new(),
+                    };
+                }
+                if is_gone {
+                    gone.seconds.end = at + 1;
+                    gone.answered.extend(is_answered.then_some(at));
+                }
+            }
+        }
+        answered_elsewhere.extend(gone.answered_elsewhere());
+        for at in answered_elsewhere.into_iter().flatten() {
+            if let Some(slot) = self.slots.get_mut(&at.div_euclid(self.slot_s)) {
+                slot.forget_gone(at.rem_euclid(self.slot_s));
+            }
+        }
     }
 
-    fn incident(&self, stretch: &[(&i64, &Slot)]) -> Incident {
-        let (first, last) = (stretch[0].0, stretch[stretch.len() - 1].0);
-        let clients: BTreeSet<u64> = stretch
+    /// All stretches in order, each with the key of its slot.
+    fn stretches(&self) -> Vec<(i64, Stretch)> {
+        let slots = self.slots.iter();
+        let stretches = slots.flat_map(|(key, slot)| {
+            let stretches = slot.stretches(key * self.slot_s, self.slot_s);
+            stretches.into_iter().map(|stretch| (*key, stretch))
+        });
+        stretches.collect()
+    }
+
+    /// Stretches that are down, with no other between them.
+    fn incident(&self, stretches: &[(i64, Stretch)]) -> Incident {
+        let keys: BTreeSet<i64> = stretches.iter().map(|(key, _)| *key).collect();
+        let slots: Vec<&Slot> = keys.iter().filter_map(|key| self.slots.get(key)).collect();
+        let clients: BTreeSet<u64> = slots
             .iter()
-            .flat_map(|(_, slot)| &slot.clients)
+            .flat_map(|slot| &slot.clients)
             .copied()
             .collect();
-        let virtual_users = stretch.iter().map(|(_, slot)| slot.users).max();
+        let virtual_users = slots.iter().map(|slot| slot.users).max();
         // Where there was no room for all clients, their number is not known.
         let clients = (self.clients < CLIENTS_MAX).then_some(clients.len() as u64);
+        let (first, last) = (stretches[0].1, stretches[stretches.len() - 1].1);
         Incident {
-            began_s: first * self.slot_s,
-            lasted_s: (last - first + 1) * self.slot_s,
-            failed: stretch.iter().map(|(_, slot)| slot.requests.failed).sum(),
+            began_s: first.began_s,
+            lasted_s: last.began_s + last.lasted_s - first.began_s,
+            failed: slots.iter().map(|slot| slot.requests().failed).sum(),
             users: clients
                 .filter(|clients| *clients > 0)
                 .or(virtual_users.filter(|users| *users > 0)),
@@ -332,7 +396,7 @@ impl AvailabilityCounter {
         let slots: Vec<(i64, &RequestCounts)> = self
             .slots
             .iter()
-            .map(|(key, slot)| (key * self.slot_s, &slot.requests))
+            .map(|(key, slot)| (key * self.slot_s, slot.requests()))
             .collect();
         let mut hour = RequestCounts::default();
         let mut oldest = 0;

@@ -14,5 +14,6 @@ pub mod queueing;
 pub mod ranks;
 pub mod scalability;
 pub mod sequential;
+mod slopes;
 pub mod trend;
 pub mod warmup;

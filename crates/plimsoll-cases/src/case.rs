@@ -13,6 +13,7 @@ use plimsoll_harness::packages::see_to_all;
 use plimsoll_harness::page::{ReportPage, write};
 use plimsoll_harness::release::build;
 use plimsoll_harness::running::{Place, RunningServer, ServerDefinition};
+use plimsoll_harness::server::is_listening;
 use plimsoll_harness::template::Values;
 use plimsoll_harness::workspace::Workspace;
 use serde::Deserialize;
@@ -27,6 +28,9 @@ struct CaseDefinition {
     tools: BTreeMap<String, String>,
     #[serde(default)]
     servers: BTreeMap<String, ServerDefinition>,
+    /// Ports of the servers that `--stack` starts: `matrix.yaml` names them.
+    #[serde(default)]
+    matrix_ports: BTreeMap<String, u16>,
     pages: BTreeMap<String, CasePage>,
     /// The remark on a page of quick runs.
     quick: String,
@@ -150,6 +154,34 @@ impl Case {
         definition.start(name, &place, &values)
     }
 
+    /// The port that `matrix.yaml` names for a server. Fails if it is taken.
+    pub(crate) fn matrix_port(&self, server: &str) -> Result<u16> {
+        let port = self.definition.matrix_ports.get(server).copied();
+        let port = port.with_context(|| {
+            format!(
+                "cases/{}/case.toml has no {server} in [matrix_ports]",
+                self.name
+            )
+        })?;
+        ensure!(
+            !is_listening(port),
+            "port {port} is taken, which cases/{}/matrix.yaml names for {server}: end what listens there",
+            self.name
+        );
+        Ok(port)
+    }
+
+    /// What to do beside `--stack`.
+    pub(crate) fn matrix_line(&self) -> String {
+        let plimsoll = self.plimsoll();
+        let file = self.folder.join("matrix.yaml");
+        format!(
+            "measure with: {} matrix {}",
+            plimsoll.display(),
+            file.display()
+        )
+    }
+
     /// A page of the data file, with what is to be known of the machine and of this run. Fails on a busy machine, unless that
     /// is waived.
     pub(crate) fn page(
@@ -195,4 +227,32 @@ pub(crate) fn open_to_all(folder: &Path) -> Result<()> {
         folder,
         std::fs::Permissions::from_mode(mode),
     )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_name_the_ports_of_the_stores() {
+        let workspace = Workspace::find().unwrap();
+        let cases = workspace.root().join("cases");
+        for (name, files) in [
+            ("consult", &["matrix.yaml", "database/reset.sh"][..]),
+            ("newspaper", &["matrix.yaml"][..]),
+        ] {
+            let definition: CaseDefinition =
+                data::read(workspace.root(), &definition_of(name)).unwrap();
+            assert!(!definition.matrix_ports.is_empty());
+            for (server, port) in &definition.matrix_ports {
+                for file in files {
+                    let text = std::fs::read_to_string(cases.join(name).join(file)).unwrap();
+                    assert!(
+                        text.contains(&port.to_string()),
+                        "{file}: {server} at {port}"
+                    );
+                }
+            }
+        }
+    }
 }

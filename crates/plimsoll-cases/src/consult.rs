@@ -15,7 +15,7 @@ use plimsoll_harness::template::Values;
 
 use self::measure::ConsultMeter;
 use self::report::ConsultRow;
-use self::stack::{ConsultSetup, ConsultStack};
+use self::stack::{ConsultSetup, ConsultStack, ConsultStores};
 use crate::case::{Case, Served};
 use crate::database;
 
@@ -23,6 +23,9 @@ use crate::database;
 pub(crate) struct ConsultArguments {
     #[command(flatten)]
     case: CaseArguments,
+    /// Only start the stores that matrix.yaml needs, and stop them on Ctrl-C
+    #[arg(long, conflicts_with_all = ["quick", "serve", "smoke"])]
+    stack: bool,
     /// Skip the edge that assembles fragments
     #[arg(long)]
     no_fragments: bool,
@@ -38,6 +41,13 @@ pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
     database::see_to_postgres()?;
     let (load, servers) = two_cores()?;
     case.build(&arguments.measurement)?;
+    if arguments.stack {
+        return Case::serve(|| {
+            let stores = ConsultStores::start(&case)?;
+            let lines = stores.lines(&case);
+            Ok((stores, lines))
+        });
+    }
     if arguments.case.serve {
         return Case::serve(|| serve(arguments, &case, servers));
     }

@@ -80,9 +80,9 @@ impl DatabasePlace<'_> {
         Ok(data)
     }
 
-    /// Files of statements of the case, in their order.
+    /// Files of statements of the case, in their order; the last one has the rows that users change.
     fn files(&self) -> Result<Vec<(PathBuf, String)>> {
-        let files = ["schema.sql", "rows.sql"];
+        let files = ["schema.sql", "rows.sql", "reset.sql"];
         let files = files.map(|name| self.case.folder.join("database").join(name));
         let there = files.into_iter().filter(|file| file.is_file());
         there
@@ -121,12 +121,19 @@ fn succeeds(command: &mut Command) -> bool {
 }
 
 /// Starts PostgreSQL, which takes connections of this machine without a password, with the rows of the case in a database of
-/// this name, which belongs to a user of this name.
-pub(crate) fn postgres(place: &DatabasePlace<'_>, name: &str) -> Result<RunningServer> {
+/// this name, which belongs to a user of this name; on a free port, unless it must have a certain one.
+pub(crate) fn postgres(
+    place: &DatabasePlace<'_>,
+    name: &str,
+    port: Option<u16>,
+) -> Result<RunningServer> {
     let programs = postgres_programs().context("PostgreSQL's server is missing")?;
     let files = place.files()?;
     let serve = |data: &Path| {
-        let values = Values::default().with("programs", programs.display());
+        let mut values = Values::default().with("programs", programs.display());
+        if let Some(port) = port {
+            values = values.with("port", port);
+        }
         let mut server = place.start("postgres", "postgres", data, &values)?;
         let port = server.port();
         server

@@ -1,5 +1,6 @@
 //! The newspaper: a news site rendered on the server, alone and behind the edge, as its study of 2019 loaded it.
 
+mod cycles;
 mod measure;
 mod report;
 mod smoke;
@@ -20,15 +21,18 @@ use plimsoll_harness::template::Values;
 use self::measure::NewspaperMeter;
 use self::report::NewspaperRow;
 use self::stack::{NewspaperSettings, NewspaperStack};
-use self::study::{CycleEntry, Study};
+use self::study::Study;
 use crate::case::{Case, Served};
 
 #[derive(Args)]
 pub(crate) struct NewspaperArguments {
     #[command(flatten)]
     case: CaseArguments,
+    /// Only start the articles that matrix.yaml needs, and stop them on Ctrl-C
+    #[arg(long, conflicts_with_all = ["quick", "serve", "smoke"])]
+    stack: bool,
     /// Only one of the two tables
-    #[arg(long, value_name = "TABLE", conflicts_with_all = ["serve", "smoke"])]
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["serve", "smoke", "stack"])]
     only: Option<NewspaperTable>,
     /// Rendering processes of the site, in the table and with --serve
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -53,6 +57,16 @@ pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
     let case = Case::new("newspaper")?;
     node::install(&case.folder.join("site"))?;
     case.build(&arguments.measurement)?;
+    if arguments.stack {
+        return Case::serve(|| {
+            let articles = stack::articles(&case, arguments.settings())?;
+            let lines = vec![
+                format!("the articles: {}", articles.url()),
+                case.matrix_line(),
+            ];
+            Ok((articles, lines))
+        });
+    }
     if arguments.case.serve {
         return Case::serve(|| serve(arguments, &case));
     }
@@ -68,6 +82,7 @@ pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
 impl NewspaperArguments {
     fn settings(&self) -> NewspaperSettings {
         NewspaperSettings {
+            core: None,
             workers: self.workers,
             nodes: self.nodes,
         }
@@ -116,7 +131,7 @@ fn measure(arguments: &NewspaperArguments, case: &Case) -> Result<()> {
         write(&case.workspace, &out, &overload_page.finish())?;
     }
     if arguments.only != Some(NewspaperTable::Overload) {
-        let table = report::cycles_table(&cycles(&meter)?);
+        let table = cycles::measure(&meter)?;
         println!("\n{table}");
         cycles_page.table(&table);
         let mut name = out.file_stem().unwrap_or_default().to_owned();
@@ -134,9 +149,7 @@ fn overload(
 ) -> Result<(f64, Vec<NewspaperRow>)> {
     println!("== the site alone");
     let stack = NewspaperStack::start(meter.case, arguments.settings())?;
-    let found = meter
-        .line(&stack.site().url(), &stack, "newspaper-alone")?
-        .found;
+    let found = meter.line(&stack.site().url(), &stack, "newspaper-alone", &[])?;
     let line = found.median().with_context(|| {
         format!("the site has no load line, so there are no multiples of it: {found:?}")
     })?;
@@ -150,32 +163,4 @@ fn overload(
         rows.push(NewspaperRow { study, shares });
     }
     Ok((line, rows))
-}
-
-/// The study's cycles that software alone can repeat, one after the other.
-fn cycles(meter: &NewspaperMeter<'_>) -> Result<Vec<CycleEntry>> {
-    let cores = u8::try_from(std::thread::available_parallelism()?.get()).unwrap_or(64);
-    let mut entries: Vec<CycleEntry> = Vec::new();
-    for cycle in Study::read(meter.case.workspace.root())?.cycles {
-        meter.case.go_on()?;
-        println!("== cycle: {}", cycle.act);
-        let stack = NewspaperStack::start(meter.case, cycle.settings(cores))?;
-        let edge = if cycle.edge {
-            Some(stack.edge()?)
-        } else {
-            None
-        };
-        let url = edge.as_ref().unwrap_or(stack.site()).url();
-        let evaluated = meter.line(&url, &stack, &format!("newspaper-{}", cycle.name))?;
-        println!("{:?}", evaluated.found);
-        // What the cycle before it found is why this one acts as it does.
-        let diagnosis = entries.last().and_then(|entry| entry.finding.clone());
-        entries.push(CycleEntry {
-            cycle,
-            diagnosis,
-            found: evaluated.found,
-            finding: evaluated.finding,
-        });
-    }
-    Ok(entries)
 }

@@ -4,6 +4,7 @@
 //! word. [`plan`] reads plan files, [`edge`] the file of the edge, [`experiment`] those of experiments; each
 //! is a [`document`].
 
+mod demand;
 pub mod document;
 pub mod edge;
 pub mod experiment;

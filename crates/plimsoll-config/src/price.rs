@@ -3,7 +3,8 @@
 use plimsoll_model::price::Price;
 
 use crate::Problem;
-use crate::document::Shape::{Number, Of, Text};
+use crate::demand::demand;
+use crate::document::Shape::{Either, ListOf, Number, Of, Rate, Text};
 use crate::document::{DocumentNode, DocumentReader, KeywordTable, MapFields, NodeKind, word};
 
 /// Longest name of a currency, bytes.
@@ -37,6 +38,13 @@ pub(crate) static PRICE: KeywordTable = KeywordTable {
             "Price of a GB (10⁹ bytes) that the service sends. Default: 0."
         ),
         word!("per_request", Number, "Price of a request. Default: 0."),
+        word!(
+            "demand",
+            Either(&[ListOf(&Rate), Text]),
+            "Demand that a month is priced for, in requests per second: rates of equally long parts that repeat, such as 24 \
+             hours, or the file `log.json` that `plimsoll log --out DIR` writes. At most 10,080 parts. Default: no month is \
+             priced."
+        ),
     ],
 };
 
@@ -60,6 +68,7 @@ pub(crate) struct PriceParts<T> {
     pub(crate) gib_hour: Option<T>,
     pub(crate) gb_out: Option<T>,
     pub(crate) request: Option<T>,
+    pub(crate) demand: Vec<f64>,
 }
 
 impl<T> PriceParts<T> {
@@ -73,6 +82,7 @@ impl<T> PriceParts<T> {
             gib_hour: of(&self.gib_hour),
             gb_out: of(&self.gb_out),
             request: of(&self.request),
+            demand: self.demand.clone(),
         }
     }
 }
@@ -114,6 +124,9 @@ pub(crate) fn parts<T>(
         gib_hour: of_hour("gib"),
         gb_out: of("per_gb_out"),
         request: of("per_request"),
+        demand: fields
+            .get("demand")
+            .map_or_else(Vec::new, |node| demand(reader, node)),
     };
     Some(PriceParts {
         currency: currency?,

@@ -35,8 +35,9 @@ pub trait ExperimentWatcher {
     fn trial_started(&mut self, _trial: &PlannedTrial, _records: &[TrialRecord], _left: &[usize]) {}
     /// A trial has its record, the last of `records`; `left` are the cells of the trials after it, where known.
     fn trial_ended(&mut self, _records: &[TrialRecord], _left: &[usize]) {}
-    /// A block is complete. Also called for blocks that the log has already.
-    fn block_ended(&mut self, _block: u32, _records: &[TrialRecord]) {}
+    /// A block is complete; `left` are the cells of the trials after it, where known. Also called for blocks that the log
+    /// has already.
+    fn block_ended(&mut self, _block: u32, _records: &[TrialRecord], _left: &[usize]) {}
 }
 
 /// How an experiment ended.
@@ -98,7 +99,8 @@ pub fn run_experiment(
             begun += 1;
             watcher.trial_ended(log.records(), &blocks.cells_left(log.records()));
         }
-        watcher.block_ended(block, &log.records()[..begun]);
+        let records = &log.records()[..begun];
+        watcher.block_ended(block, records, &blocks.cells_left(records));
     }
     Ok(ExperimentEnd::Complete)
 }

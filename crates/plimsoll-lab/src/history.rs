@@ -13,11 +13,26 @@ pub use commit::head_commit;
 /// Name of the file in the folder of a history.
 pub const FILE_NAME: &str = "history.jsonl";
 
+/// Largest value of a metric that is read: an exabyte, or a rate of 10^18, is beyond any service.
+const METRIC_MAX: f64 = 1e18;
+
 impl DatedLine for HistoryEntry {
     const FORMAT: u32 = HISTORY_FORMAT;
 
     fn at(&self) -> &str {
         &self.at
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let strange = self
+            .metrics
+            .iter()
+            .find(|(_, value)| value.abs() > METRIC_MAX);
+        strange.map_or(Ok(()), |(name, value)| {
+            Err(format!(
+                "`{name}` is {value:e}; valid: numbers up to {METRIC_MAX:e}"
+            ))
+        })
     }
 }
 

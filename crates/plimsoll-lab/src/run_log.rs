@@ -61,8 +61,8 @@ pub enum RunLogError {
     },
     /// The file holds readings without load.
     #[error(
-        "{} was written by `plimsoll watch` and has no load to report; `plimsoll log ACCESS.LOG --cpu {}` shows it beside requests, and `zcat` prints its readings",
-        path.display(), path.display()
+        "{} was written by `plimsoll watch` and has no load; `plimsoll report {}` shows the availability of the service, `plimsoll log ACCESS.LOG --cpu {}` its CPU beside requests, and `zcat` prints its readings",
+        path.display(), path.display(), path.display()
     )]
     WithoutLoad {
         /// The file.

@@ -25,7 +25,7 @@ mod started;
 mod tunables;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,7 @@ use command::CommandSpec;
 use health::MemoryState;
 use launch::Launched;
 use ready::CellCheck;
+use settle::OtherWork;
 use source::Checkouts;
 use stage::{Reversal, Stage};
 use started::StartedService;
@@ -80,6 +81,7 @@ pub struct Launcher {
 pub struct ExperimentServices {
     stage: Stage,
     checkouts: Checkouts,
+    other_work: OtherWork,
     restored: Vec<String>,
     is_closed: bool,
 }
@@ -112,6 +114,7 @@ impl ExperimentServices {
         Ok(Self {
             stage,
             checkouts: Checkouts::default(),
+            other_work: OtherWork::default(),
             restored,
             is_closed: false,
         })
@@ -147,6 +150,53 @@ impl ExperimentServices {
         }
     }
 
+    /// The commits of the sources of a cell.
+    ///
+    /// # Errors
+    /// When there is no such repository or revision.
+    pub fn commits(&mut self, cell: usize) -> Result<Vec<String>, ApplyFault> {
+        let mut commits = Vec::new();
+        for setup in 0..self.stage.experiment.setups.len() {
+            commits.extend(self.checkouts.commit(&mut self.stage, cell, setup)?);
+        }
+        Ok(commits)
+    }
+
+    /// Checks out and builds the sources of a cell, ahead of its first trial; returns what the user should know of them.
+    ///
+    /// # Errors
+    /// When a revision cannot be checked out or built.
+    pub fn build(&mut self, cell: usize) -> Result<Vec<String>, ApplyFault> {
+        let mut notes = Vec::new();
+        for setup in 0..self.stage.experiment.setups.len() {
+            let folder = self.checkouts.folder(&mut self.stage, cell, setup)?;
+            if folder.is_some_and(|folder| source::has_empty_submodule(&folder)) {
+                notes.push(
+                    "it has submodules, which a checkout leaves empty: let the build command run `git submodule update --init`"
+                        .to_owned(),
+                );
+            }
+        }
+        Ok(notes)
+    }
+
+    /// The last lines that the last failed build has written.
+    pub fn failed_build(&self) -> Vec<String> {
+        self.checkouts.failed_build()
+    }
+
+    /// Files that were changed in the repositories of the experiment and not committed: no revision has the changes.
+    pub fn uncommitted(&mut self) -> usize {
+        let experiment = Arc::clone(&self.stage.experiment);
+        let sources = experiment.setups.iter().filter_map(|it| it.source.as_ref());
+        let mut repositories: Vec<PathBuf> = sources
+            .map(|source| self.stage.path(&source.repository))
+            .collect();
+        repositories.dedup();
+        let count = |repository: &PathBuf| source::uncommitted(&mut self.stage, repository);
+        repositories.iter().map(count).sum()
+    }
+
     /// Removes the checkouts and gives the folder back. A drop does the same.
     ///
     /// # Errors
@@ -171,7 +221,12 @@ impl Drop for ExperimentServices {
     }
 }
 
-fn absolute(path: &std::path::Path) -> Result<PathBuf, ApplyFault> {
+/// Whether the folder of an experiment has something that is applied: that of one that runs, or was killed.
+pub fn has_applied(folder: &Path) -> bool {
+    source::has_checkouts(folder) || journal::has_outstanding(folder)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ApplyFault> {
     std::path::absolute(path).map_err(|error| {
         let place = path.display().to_string();
         ApplyFault::new(ApplyFaultKind::Journal, place, error.to_string(), "")
@@ -229,11 +284,27 @@ impl Service<'_> {
     /// When it ends before, or is not ready within its time limit.
     pub fn ready(&mut self) -> Result<Duration, ApplyFault> {
         let waited = match &self.check {
-            Some(check) => check.wait(&mut self.services.stage, &self.started.processes)?,
-            None => Duration::ZERO,
+            Some(check) => check.wait(&mut self.services.stage, &self.started.processes),
+            None => Ok(Duration::ZERO),
         };
+        let waited = waited.map_err(|fault| self.with_memory(fault))?;
         self.memory = MemoryState::of(&self.started);
         Ok(waited)
+    }
+
+    /// Why a service is not ready, where its memory ran out.
+    fn with_memory(&self, fault: ApplyFault) -> ApplyFault {
+        if !matches!(
+            fault.kind(),
+            ApplyFaultKind::Command | ApplyFaultKind::NotReady
+        ) {
+            return fault;
+        }
+        let kills = MemoryState::of(&self.started).kills_since(MemoryState::default());
+        match kills {
+            Some(kills) => fault.caused_by(&kills, "give it more memory with `memory` of `apply`"),
+            None => fault,
+        }
     }
 
     /// Restores and reseeds the stores.
@@ -271,7 +342,13 @@ impl Service<'_> {
     /// When the user requests a stop.
     pub fn settle(&mut self) -> Result<Settled, ApplyFault> {
         let port = self.check.as_ref().and_then(CellCheck::port);
-        settle::settle(&self.services.stage, &self.started, port)
+        let services = &mut *self.services;
+        settle::settle(
+            &services.stage,
+            &mut services.other_work,
+            &self.started,
+            port,
+        )
     }
 
     /// The state of the service, after the load.

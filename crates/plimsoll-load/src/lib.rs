@@ -57,5 +57,6 @@ pub use job::Job;
 pub use null_server::{NullServer, fixed_server, null_server};
 pub use running::{RunningLoad, seconds_to_start, start, start_over, start_with};
 pub use session_carry_over::{SessionCarryOver, Stay};
+pub use tls::client_config;
 pub use worker::run_worker;
 pub use worker_processes::{Used, WorkerProcesses};

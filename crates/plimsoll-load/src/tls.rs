@@ -27,21 +27,8 @@ impl Tls {
         if !target.tls {
             return Ok(None);
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| LoadError::Tls(error.to_string()))?;
-        let mut config = if plan.transport.insecure {
-            let verifier = Arc::new(AnyCertificate::new(provider));
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(verifier)
-                .with_no_client_auth()
-        } else {
-            builder
-                .with_root_certificates(roots(plan.transport.ca_file.as_deref())?)
-                .with_no_client_auth()
-        };
+        let transport = &plan.transport;
+        let mut config = client_config(transport.insecure, transport.ca_file.as_deref())?;
         config.alpn_protocols = match plan.transport.http2 {
             None => vec![b"http/1.1".to_vec()],
             Some(_) => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
@@ -65,6 +52,28 @@ impl Tls {
             })
         })
     }
+}
+
+/// TLS towards a server: any certificate is accepted (`insecure`), or those of the authorities of a PEM file, by default of
+/// the system.
+///
+/// # Errors
+/// When the file cannot be read, or there is no authority.
+pub fn client_config(insecure: bool, ca_file: Option<&Path>) -> Result<ClientConfig, LoadError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| LoadError::Tls(error.to_string()))?;
+    if insecure {
+        let verifier = Arc::new(AnyCertificate::new(provider));
+        return Ok(builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth());
+    }
+    Ok(builder
+        .with_root_certificates(roots(ca_file)?)
+        .with_no_client_auth())
 }
 
 fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {

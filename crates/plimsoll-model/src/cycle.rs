@@ -68,6 +68,12 @@ pub enum CycleResult {
         before: Option<f64>,
         /// Value after.
         after: Option<f64>,
+        /// Interval of the value before, 95 %; `None` where it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before_interval: Option<(f64, f64)>,
+        /// The same of the value after.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_interval: Option<(f64, f64)>,
         /// After over before, or after minus before for shares.
         estimate: Option<f64>,
         /// Lower end of its 95 % interval.

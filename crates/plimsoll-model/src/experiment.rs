@@ -16,7 +16,8 @@ pub use design::{
 pub use measure::{FixedLoad, Measure, MeasureTarget, Measurement, SearchEffort};
 pub use per_cell::{HiddenText, LevelPiece, LevelText, PerCell};
 pub use setup::{
-    CommandLine, Readiness, ReadyCheck, Setup, SourceCheckout, TemplateFile, TunableValue, Warm,
+    CertificateTrust, CommandLine, Readiness, ReadyCheck, Setup, SourceCheckout, TemplateFile,
+    TunableValue, Warm,
 };
 
 use std::time::Duration;
@@ -115,12 +116,6 @@ impl Experiment {
             ..machine
         }
     }
-
-    /// Price per hour in a cell; `None` where the experiment names no price.
-    pub fn price_per_hour(&self, cell: usize, machine: HeldResources) -> Option<f64> {
-        let price = self.price.as_ref()?.at(cell)?;
-        Some(price.per_hour(self.held(cell, machine)))
-    }
 }
 
 #[cfg(test)]
@@ -176,9 +171,10 @@ mod tests {
         let limited = experiment([Some(by_axis.clone()), Some(PerCell::Every(0.5))]);
         let held = limited.held(1, machine);
         assert_eq!((held.cpus, held.memory), (2.5, 2 << 30));
-        assert_eq!(limited.price_per_hour(0, machine), Some(0.75));
+        let price = limited.price.as_ref().unwrap().at(0).unwrap();
+        assert!((price.per_hour(limited.held(0, machine)) - 0.75).abs() < 1e-12);
         // Without a limit for one of them, all CPUs of the machine are paid for.
         let open = experiment([Some(by_axis), None]);
-        assert_eq!(open.price_per_hour(0, machine), Some(8.0));
+        assert!((price.per_hour(open.held(0, machine)) - 8.0).abs() < 1e-12);
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Parts of a profile of demand at most: a week of minutes.
+pub const DEMAND_PARTS_MAX: usize = 7 * 24 * 60;
 /// Bytes of a GB, as providers count traffic.
 const BYTES_PER_GB: f64 = 1e9;
 /// Bytes of a GiB, as providers count memory.
@@ -27,6 +29,9 @@ pub struct Price {
     /// Of a request.
     #[serde(default)]
     pub request: f64,
+    /// Demand that a month is priced for: rates per second of equally long parts of it, repeated to its end. Empty for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub demand: Vec<f64>,
 }
 
 /// What a service holds while it runs.
@@ -50,7 +55,17 @@ impl Price {
 
     /// Of a request that sends out `bytes_out` bytes on average, without the resources that are held.
     pub fn per_request(&self, bytes_out: f64) -> f64 {
-        self.request + self.gb_out * bytes_out / BYTES_PER_GB
+        self.of_traffic(1.0, bytes_out)
+    }
+
+    /// Of these requests, with the bytes that all of them send out together.
+    pub fn of_traffic(&self, requests: f64, bytes_out: f64) -> f64 {
+        self.request * requests + self.gb_out * bytes_out / BYTES_PER_GB
+    }
+
+    /// Whether requests or traffic have a price.
+    pub fn has_traffic(&self) -> bool {
+        self.request > 0.0 || self.gb_out > 0.0
     }
 }
 
@@ -67,6 +82,7 @@ mod tests {
             gib_hour: 0.005,
             gb_out: 0.09,
             request: 2e-7,
+            demand: Vec::new(),
         };
         let held = HeldResources {
             machines: 2.0,
@@ -75,6 +91,8 @@ mod tests {
         };
         assert!((price.per_hour(held) - (0.2 + 0.32 + 0.16)).abs() < 1e-12);
         assert!((price.per_request(1e6) - (2e-7 + 9e-5)).abs() < 1e-15);
+        assert!((price.of_traffic(1e6, 2e9) - (0.2 + 0.18)).abs() < 1e-12);
+        assert!(price.has_traffic() && !Price::default().has_traffic());
         assert!(Price::default().per_hour(held).abs() < 1e-300);
     }
 }

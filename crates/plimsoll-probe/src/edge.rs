@@ -28,7 +28,8 @@ const LEVELS: [(&str, &str); 6] = [
     ("plimsoll_edge_cache_objects", metric::EDGE_CACHE_OBJECTS),
     ("plimsoll_edge_cache_bytes", metric::EDGE_CACHE_BYTES),
 ];
-const COUNTERS: [(&str, &str); 9] = [
+const COUNTERS: [(&str, &str); 10] = [
+    ("plimsoll_edge_answers_total", metric::EDGE_ANSWERS),
     ("plimsoll_edge_requests_total", metric::EDGE_REQUESTS),
     (
         "plimsoll_edge_server_answers_total",

@@ -1,4 +1,4 @@
-//! The availability of a service, of runs and logs: as JSON and on the terminal.
+//! The availability of a service, of runs, logs and readings: as JSON and on the terminal.
 
 use jiff::Timestamp;
 use plimsoll_analysis::availability::{Availability, ErrorBudget, Incident};
@@ -6,15 +6,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::number::{count, percent, seconds, short, users};
+use crate::pretty;
 use crate::printable::printable;
 use crate::text::Style;
 
 /// Incidents that are shown on the terminal: the longest.
 const INCIDENTS_SHOWN_MAX: usize = 10;
 
-/// The output of `plimsoll report RUN…|LOG… --json`.
+/// The output of `plimsoll report RUN…|LOG…|WATCHFILE… --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "plimsoll report RUN…|LOG… --json")]
+#[schemars(title = "plimsoll report RUN…|LOG…|WATCHFILE… --json")]
 pub struct AvailabilityReport {
     /// Version of this object, `major.minor`.
     pub format_version: String,
@@ -36,9 +37,9 @@ pub struct AvailabilityObject {
     pub availability: f64,
     /// −log₁₀(1 − availability): 3 for 99.9 %; null when it was never down.
     pub nines: Option<f64>,
-    /// Time with requests, seconds.
+    /// Time with requests, or in which `watch` saw the service, seconds.
     pub service_s: i64,
-    /// Of it down, seconds: at least half of the requests failed.
+    /// Of it down, seconds: at least half of the requests failed, or nothing listened.
     pub down_s: i64,
     /// Length of the slots that are judged, seconds.
     pub slot_s: i64,
@@ -54,8 +55,8 @@ pub struct AvailabilityObject {
     pub failed: u64,
     /// Good answers later than the longest bound of the objective.
     pub late: u64,
-    /// Share of requests that succeeded in time, 0 to 1.
-    pub reliability: f64,
+    /// Share of requests that succeeded in time, 0 to 1; null where none was counted.
+    pub reliability: Option<f64>,
     /// Share of the error budget that is left, negative when overspent; null without an objective.
     pub budget_left: Option<f64>,
     /// Bad requests over those that the objective allows; null without an objective.
@@ -108,29 +109,31 @@ impl AvailabilityObject {
             || "never down".to_owned(),
             |nines| format!("{} nines, {} down", short(nines), time(self.down_s)),
         );
-        let mut lines = vec![
-            style.labelled(
-                "available",
-                &format!(
-                    "{} of {}: {nines}",
-                    fine_percent(self.availability),
-                    time(self.service_s)
-                ),
+        let mut lines = vec![style.labelled(
+            "available",
+            &format!(
+                "{} of {}: {nines}",
+                fine_percent(self.availability),
+                time(self.service_s)
             ),
-            style.labelled(
-                "reliable",
-                &format!(
-                    "{} of {} requests succeeded in time; {} failed, {} late",
-                    fine_percent(self.reliability),
-                    count(self.requests),
-                    count(self.failed),
-                    count(self.late)
-                ),
-            ),
-        ];
+        )];
+        lines.push(style.labelled("reliable", &self.reliability_text()));
         lines.extend(self.budget_line(style));
         lines.extend(self.incident_lines(style));
         lines.join("\n") + "\n"
+    }
+
+    fn reliability_text(&self) -> String {
+        match self.reliability {
+            None => "not known: no file has requests".to_owned(),
+            Some(reliability) => format!(
+                "{} of {} requests succeeded in time; {} failed, {} late",
+                fine_percent(reliability),
+                count(self.requests),
+                count(self.failed),
+                count(self.late)
+            ),
+        }
     }
 
     fn budget_line(&self, style: Style) -> Option<String> {
@@ -140,7 +143,9 @@ impl AvailabilityObject {
         } else {
             format!("{} left", percent(left))
         };
-        let text = format!("{text}; burn rate in the worst hour {}", short(worst));
+        let rate = self.burn_rate.unwrap_or(0.0);
+        let (rate, worst) = (short(rate), short(worst));
+        let text = format!("{text}; burn rate {rate}, in the worst hour {worst}");
         Some(style.labelled("budget", &text))
     }
 
@@ -158,11 +163,15 @@ impl AvailabilityObject {
                 let met = incident
                     .users
                     .map_or_else(String::new, |met| format!(", met by {}", users(met)));
+                let failed = if incident.failed > 0 {
+                    format!(", {} requests failed", count(incident.failed))
+                } else {
+                    String::new()
+                };
                 let text = format!(
-                    "{}: down for {}, {} requests failed{met}",
+                    "{}: down for {}{failed}{met}",
                     printable(&incident.at),
-                    time(incident.lasted_s),
-                    count(incident.failed)
+                    time(incident.lasted_s)
                 );
                 style.labelled(label, &text)
             })
@@ -180,20 +189,13 @@ impl AvailabilityReport {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("the object is made of strings and maps");
-        text.push('\n');
-        text
+        pretty::object(self)
     }
 }
 
 /// The JSON schema of [`AvailabilityReport`].
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(AvailabilityReport);
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema is made of strings and maps");
-    text.push('\n');
-    text
+    pretty::schema::<AvailabilityReport>()
 }
 
 fn incident(incident: &Incident) -> IncidentObject {

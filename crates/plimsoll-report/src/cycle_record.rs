@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::history_page::{day, escaped, metric_label, quantity};
 use crate::number::{load, short};
+use crate::pretty;
 
 /// The output of `plimsoll ledger --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -54,7 +55,7 @@ pub struct CycleObject {
     pub next_limit: Option<String>,
 }
 
-/// A value with its interval: of 90 % for lines, of 95 % for gains.
+/// A value with its interval: of 90 % for lines of searches, of 95 % for gains and cells of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelObject {
     /// The value.
@@ -89,10 +90,7 @@ impl RecordObject {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("the object is made of strings and maps");
-        text.push('\n');
-        text
+        pretty::object(self)
     }
 
     /// As Markdown: a table for each name.
@@ -104,7 +102,9 @@ impl RecordObject {
             }
         }
         let mut text = String::from("# Cycles\n\n");
-        text.push_str("Load lines have 90 % intervals, gains 95 % intervals.\n");
+        text.push_str(
+            "Load lines have 90 % intervals, gains and cells of a matrix 95 % intervals.\n",
+        );
         if self.cycles.is_empty() {
             text.push_str("\nNothing was measured yet.\n");
         }
@@ -118,11 +118,7 @@ impl RecordObject {
 
 /// The JSON schema of [`RecordObject`].
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(RecordObject);
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema is made of strings and maps");
-    text.push('\n');
-    text
+    pretty::schema::<RecordObject>()
 }
 
 fn cycle_object(cycle: &Cycle<'_>) -> CycleObject {
@@ -154,21 +150,27 @@ fn cycle_object(cycle: &Cycle<'_>) -> CycleObject {
 
 /// The metric, and its levels before and after.
 fn levels(cycle: &Cycle<'_>) -> (String, Option<LevelObject>, Option<LevelObject>) {
-    let single = |value: Option<f64>| {
+    let single = |value: Option<f64>, interval: Option<(f64, f64)>| {
         value.map(|value| LevelObject {
             value,
-            low: None,
-            high: None,
+            low: interval.map(|interval| interval.0),
+            high: interval.map(|interval| interval.1),
         })
     };
     if let CycleResult::Comparison {
         metric,
         before,
         after,
+        before_interval,
+        after_interval,
         ..
     } = &cycle.after.result
     {
-        return (metric.clone(), single(*before), single(*after));
+        let (before, after) = (
+            single(*before, *before_interval),
+            single(*after, *after_interval),
+        );
+        return (metric.clone(), before, after);
     }
     let before = cycle.before.and_then(|before| line(&before.result));
     let after = line(&cycle.after.result);
@@ -247,6 +249,11 @@ fn level(metric: &str, level: Option<LevelObject>) -> String {
         None => format!("{} {}", metric_label(metric), quantity(metric, level.value)),
     };
     match (level.low, level.high) {
+        (Some(low), Some(high)) if unit.is_none() => format!(
+            "{value} ({} to {})",
+            quantity(metric, low),
+            quantity(metric, high)
+        ),
         (Some(low), Some(high)) => format!("{value} ({} to {})", short(low), short(high)),
         _ => value,
     }
@@ -312,6 +319,23 @@ mod tests {
             text.contains("| 0 | 2026-11-26 10:00 | – | – | – |"),
             "{text}"
         );
+        let mut of_matrix = entry("workers 1 → 4", [1.0, 1.0, 1.0], "");
+        of_matrix.result = CycleResult::Comparison {
+            metric: "p95".to_owned(),
+            verdict: "better".to_owned(),
+            before: Some(200.0),
+            after: Some(100.0),
+            before_interval: Some((190.0, 210.0)),
+            after_interval: Some((90.0, 110.0)),
+            estimate: Some(0.5),
+            low: Some(0.4),
+            high: Some(0.6),
+            limit_before: Some("CPU".to_owned()),
+        };
+        let text = RecordObject::of(&[of_matrix], Vec::new()).markdown();
+        let levels =
+            "p95 200 ms (190 ms to 210 ms) | p95 100 ms (90 ms to 110 ms) | × 0.5 (0.4 to 0.6)";
+        assert!(text.contains(levels), "{text}");
         let empty = RecordObject::of(&[], Vec::new());
         assert!(empty.markdown().contains("Nothing was measured yet"));
     }

@@ -5,6 +5,7 @@ mod markdown;
 mod object;
 mod page;
 mod phrases;
+mod series;
 mod text;
 
 pub use junit::render as junit;
@@ -12,5 +13,5 @@ pub(crate) use markdown::escaped;
 pub use markdown::render as markdown;
 pub use object::*;
 pub use page::render;
-pub(crate) use phrases::{day, metric_label, quantity};
+pub(crate) use phrases::{day, metric_label, metric_order, quantity};
 pub use text::summary;

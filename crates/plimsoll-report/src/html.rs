@@ -21,9 +21,12 @@ mod details;
 mod findings;
 mod repeat;
 mod statements;
+mod static_page;
 mod steps;
 mod traces;
 mod websockets;
+
+pub(crate) use static_page::{StaticPage, page_banner};
 
 const CSS: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -145,19 +148,13 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
 
 fn banner(report: &Report<'_>) -> Markup {
     let header = &report.run.header;
-    html! {
-        header.banner {
-            svg.brand viewBox="-24 -24 48 48" width="34" height="34" aria-hidden="true" {
-                circle r="15" {}
-                path d="M-23 0H23" {}
-            }
-            div {
-                strong { "Plimsoll" }
-                span { (header.command) " of " (printable(&header.plan.target.url)) }
-            }
-            time datetime=(header.started_at) { (moment(&header.started_at)) }
+    page_banner(&html! {
+        div {
+            strong { "Plimsoll" }
+            span { (header.command) " of " (printable(&header.plan.target.url)) }
         }
-    }
+        time datetime=(header.started_at) { (moment(&header.started_at)) }
+    })
 }
 
 /// A moment in readable form, if valid: `2026-11-21 18:00 UTC`.

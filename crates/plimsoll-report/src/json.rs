@@ -8,11 +8,12 @@ use std::path::PathBuf;
 
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::verdict::Verdict;
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer;
 use crate::cost::CostObject;
+use crate::pretty;
 use crate::report::Report;
 
 pub mod judgement;
@@ -439,17 +440,11 @@ pub fn pair_object(
 
 /// File name and text of every published schema, JSON Schema 2020-12.
 pub fn schemas() -> Vec<(String, String)> {
-    let text = |schema: &schemars::Schema| {
-        let mut text =
-            serde_json::to_string_pretty(schema).expect("a schema is made of strings and maps");
-        text.push('\n');
-        text
-    };
     vec![
-        ("run.schema.json".to_owned(), text(&schema_for!(RunObject))),
+        ("run.schema.json".to_owned(), pretty::schema::<RunObject>()),
         (
             "limit.schema.json".to_owned(),
-            text(&schema_for!(LimitObject)),
+            pretty::schema::<LimitObject>(),
         ),
     ]
 }

@@ -1,9 +1,11 @@
 //! What `plimsoll matrix` prints: one object as JSON, a table of trials, the terminal and a page.
 
 mod charts;
+mod correlations;
 mod distributions;
 mod effects;
 mod meters;
+mod meters_object;
 mod object;
 mod page;
 mod table;
@@ -13,15 +15,22 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use plimsoll_analysis::experiment::cost::Estimate;
+use plimsoll_analysis::experiment::metrics;
 use plimsoll_analysis::experiment::result::{MatrixResult, MatrixTrials};
+use plimsoll_model::plan::LoadUnit;
+use plimsoll_model::price::Price;
+
+use crate::cost::{CostObject, PricedLine};
 
 pub use object::{
-    AxisObject, CellObject, CorrelationObject, DriftObject, EffectObject, ForecastObject,
-    LawObject, MatrixFiles, MatrixObject, TrialCounts, schema,
+    AxisObject, BlockForecastObject, CellObject, CorrelationObject, DriftObject, EffectObject,
+    ForecastObject, ForecastPriceObject, LawObject, MatrixFiles, MatrixObject, SpentObject,
+    TrialCounts, forecast_schema, schema,
 };
 pub use page::render;
 pub use table::{csv, parquet};
-pub use text::{forecast_summary, summary};
+pub use text::{block_forecast, forecast_summary, summary};
 
 /// How far a matrix came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +90,17 @@ pub struct MatrixTrial {
     pub runs: Vec<String>,
 }
 
+/// What a cell costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellPricing {
+    /// The prices.
+    pub price: Price,
+    /// Of the resources that the service holds.
+    pub per_hour: f64,
+    /// Bytes that it sent, by request.
+    pub bytes_by_request: f64,
+}
+
 /// Everything about a matrix that is shown.
 #[derive(Clone, Debug)]
 pub struct MatrixReport<'m> {
@@ -104,6 +124,12 @@ pub struct MatrixReport<'m> {
     pub load_unit: &'m str,
     /// Unit of prices, such as `EUR/h`.
     pub price_unit: Option<&'m str>,
+    /// What each cell costs; empty without prices.
+    pub pricing: Vec<CellPricing>,
+    /// What the trials cost; `None` without prices.
+    pub spent: Option<SpentObject>,
+    /// What was forecast after the first block.
+    pub forecast: Option<BlockForecastObject>,
     /// The trials as the arithmetic has them.
     pub input: &'m MatrixTrials,
     /// What they show.
@@ -111,6 +137,31 @@ pub struct MatrixReport<'m> {
 }
 
 impl MatrixReport<'_> {
+    /// Time of all trials, s.
+    fn seconds(&self) -> f64 {
+        self.trials.iter().map(|trial| trial.lasted_s).sum()
+    }
+
+    /// The cost at the load line of a cell; `None` without prices, a line or its interval.
+    fn cost(&self, cell: usize) -> Option<CostObject> {
+        if self.result.metric.as_deref() != Some(metrics::LOAD_LINE) {
+            return None;
+        }
+        let units = [LoadUnit::RequestsPerSecond, LoadUnit::Users];
+        let unit = units
+            .into_iter()
+            .find(|unit| unit.symbol() == self.load_unit)?;
+        let (pricing, result) = (self.pricing.get(cell)?, self.result.cells.get(cell)?);
+        let (value, (low, high)) = (result.level?, result.interval?);
+        CostObject::at_line(&PricedLine {
+            level: Estimate { value, low, high },
+            unit,
+            price: &pricing.price,
+            per_hour: pricing.per_hour,
+            bytes_by_request: pricing.bytes_by_request,
+        })
+    }
+
     /// A cell for people: `cores=2 cache=page`.
     fn cell_text(&self, cell: usize) -> String {
         let levels = self.cells.get(cell).into_iter().flatten();
@@ -121,10 +172,9 @@ impl MatrixReport<'_> {
 
     /// A value of a metric with its unit.
     fn value_text(&self, metric: &str, value: f64) -> String {
-        use plimsoll_analysis::experiment::metrics;
         match plimsoll_model::labels::metric(metric) {
             metrics::LOAD_LINE => format!("{} {}", crate::number::short(value), self.load_unit),
-            metrics::THROUGHPUT => format!("{}/s", crate::number::short(value)),
+            metrics::THROUGHPUT => crate::number::rate(value),
             metrics::ERRORS | metrics::CPU => crate::number::percent(value),
             metrics::MEMORY => crate::number::bytes(crate::number::whole(value)),
             metrics::REQUESTS
@@ -134,6 +184,25 @@ impl MatrixReport<'_> {
             | metrics::MIDDLE
             | metrics::SLOW => crate::number::count(crate::number::whole(value)),
             _ => crate::number::micros_of(value * 1e3),
+        }
+    }
+
+    /// The unit of an axis whose ticks have none: `, req/s`.
+    fn axis_unit(&self, metric: &str) -> String {
+        use plimsoll_analysis::experiment::metrics;
+        match plimsoll_model::labels::metric(metric) {
+            metrics::LOAD_LINE => format!(", {}", self.load_unit),
+            metrics::THROUGHPUT => ", req/s".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// A tick: the number alone where the title of the axis has the unit.
+    fn tick_text(&self, metric: &str, value: f64) -> String {
+        if self.axis_unit(metric).is_empty() {
+            self.value_text(metric, value)
+        } else {
+            crate::number::short(value)
         }
     }
 

@@ -48,6 +48,17 @@ pub fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// An amount of money: as [`short`], but a small amount is not written as 0: `0.000082`.
+pub fn money(value: f64) -> String {
+    if !(1e-12..0.000_5).contains(&value.abs()) {
+        return short(value);
+    }
+    let decimals = (1..14).find(|decimals| value.abs() * 10_f64.powi(*decimals) >= 9.95);
+    let decimals = usize::try_from(decimals.unwrap_or(13)).unwrap_or(13);
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').to_owned()
+}
+
 /// A load in its unit: `1,234 req/s`, `500 users`, `12.5 sessions/s`.
 pub fn load(value: f64, unit: LoadUnit) -> String {
     let symbol = match unit {

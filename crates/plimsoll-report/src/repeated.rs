@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::history_page::{metric_label, quantity};
 use crate::json::{self, Files, RunObject};
+use crate::number::short;
+use crate::pretty;
 use crate::printable::printable;
 use crate::report::Report;
 use crate::text::Style;
@@ -67,10 +69,7 @@ impl RepeatObject {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("the object is made of strings and maps");
-        text.push('\n');
-        text
+        pretty::object(self)
     }
 
     /// For the terminal: the answer, and a table of the metrics by run.
@@ -98,11 +97,7 @@ impl RepeatObject {
 
 /// The JSON schema of [`RepeatObject`].
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(RepeatObject);
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema is made of strings and maps");
-    text.push('\n');
-    text
+    pretty::schema::<RepeatObject>()
 }
 
 fn recovers(metrics: &[RepeatedMetric]) -> Option<bool> {
@@ -160,7 +155,11 @@ fn metric_lines(metric: &RepeatMetricObject, style: Style) -> Vec<String> {
         style.paint("2", &label),
         values.join(", ")
     )];
-    if let (Some(slope), Some(low), Some(high)) = (metric.slope, metric.low, metric.high) {
+    let mut known = metric.values.iter().flatten();
+    let first = known.next();
+    if first.is_some() && known.all(|value| Some(value) == first) {
+        lines.push("    the same in every run".to_owned());
+    } else if let (Some(slope), Some(low), Some(high)) = (metric.slope, metric.low, metric.high) {
         let text = format!(
             "{} a run ({} to {})",
             signed(name, slope),
@@ -179,6 +178,11 @@ fn metric_lines(metric: &RepeatMetricObject, style: Style) -> Vec<String> {
 /// A difference with its sign.
 fn signed(name: &str, value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "+" };
+    let is_share = plimsoll_analysis::experiment::metrics::definition(name)
+        .is_some_and(|definition| definition.unit == "1");
+    if is_share {
+        return format!("{sign}{} points", short(value.abs() * 100.0));
+    }
     format!("{sign}{}", quantity(name, value.abs()))
 }
 
@@ -205,7 +209,7 @@ mod tests {
         };
         let text = object.summary(false);
         assert!(text.contains("CPU  20 %, –, 41 %, 56 %, 61 %"), "{text}");
-        let slope = "+10.9 % a run (+8.2 % to +13.6 %): does not recover";
+        let slope = "+10.9 points a run (+8.2 points to +13.6 points): does not recover";
         assert!(text.contains(slope), "{text}");
     }
 }

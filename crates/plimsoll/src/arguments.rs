@@ -287,8 +287,9 @@ pub(crate) struct CheckArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The run file; several, or access logs, for the availability of the service over all of them
-    #[arg(required = true, value_name = "RUN|LOG")]
+    /// The run file; several, or access logs, or files of `plimsoll watch --out`, for the availability of the service over
+    /// all of them
+    #[arg(required = true, value_name = "RUN|LOG|WATCHFILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Objective that the availability is judged by [default: that of the run]
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective)]
@@ -357,6 +358,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit, compare, matrix, log, availability, history, ledger or repeat
+    /// The JSON schema of plan, experiment, run, limit, compare, matrix, matrix-dry-run, log, availability, history, ledger or repeat
     Schema,
 }

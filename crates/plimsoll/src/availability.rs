@@ -1,12 +1,14 @@
-//! The availability of a service from run files and access logs.
+//! The availability of a service from run files, access logs and readings of `watch`.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::availability::{AvailabilityCounter, ServedRequest, TooManySlots};
+use plimsoll_analysis::availability::{
+    AvailabilityCounter, RequestCounter, ServedRequest, TooManySlots, WatchedService,
+};
 use plimsoll_analysis::summary;
 use plimsoll_lab::progress::StopFlag;
-use plimsoll_lab::run_log::{self, RunLogError};
+use plimsoll_lab::run_log::{self, LoadedReadings, RunLogError};
 use plimsoll_logs::LogEntry;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::run::Run;
@@ -21,15 +23,15 @@ use crate::log::{formatted, merge};
 use crate::screen::{Screen, eprint, print};
 use crate::signals;
 
-/// Length of a slot, s: of runs a second, of logs a minute, in which even a small site has requests.
+/// Length of a slot, s: of runs a second; of what users send a minute, in which even a small site has requests.
 const SLOT_OF_RUNS_S: i64 = 1;
-const SLOT_OF_LOGS_S: i64 = 60;
+const SLOT_OF_USERS_S: i64 = 60;
 /// Statuses by which a client is told to come again: the service did not serve it.
 const REFUSED: [u16; 2] = [408, 429];
 
 /// The availability that a single run shows; `None` of a search, which breaks the service on purpose, and without requests.
 pub(crate) fn of_run(run: &Run, objective: Option<&Objective>) -> Option<AvailabilityObject> {
-    let began_s = began_s(run)?;
+    let began_s = unix_s(&run.header.started_at)?;
     if summary::is_search(run) {
         return None;
     }
@@ -39,18 +41,19 @@ pub(crate) fn of_run(run: &Run, objective: Option<&Objective>) -> Option<Availab
     counter.finish().as_ref().map(AvailabilityObject::of)
 }
 
-fn began_s(run: &Run) -> Option<i64> {
-    let began: jiff::Timestamp = run.header.started_at.parse().ok()?;
-    Some(began.as_second())
+fn unix_s(moment: &str) -> Option<i64> {
+    let moment: jiff::Timestamp = moment.parse().ok()?;
+    Some(moment.as_second())
 }
 
 /// Files sorted by what they are.
 struct SortedFiles {
     runs: Vec<(PathBuf, Run)>,
     logs: Vec<PathBuf>,
+    watched: Vec<(PathBuf, LoadedReadings)>,
 }
 
-/// Prints the availability over several runs and logs.
+/// Prints the availability over several runs, logs and readings.
 pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit, CliError> {
     if arguments.html.is_some() || arguments.junit.is_some() {
         return Err(
@@ -63,14 +66,18 @@ pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit
         .iter()
         .find_map(|(_, run)| run.header.plan.objective.clone());
     let objective = arguments.objective.clone().or(of_run);
-    let slot_s = if files.logs.is_empty() {
+    let slot_s = if files.logs.is_empty() && files.watched.is_empty() {
         SLOT_OF_RUNS_S
     } else {
-        SLOT_OF_LOGS_S
+        SLOT_OF_USERS_S
     };
     let mut counter = AvailabilityCounter::new(slot_s, objective.as_ref());
     for (path, run) in &files.runs {
         add_run(&mut counter, path, run)?;
+    }
+    let has_bound = objective.as_ref().is_some_and(|it| !it.latency.is_empty());
+    for (path, readings) in &files.watched {
+        add_watched(&mut counter, path, readings, has_bound)?;
     }
     let (unreadable, is_damaged) = read_logs(&mut counter, &files.logs, arguments)?;
     let names = arguments
@@ -80,7 +87,9 @@ pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit
     let names: Vec<String> = names.collect();
     let Some(availability) = counter.finish() else {
         let text = format!("{}: there is no request", names.join(", "));
-        return Err(CliError::usage(text).remedy("give runs or access logs that have requests"));
+        return Err(CliError::usage(text).remedy(
+            "give runs, access logs or files of `plimsoll watch --out` that have requests",
+        ));
     };
     present(
         names,
@@ -119,6 +128,7 @@ fn sort(paths: &[PathBuf]) -> Result<SortedFiles, CliError> {
     let mut files = SortedFiles {
         runs: Vec::new(),
         logs: Vec::new(),
+        watched: Vec::new(),
     };
     for path in paths {
         if path.as_os_str() == "-" {
@@ -131,6 +141,13 @@ fn sort(paths: &[PathBuf]) -> Result<SortedFiles, CliError> {
                     eprint(&format!("note: {}: {reason}", path.display()));
                 }
                 files.runs.push((path.clone(), reading.run));
+            }
+            Err(RunLogError::WithoutLoad { .. }) => {
+                let readings = run_log::read_readings(path)?;
+                if let Some(reason) = &readings.cut {
+                    eprint(&format!("note: {}: {reason}", path.display()));
+                }
+                files.watched.push((path.clone(), readings));
             }
             Err(RunLogError::NotARunLog { .. }) if is_log(path) => files.logs.push(path.clone()),
             Err(error) => return Err(error.into()),
@@ -151,18 +168,59 @@ fn add_run(counter: &mut AvailabilityCounter, path: &Path, run: &Run) -> Result<
         let text = format!("{name} is a search, which breaks the service on purpose");
         return Err(CliError::usage(text).remedy("give runs of `plimsoll run`"));
     }
-    let Some(began_s) = began_s(run) else {
-        let text = format!("{name}: `{}` is no moment", run.header.started_at);
-        return Err(CliError::usage(text));
-    };
+    let began_s = moment_of(path, &run.header.started_at)?;
     counter
         .add_run(run, began_s)
         .map_err(|TooManySlots| too_many_slots())
 }
 
+fn moment_of(path: &Path, started_at: &str) -> Result<i64, CliError> {
+    unix_s(started_at).ok_or_else(|| {
+        let name = path.display();
+        CliError::usage(format!("{name}: `{started_at}` is not a date and time"))
+            .remedy("give the file as plimsoll wrote it")
+    })
+}
+
+/// Adds readings of `watch`; a note names what they show. `has_bound` is whether the objective bounds response times.
+fn add_watched(
+    counter: &mut AvailabilityCounter,
+    path: &Path,
+    readings: &LoadedReadings,
+    has_bound: bool,
+) -> Result<(), CliError> {
+    let name = path.display();
+    let began_s = moment_of(path, &readings.started_at)?;
+    let watched = WatchedService::of(&readings.readings);
+    if watched.is_empty() {
+        let text = format!("{name} shows neither whether the service listens nor its requests");
+        return Err(CliError::usage(text).remedy(
+            "give `plimsoll watch` the URL of a service on its own machine, or an edge, HAProxy, or nginx with its access log",
+        ));
+    }
+    let shown = match watched.counter {
+        None => "whether the service listens; no component counts its requests",
+        Some(RequestCounter::Edge) => "requests counted by the edge",
+        Some(RequestCounter::Haproxy) => "requests counted by HAProxy",
+        Some(RequestCounter::Nginx) => "requests counted by nginx and its access log",
+    };
+    let late = if has_bound && watched.counter.is_some() {
+        "; it has no response times, so late answers count as good"
+    } else {
+        ""
+    };
+    eprint(&format!("note: {name}: {shown}{late}"));
+    for second in watched.seconds {
+        counter
+            .add_watched(second, began_s)
+            .map_err(|TooManySlots| too_many_slots())?;
+    }
+    Ok(())
+}
+
 fn too_many_slots() -> CliError {
-    CliError::usage("the requests lie too far apart to be judged minute by minute")
-        .remedy("give the logs of at most two years")
+    CliError::usage("the files are too far apart in time to be judged minute by minute")
+        .remedy("give runs of twelve days, or logs of two years, at most")
 }
 
 /// Adds the requests of logs; the unreadable lines, and whether a file is damaged.

@@ -95,7 +95,7 @@ impl CycleTarget {
         limit: Option<String>,
     ) -> Result<(), CliError> {
         let header = &run.header;
-        let entry = CycleEntry {
+        self.write(&CycleEntry {
             format: CYCLE_FORMAT,
             at: header.started_at.clone(),
             name: header.plan.name.clone(),
@@ -105,8 +105,33 @@ impl CycleTarget {
             result,
             limit,
             plimsoll: header.versions.get("plimsoll").cloned().unwrap_or_default(),
+        })
+    }
+
+    /// Appends the best change of a matrix, unless the record has it: a complete matrix may be shown again.
+    pub(crate) fn append_matrix(&self, mut entry: CycleEntry) -> Result<(), CliError> {
+        let known = if self.file.exists() {
+            record::read(&self.file).ok()
+        } else {
+            None
         };
-        record::append(&self.file, &entry).map_err(|error| {
+        let is_known = known.is_some_and(|known| {
+            let mut entries = known.entries.iter();
+            entries.any(|known| (&known.name, &known.at) == (&entry.name, &entry.at))
+        });
+        if is_known {
+            eprint("note: the record of cycles has this matrix already");
+            return Ok(());
+        }
+        entry.commit.clone_from(&self.commit);
+        if self.change.is_some() {
+            entry.change.clone_from(&self.change);
+        }
+        self.write(&entry)
+    }
+
+    fn write(&self, entry: &CycleEntry) -> Result<(), CliError> {
+        record::append(&self.file, entry).map_err(|error| {
             line_files::append_error(&error, "the result is not in the record", "--ledger FILE")
         })
     }
@@ -162,6 +187,8 @@ fn comparison_result(baseline: &Run, comparison: &Comparison) -> Option<CycleRes
         verdict: comparison.verdict().name().to_owned(),
         before: metric.baseline,
         after: metric.candidate,
+        before_interval: None,
+        after_interval: None,
         estimate: metric.estimate,
         low: metric.low,
         high: metric.high,
@@ -170,7 +197,7 @@ fn comparison_result(baseline: &Run, comparison: &Comparison) -> Option<CycleRes
 }
 
 /// The limit that is most likely.
-fn limit_of(run: &Run) -> Option<String> {
+pub(crate) fn limit_of(run: &Run) -> Option<String> {
     let likely = |finding: &&Finding| finding.certainty != Certainty::Demoted;
     run.findings
         .iter()

@@ -80,11 +80,12 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), CliError
 
 /// Every schema: the name of its file, and its text.
 fn schemas() -> Vec<(String, String)> {
-    let further: [(&str, String); 9] = [
+    let further: [(&str, String); 10] = [
         ("plan", plimsoll_config::plan::schema()),
         ("experiment", plimsoll_config::experiment::schema()),
         ("compare", plimsoll_report::compare::schema()),
         ("matrix", plimsoll_report::matrix::schema()),
+        ("matrix-dry-run", plimsoll_report::matrix::forecast_schema()),
         ("log", plimsoll_report::log_page::schema()),
         ("availability", plimsoll_report::availability::schema()),
         ("history", plimsoll_report::history_page::schema()),

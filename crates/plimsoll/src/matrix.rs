@@ -1,12 +1,15 @@
 //! `plimsoll matrix`: the same measurement in every cell of a matrix of settings.
 
 mod cost;
+mod cycle;
 mod definition;
+mod forecast;
 mod loads;
 mod progress;
 mod results;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,13 +30,14 @@ use plimsoll_model::experiment::{Experiment, Measurement};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::seed::Seed;
-use plimsoll_report::matrix::{AxisObject, ForecastObject, MatrixObject, forecast_summary};
+use plimsoll_report::matrix::forecast_summary;
 
 use self::cost::CellCost;
-use self::loads::MatrixLoads;
+use self::loads::{MatrixLoads, Rehearsal};
 use self::progress::{MatrixProgress, TrialLine};
 use self::results::Outcome;
 use crate::arguments::MatrixArguments;
+use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::{CliError, chain};
 use crate::live_line::LiveLine;
@@ -59,7 +63,8 @@ struct PreparedMatrix {
 pub(crate) fn matrix(arguments: &MatrixArguments, screen: Screen) -> Result<Exit, CliError> {
     let mut prepared = prepare(arguments)?;
     if arguments.dry_run {
-        let forecast = forecast(&prepared, arguments, prepared.experiment.seed, 0);
+        let seed = prepared.experiment.seed;
+        let forecast = forecast::object(&prepared, arguments.within, seed, &[]);
         if arguments.json {
             print(&forecast.json());
         } else {
@@ -80,18 +85,18 @@ pub(crate) fn matrix(arguments: &MatrixArguments, screen: Screen) -> Result<Exit
     let mut log = ExperimentLog::open(&prepared.folder, header(&prepared, arguments)?)?;
     let seed = log.header().seed;
     if !arguments.quiet {
-        let done = log.records().len() as u64;
-        let forecast = forecast(&prepared, arguments, Some(seed), done);
+        let forecast = forecast::object(&prepared, arguments.within, Some(seed), log.records());
         eprint(forecast_summary(&forecast, false).trim_end());
         eprint(&format!(
             "seed {seed}, results in {}",
             prepared.folder.display()
         ));
     }
-    let design = design(&prepared, arguments, Seed(seed));
+    let design = design(&prepared, arguments.within, Seed(seed));
     let mut blocks = MatrixBlocks::new(design);
     let end = carry_out(&mut prepared, &mut log, &mut blocks, arguments, &stop)?;
     let active = blocks.active();
+    let cycles = CycleTarget::of(&arguments.cycles, None);
     let outcome = Outcome {
         experiment: &prepared.experiment,
         header: log.header(),
@@ -101,8 +106,12 @@ pub(crate) fn matrix(arguments: &MatrixArguments, screen: Screen) -> Result<Exit
             .filter(|cell| !active.contains(cell))
             .collect(),
         cost: prepared.cost.as_ref(),
+        forecast: forecast::after_first_block(&prepared, arguments.within, &log),
         load_unit: prepared.load_unit.symbol(),
         objective: prepared.objective.as_ref(),
+        machine: cost::held(&plimsoll_probe::host_facts()),
+        weights: arguments.weights.iter().cloned().collect(),
+        cycles: cycles.as_ref(),
     };
     results::deliver(
         &outcome,
@@ -139,6 +148,9 @@ fn carry_out(
     let mut progress = MatrixProgress {
         experiment: Arc::clone(&prepared.experiment),
         estimated_ms: prepared.estimated_ms.clone(),
+        prices: prepared.cost.as_ref().and_then(|cost| cost.prices.clone()),
+        budget: arguments.within,
+        records_before: log.records().len(),
         metrics: [metrics::LOAD_LINE, metrics::P95, metrics::THROUGHPUT],
         quiet: arguments.quiet,
     };
@@ -164,26 +176,23 @@ fn prepare(arguments: &MatrixArguments) -> Result<PreparedMatrix, CliError> {
         arguments.i_own_this,
         arguments.classes,
     );
-    let (mut components, mut estimated_ms) = (Vec::new(), Vec::new());
-    let mut rehearsed: BTreeMap<String, Duration> = BTreeMap::new();
+    let (mut components, mut estimated_ms, mut prices) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rehearsed: BTreeMap<String, Rehearsal> = BTreeMap::new();
     for cell in 0..experiment.cells.len() {
-        let key = loads.key(cell);
-        let plan_load = if let Some(lasting) = rehearsed.get(&key) {
-            *lasting
-        } else {
-            let (found, lasting) = loads.rehearse(cell)?;
-            if components.is_empty() {
-                components = found;
-            }
-            rehearsed.insert(key, lasting);
-            lasting
+        let found = match rehearsed.entry(loads.key(cell)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(loads.rehearse(cell)?),
         };
-        let time = experiment.trial_time(cell, plan_load);
+        if components.is_empty() {
+            components.clone_from(&found.components);
+        }
+        let time = experiment.trial_time(cell, found.lasting);
         estimated_ms.push(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        prices.push(found.price.clone());
     }
     let (load_unit, objective) = loads.goal(0);
     Ok(PreparedMatrix {
-        cost: CellCost::of(&experiment, &plimsoll_probe::host_facts()),
+        cost: CellCost::of(&experiment, &prices, &plimsoll_probe::host_facts())?,
         experiment,
         base,
         folder,
@@ -216,7 +225,7 @@ fn header(
     })
 }
 
-fn design(prepared: &PreparedMatrix, arguments: &MatrixArguments, seed: Seed) -> MatrixDesign {
+fn design(prepared: &PreparedMatrix, within: Option<Duration>, seed: Seed) -> MatrixDesign {
     let experiment = &prepared.experiment;
     let metric = match experiment.measure.measurement {
         Measurement::Limit(_) => metrics::LOAD_LINE,
@@ -229,7 +238,7 @@ fn design(prepared: &PreparedMatrix, arguments: &MatrixArguments, seed: Seed) ->
         seed,
         reference: Some(0),
         estimated_ms: prepared.estimated_ms.clone(),
-        race: arguments.within.map(|budget| Race {
+        race: within.map(|budget| Race {
             budget,
             metric: metric.to_owned(),
             criteria: criteria_of(metric, seed),
@@ -238,40 +247,6 @@ fn design(prepared: &PreparedMatrix, arguments: &MatrixArguments, seed: Seed) ->
                 .as_ref()
                 .map_or_else(Vec::new, |cost| cost.by_cell.clone()),
         }),
-    }
-}
-
-fn forecast(
-    prepared: &PreparedMatrix,
-    arguments: &MatrixArguments,
-    seed: Option<u64>,
-    trials_done: u64,
-) -> ForecastObject {
-    let experiment = &prepared.experiment;
-    let design = design(prepared, arguments, Seed(seed.unwrap_or(0)));
-    let reference_ms = design.reference.map_or(0, |cell| design.estimated_ms[cell]);
-    let block_ms: u64 = design.estimated_ms.iter().sum::<u64>() + reference_ms;
-    let axes = experiment.design.axes().iter();
-    let shown = |axis: &plimsoll_model::experiment::Axis| AxisObject {
-        name: axis.name().to_owned(),
-        levels: axis.levels().to_vec(),
-    };
-    ForecastObject {
-        format_version: MatrixObject::FORMAT_VERSION.to_owned(),
-        name: experiment.name.clone(),
-        axes: axes.map(shown).collect(),
-        cells: experiment
-            .cells
-            .iter()
-            .map(|cell| experiment.design.describe(cell).to_string())
-            .collect(),
-        trials_per_cell: experiment.trials,
-        trials: MatrixBlocks::trials_total(&design),
-        trials_done,
-        seconds: block_ms as f64 / 1000.0 * f64::from(experiment.trials),
-        within_s: arguments.within.map(|within| within.as_secs_f64()),
-        seed,
-        price_unit: prepared.cost.as_ref().map(|cost| cost.unit.clone()),
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit
         return availability::report(arguments, screen);
     };
     let reading = match run_log::read(file) {
+        Err(RunLogError::WithoutLoad { .. }) => return availability::report(arguments, screen),
         Err(RunLogError::NotARunLog { .. }) if availability::is_log(file) => {
             return availability::report(arguments, screen);
         }

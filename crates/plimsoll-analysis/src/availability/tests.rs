@@ -93,7 +93,7 @@ fn late_answers_are_no_success_and_single_failures_are_no_downtime() {
     }
     let availability = counter.finish().unwrap();
     assert_eq!((availability.failed, availability.late), (1, 100));
-    assert!((availability.reliability() - 0.989_9).abs() < 1e-12);
+    assert!((availability.reliability().unwrap() - 0.989_9).abs() < 1e-12);
     assert!(availability.incidents.is_empty());
     // 101 bad of 10,000, of which 1 % may be: 1.01 of the budget is spent.
     let budget = availability.budget.unwrap();
@@ -135,4 +135,106 @@ fn without_objective_or_requests_there_is_no_budget() {
     let mut counter = AvailabilityCounter::new(60, Some(&nothing_allowed));
     counter.add_request(request(0, true)).unwrap();
     assert_eq!(counter.finish().unwrap().budget, None);
+}
+
+/// Watched for minutes of seconds; the listener is gone in those of `gone`.
+fn watched(counter: &mut AvailabilityCounter, seconds: u32, gone: impl Fn(u32) -> bool) {
+    for second in 0..seconds {
+        let observed = WatchedSecond {
+            second,
+            is_listening: Some(!gone(second)),
+            ..WatchedSecond::default()
+        };
+        counter.add_watched(observed, 0).unwrap();
+    }
+}
+
+fn incidents(availability: &Availability) -> Vec<(i64, i64, u64)> {
+    let incidents = availability.incidents.iter();
+    incidents
+        .map(|it| (it.began_s, it.lasted_s, it.failed))
+        .collect()
+}
+
+#[test]
+fn seconds_without_a_listener_are_down_to_the_second() {
+    let mut counter = AvailabilityCounter::new(60, None);
+    watched(&mut counter, 1_000, |second| (100..180).contains(&second));
+    let availability = counter.finish().unwrap();
+    assert_eq!(incidents(&availability), [(100, 80, 0)]);
+    assert_eq!((availability.service_s, availability.down_s), (1_000, 80));
+    assert_eq!((availability.from_s, availability.until_s), (0, 1_000));
+    assert_eq!(availability.reliability(), None);
+    assert_eq!(availability.incidents[0].users, None);
+}
+
+#[test]
+fn who_was_answered_outvotes_a_listener_that_is_gone() {
+    // Two machines: one is restarted, the other goes on.
+    let mut counter = AvailabilityCounter::new(60, None);
+    watched(&mut counter, 600, |second| (100..180).contains(&second));
+    watched(&mut counter, 600, |second| second == 170 || second == 300);
+    let both = counter.clone().finish().unwrap();
+    assert_eq!(incidents(&both), [(170, 1, 0)]);
+    // A log has an answer in that second, and a minute that is down.
+    counter.add_request(request(170, true)).unwrap();
+    for second in [310, 311] {
+        counter.add_request(request(second, false)).unwrap();
+    }
+    let with_log = counter.finish().unwrap();
+    assert_eq!(incidents(&with_log), [(300, 60, 2)]);
+    assert_eq!(with_log.service_s, 600);
+}
+
+#[test]
+fn an_answer_while_the_only_listener_is_gone_came_from_elsewhere() {
+    let with_answers_at = |seconds: &[i64]| {
+        let mut counter = AvailabilityCounter::new(60, None);
+        watched(&mut counter, 600, |second| (100..180).contains(&second));
+        for second in seconds {
+            counter.add_request(request(*second, true)).unwrap();
+        }
+        counter.finish().unwrap().down_s
+    };
+    assert_eq!(with_answers_at(&[]), 80);
+    // In its last second it answered; the log cuts seconds elsewhere.
+    assert_eq!(with_answers_at(&[90, 100, 101, 178, 200]), 77);
+    assert_eq!(with_answers_at(&[140]), 0);
+}
+
+#[test]
+fn requests_of_a_log_are_not_counted_again_by_a_watched_component() {
+    let reading = |second: u32, requests: u64, failed: u64| WatchedSecond {
+        second,
+        is_listening: None,
+        requests,
+        failed,
+    };
+    let mut counter = AvailabilityCounter::new(60, Some(&objective()));
+    for second in 0..120 {
+        counter.add_watched(reading(second, 10, 1), 0).unwrap();
+    }
+    for second in 60..120 {
+        counter.add_request(request(second, true)).unwrap();
+    }
+    let availability = counter.finish().unwrap();
+    // The first minute is the component's, the second the log's.
+    assert_eq!((availability.requests, availability.failed), (660, 60));
+    assert!(availability.incidents.is_empty());
+    let budget = availability.budget.unwrap();
+    assert!((budget.burn_rate - 60.0 / 0.66).abs() < 1e-9, "{budget:?}");
+}
+
+#[test]
+fn runs_logs_and_readings_of_one_time_are_joined() {
+    let mut counter = AvailabilityCounter::new(60, None);
+    for second in (0..600).step_by(10) {
+        let is_down = (200..300).contains(&second);
+        counter.add_request(request(second, !is_down)).unwrap();
+    }
+    watched(&mut counter, 900, |second| (235..330).contains(&second));
+    let availability = counter.finish().unwrap();
+    // Minutes 3 and 4 failed (180 to 299); from 300 on something else answers until the listener is back at 330.
+    assert_eq!(incidents(&availability), [(180, 120, 10)]);
+    assert_eq!(availability.service_s, 900);
 }

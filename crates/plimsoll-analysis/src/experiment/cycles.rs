@@ -208,6 +208,8 @@ mod tests {
             verdict: "better".to_owned(),
             before: Some(100.0),
             after: Some(80.0),
+            before_interval: Some((95.0, 105.0)),
+            after_interval: None,
             estimate: Some(0.8),
             low: Some(0.75),
             high: Some(0.85),

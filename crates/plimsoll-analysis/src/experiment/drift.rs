@@ -2,7 +2,8 @@
 //!
 //! A value is adjusted by the reference at its time, interpolated between the neighbouring reference trials and constant
 //! beyond the outermost: y' = y − (r(t) − r̄), on the scale of the arithmetic. Effects are differences within a block, so
-//! the noise of the reference mostly cancels in them.
+//! the noise of the reference mostly cancels in them. A lone disturbed reference would still tilt both blocks beside it: the
+//! references are smoothed by running medians of three, which leave a steady drift and a lasting step as they are.
 
 use super::trial::{ExperimentTrial, Scale};
 use crate::stats::trend::{mann_kendall_correlated, theil_sen};
@@ -15,6 +16,8 @@ const P_MAX: f64 = 0.05;
 pub struct Drift {
     /// Time and value of the valid reference trials, ascending in time.
     points: Vec<(f64, f64)>,
+    /// The same values by running medians of three.
+    smooth: Vec<f64>,
     mean: f64,
     scale: Scale,
 }
@@ -28,10 +31,12 @@ impl Drift {
             .filter_map(|trial| Some((trial.began_s(), trial.value(metric, scale)?)))
             .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let sum: f64 = points.iter().map(|point| point.1).sum();
+        let values: Vec<f64> = points.iter().map(|point| point.1).collect();
+        let smooth = running_medians(&values);
         Self {
-            mean: sum / (points.len().max(1)) as f64,
+            mean: smooth.iter().sum::<f64>() / (smooth.len().max(1)) as f64,
             points,
+            smooth,
             scale,
         }
     }
@@ -47,10 +52,8 @@ impl Drift {
             return 0.0;
         }
         let after = self.points.partition_point(|point| point.0 < time_s);
-        let value = match (
-            after.checked_sub(1).map(|before| self.points[before]),
-            self.points.get(after),
-        ) {
+        let smooth = |index: usize| Some((self.points.get(index)?.0, *self.smooth.get(index)?));
+        let value = match (after.checked_sub(1).and_then(smooth), smooth(after)) {
             (Some(before), Some(after)) if after.0 > before.0 => {
                 let share = (time_s - before.0) / (after.0 - before.0);
                 before.1 + share * (after.1 - before.1)
@@ -82,6 +85,31 @@ impl Drift {
             p: mann_kendall_correlated(&values).p,
         })
     }
+}
+
+/// Medians of each value and its neighbours, the ends by Tukey's rule (Exploratory Data Analysis, 1977, chapter 7).
+fn running_medians(values: &[f64]) -> Vec<f64> {
+    let count = values.len();
+    if count < 3 {
+        return values.to_vec();
+    }
+    let mut smooth = values.to_vec();
+    for (index, triple) in values.windows(3).enumerate() {
+        smooth[index + 1] = middle(triple[0], triple[1], triple[2]);
+    }
+    if count > 3 {
+        let (first, last) = (
+            (smooth[1], smooth[2]),
+            (smooth[count - 2], smooth[count - 3]),
+        );
+        smooth[0] = middle(values[0], first.0, 3.0 * first.0 - 2.0 * first.1);
+        smooth[count - 1] = middle(values[count - 1], last.0, 3.0 * last.0 - 2.0 * last.1);
+    }
+    smooth
+}
+
+fn middle(a: f64, b: f64, c: f64) -> f64 {
+    a.min(b).max(a.max(b).min(c))
 }
 
 /// A trend of the reference trials.
@@ -133,6 +161,30 @@ mod tests {
                 .all(|value| (value - adjusted[0]).abs() < 1e-9),
             "{adjusted:?}"
         );
+    }
+
+    #[test]
+    fn a_lone_disturbed_reference_tilts_nothing() {
+        for disturbed in [0, 3, 7] {
+            let level = |time_s: f64| {
+                if (time_s / 100.0 - f64::from(disturbed)).abs() < 0.5 {
+                    25.0
+                } else {
+                    10.0
+                }
+            };
+            let drift = Drift::of(&references(level), "m", Scale::Ratio);
+            for time_s in [10.0, 250.0, 310.0, 390.0, 690.0] {
+                assert!(drift.at(time_s).abs() < 1e-9, "{disturbed} at {time_s}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lasting_step_is_taken_out() {
+        let level = |time_s: f64| if time_s < 350.0 { 10.0 } else { 20.0 };
+        let drift = Drift::of(&references(level), "m", Scale::Ratio);
+        assert!((drift.at(500.0) - drift.at(200.0) - 2.0_f64.ln()).abs() < 1e-9);
     }
 
     #[test]

@@ -42,10 +42,10 @@ pub struct Criteria {
     pub scale: Scale,
     /// A difference that does not matter: 0.03 is 3 %.
     pub margin: f64,
-    /// Confidence of the intervals; the test rejects at the rest.
+    /// Confidence of the intervals.
     pub confidence: f64,
-    /// How often the data is looked at before a decision: each look spends an equal part of the error (Bonferroni).
-    pub looks: u32,
+    /// Chance of a false alarm that the test may spend at this look at the data: it rejects at this p-value.
+    pub error: f64,
     /// Replicates of the bootstrap.
     pub replicates: usize,
     /// Seed of the bootstrap.
@@ -53,28 +53,24 @@ pub struct Criteria {
 }
 
 impl Criteria {
-    /// 95 %, a margin of 3 %, a single look.
+    /// Intervals of 95 %, a margin of 3 %, a single look.
     pub fn standard(direction: Direction, scale: Scale, seed: Seed) -> Self {
         Self {
             direction,
             scale,
             margin: 0.03,
             confidence: 0.95,
-            looks: 1,
+            error: 0.05,
             replicates: bca::REPLICATES,
             seed,
         }
     }
 
-    /// The error that a single look may spend.
-    pub fn alpha(&self) -> f64 {
-        (1.0 - self.confidence) / f64::from(self.looks.max(1))
-    }
-
-    /// Fewest pairs that can show a difference: 2/2ⁿ ≤ α. Six at 95 %.
+    /// Fewest pairs that can show a difference and have an interval: 2/2ⁿ ≤ α. Six at 5 %.
     pub fn pairs_min(&self) -> usize {
+        let alpha = self.error.min(1.0 - self.confidence);
         (1..64)
-            .find(|&pairs| 2.0 / 2.0_f64.powi(pairs) <= self.alpha() * (1.0 + 1e-9))
+            .find(|&pairs| 2.0 / 2.0_f64.powi(pairs) <= alpha * (1.0 + 1e-9))
             .and_then(|pairs| usize::try_from(pairs).ok())
             .unwrap_or(64)
     }
@@ -135,7 +131,7 @@ impl Effect {
     /// # Panics
     /// When there are more than a thousand pairs, or a value is not finite.
     pub fn of_pairs(differences: &[f64], criteria: Criteria) -> Option<Self> {
-        let shift = ranks::signed_rank(differences, 1.0 - criteria.alpha())?;
+        let shift = ranks::signed_rank(differences, criteria.confidence)?;
         let samples = [differences];
         let middle = |drawn: &[Vec<f64>]| median(&drawn[0]).unwrap_or(0.0);
         let mean = |drawn: &[Vec<f64>]| mean_of(&drawn[0]);
@@ -147,7 +143,7 @@ impl Effect {
     /// # Panics
     /// When there are more than a thousand values on a side, or a value is not finite.
     pub fn of_samples(baseline: &[f64], candidate: &[f64], criteria: Criteria) -> Option<Self> {
-        let shift = ranks::two_samples(baseline, candidate, 1.0 - criteria.alpha())?;
+        let shift = ranks::two_samples(baseline, candidate, criteria.confidence)?;
         let samples = [baseline, candidate];
         let middle = |drawn: &[Vec<f64>]| {
             median(&drawn[1]).unwrap_or(0.0) - median(&drawn[0]).unwrap_or(0.0)
@@ -165,7 +161,7 @@ impl Effect {
         mean: impl Fn(&[Vec<f64>]) -> f64,
         criteria: Criteria,
     ) -> Option<Self> {
-        let confidence = 1.0 - criteria.alpha();
+        let confidence = criteria.confidence;
         let values: usize = samples.iter().map(|sample| sample.len()).sum();
         let replicates = criteria
             .replicates
@@ -257,7 +253,7 @@ impl Effect {
         if self.typical.low.is_infinite() || self.typical.high.is_infinite() {
             return EffectVerdict::TooFew;
         }
-        let is_shown = p <= self.criteria.alpha() * (1.0 + 1e-9);
+        let is_shown = p <= self.criteria.error * (1.0 + 1e-9);
         let above =
             self.typical.is_above(margin) || (self.mean.is_above(margin) && self.estimate > 0.0);
         let below =

@@ -1,13 +1,16 @@
 //! What the trials of a matrix show: effects, the best cells and the front of prices, scaling laws, correlations, drift.
 
+mod change;
 mod correlations;
 mod laws;
 mod scalability;
+mod study;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_model::price::HeldResources;
 use plimsoll_model::seed::Seed;
 
 use super::cells::{CELLS_MAX, CellFit};
@@ -17,9 +20,11 @@ use super::matrix::{Contrast, ContrastEffect, Matrix};
 use super::metrics;
 use super::trial::{ExperimentTrial, Scale, TRIALS_MAX, TrialOutcome};
 
+pub use change::{CellChange, REFERENCE};
 pub use correlations::{Correlation, Correlations};
 pub use laws::FactorLaw;
-pub use scalability::{CellMeters, FactorScale};
+pub use scalability::{CellMeters, FactorScale, WEIGHTED};
+pub use study::{StudyMeters, StudyRanges};
 
 /// Confidence of intervals and decisions.
 pub const CONFIDENCE: f64 = 0.95;
@@ -57,6 +62,10 @@ pub struct MatrixTrials {
     pub trials: Vec<(usize, ExperimentTrial)>,
     /// Price of each cell, in any unit.
     pub prices: Option<Vec<f64>>,
+    /// What the service holds in each cell; empty where it is not known.
+    pub held: Vec<HeldResources>,
+    /// Weights of the axes of the ranking, by their names in [`WEIGHTED`]; 1 where none is given.
+    pub weights: BTreeMap<String, f64>,
     /// The time within which the objective wants an answer, s.
     pub objective_s: Option<f64>,
     /// Seed of the bootstrap.
@@ -116,6 +125,8 @@ pub struct MatrixResult {
     pub scales: Vec<FactorScale>,
     /// Meters of each cell.
     pub meters: Vec<CellMeters>,
+    /// The same as the market study computes them.
+    pub study: Vec<StudyMeters>,
     /// Settings against results.
     pub correlations: Correlations,
 }
@@ -140,6 +151,7 @@ impl MatrixResult {
             laws: Vec::new(),
             scales: Vec::new(),
             meters: scalability::meters(input),
+            study: study::study(input),
             correlations: correlations::correlations(input, &names),
         };
         let Some(metric) = result.metric.clone() else {
@@ -202,7 +214,8 @@ impl MatrixResult {
         };
         for score in fit.dominated(|levels| price(levels).unwrap_or(0.0), CONFIDENCE) {
             if let Some(index) = index_of(score.cell()) {
-                self.cells[index].is_beaten = true;
+                // A cell cannot be both: the corrections of the two tests differ.
+                self.cells[index].is_beaten = !self.cells[index].may_be_best;
             }
         }
         if input.prices.is_none() {

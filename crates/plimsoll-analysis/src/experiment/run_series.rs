@@ -94,6 +94,8 @@ pub struct ControlChart {
     pub signal: Option<Signal>,
     /// Newest runs in a row that stand out for the worse.
     pub worse_in_a_row: usize,
+    /// Index of the first run that the limits are made of.
+    pub since: usize,
 }
 
 impl MetricSeries {
@@ -237,7 +239,10 @@ fn metric_of(name: &str, points: Vec<(usize, f64)>, options: HistoryOptions) -> 
         .rev()
         .find(|change| change.kind == ChangeKind::Step)
         .map_or(0, |change| change.index);
-    let chart = chart(&values[start..], definition, magnitude_min);
+    let chart = chart(&values[start..], definition, magnitude_min).map(|chart| ControlChart {
+        since: chart.since + start,
+        ..chart
+    });
     MetricSeries {
         name: name.to_owned(),
         points,
@@ -276,9 +281,12 @@ fn chart(
 ) -> Option<ControlChart> {
     let direction = definition.map(|definition| definition.direction);
     let mut accepted: Vec<f64> = Vec::new();
+    let mut accepted_at: Vec<usize> = Vec::new();
     let mut newest = None;
     let mut worse_in_a_row = 0;
-    for &value in values {
+    for (index, &value) in values.iter().enumerate() {
+        let since = accepted_at.len().saturating_sub(RUNS_MIN);
+        let since = accepted_at.get(since).copied().unwrap_or(index);
         let found = history::chart(&accepted, value).filter(|_| accepted.len() >= CHART_RUNS_MIN);
         let centre = found.map_or(value, |(limits, _)| limits.centre);
         let signal = found
@@ -289,11 +297,13 @@ fn chart(
         } else {
             worse_in_a_row = 0;
             accepted.push(value);
+            accepted_at.push(index);
         }
         newest = found.map(|(limits, _)| ControlChart {
             limits,
             signal,
             worse_in_a_row,
+            since,
         });
     }
     newest

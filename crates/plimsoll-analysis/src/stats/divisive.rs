@@ -267,6 +267,10 @@ fn student_p(left: &[f64], right: &[f64]) -> f64 {
         return if distance > 0.0 { 0.0 } else { 1.0 };
     }
     let t = distance / (pooled * (1.0 / n + 1.0 / m)).sqrt();
+    // Squares of numbers beyond 10^154 overflow, and the law takes no infinity.
+    if !t.is_finite() {
+        return 1.0;
+    }
     let law = StudentsT::new(0.0, 1.0, freedom).expect("a positive scale and freedom");
     (2.0 * law.sf(t)).min(1.0)
 }

@@ -7,9 +7,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// Quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan, 1996).
 pub fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
+    quantile_in_place(&mut values.to_vec(), quantile)
+}
+
+/// The same where the order of `values` may be lost: without a copy of them.
+pub(super) fn quantile_in_place(values: &mut [f64], quantile: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
     let position = quantile.clamp(0.0, 1.0) * last as f64;
     #[expect(
         clippy::cast_possible_truncation,
@@ -17,8 +20,9 @@ pub fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
         reason = "0 to the last index"
     )]
     let below = position.floor() as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (position - below as f64) * (sorted[above] - sorted[below]))
+    let (_, &mut at, later) = values.select_nth_unstable_by(below, f64::total_cmp);
+    let next = later.iter().copied().min_by(f64::total_cmp).unwrap_or(at);
+    Some(at + (position - below as f64) * (next - at))
 }
 
 /// Median of the absolute deviations from the median.
@@ -57,6 +61,16 @@ pub fn quantile_ranks(count: u64, quantile: f64, z: f64) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantiles_lie_between_order_statistics() {
+        let values = [4.0, 1.0, 3.0, 2.0, 10.0];
+        for (share, expected) in [(0.0, 1.0), (0.5, 3.0), (0.6, 3.4), (0.9, 7.6), (1.0, 10.0)] {
+            let found = quantile(&values, share).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{share}: {found}");
+        }
+        assert_eq!(quantile(&[], 0.5), None);
+    }
 
     #[test]
     fn ranks_of_the_published_vector() {

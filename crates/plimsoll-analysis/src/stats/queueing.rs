@@ -99,6 +99,11 @@ pub fn deterministic_wait_within(servers: u32, rate: f64, service_s: f64, t: f64
         return 0.0;
     }
     let waiting = waiting_at_most(servers, rate * service_s);
+    wait_within(&waiting, servers, rate, service_s, t)
+}
+
+/// The same with the shares of time by requests waiting, which depend on the load alone.
+fn wait_within(waiting: &[f64], servers: u32, rate: f64, service_s: f64, t: f64) -> f64 {
     let periods = (t / service_s).floor() + 1.0;
     let left = rate * (periods * service_s - t);
     #[expect(
@@ -277,16 +282,10 @@ mod tests {
         // in M/M/2 (C/(2 − 1.6), halved and corrected in Cosmetatos' approximation, good to 1 %).
         let mean = |servers: u32, rate: f64| -> f64 {
             let step = 1e-4;
+            let waiting = waiting_at_most(servers, rate * 0.01);
+            let within = |t: f64| wait_within(&waiting, servers, rate, 0.01, t);
             (0..6000)
-                .map(|i| {
-                    step * (1.0
-                        - deterministic_wait_within(
-                            servers,
-                            rate,
-                            0.01,
-                            (f64::from(i) + 0.5) * step,
-                        ))
-                })
+                .map(|i| step * (1.0 - within((f64::from(i) + 0.5) * step)))
                 .sum()
         };
         let single = mean(1, 60.0);

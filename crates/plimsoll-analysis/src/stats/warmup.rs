@@ -7,17 +7,18 @@
 /// requests instead of bins and is otherwise the same batch of one second.
 /// The result at the edge, m/2, says that no steady state was found.
 pub fn mser(means: &[f64]) -> usize {
+    let most = means.len() / 2;
     let mut best = (f64::INFINITY, 0);
-    for dropped in 0..=means.len() / 2 {
-        let kept = &means[dropped..];
-        if kept.is_empty() {
-            break;
-        }
-        let count = kept.len() as f64;
-        let mean = kept.iter().sum::<f64>() / count;
-        let squares: f64 = kept.iter().map(|value| (value - mean).powi(2)).sum();
+    // From the end, so that each value is added once (Welford 1962).
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    for (dropped, value) in means.iter().enumerate().rev() {
+        count += 1.0;
+        let deviation = value - mean;
+        mean += deviation / count;
+        squares += deviation * (value - mean);
         let error = squares / (count * count);
-        if error < best.0 {
+        // Of equal errors the one that drops least.
+        if dropped <= most && error <= best.0 {
             best = (error, dropped);
         }
     }

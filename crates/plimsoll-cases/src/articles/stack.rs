@@ -40,7 +40,7 @@ impl<'a> ArticlesStack<'a> {
             folder: folder.path(),
             core: Some(core),
         };
-        let database = postgres(&place, "articles")?;
+        let database = postgres(&place, "articles", None)?;
         execute(
             Command::new("javac")
                 .args(["-cp", JARS, "-d"])

@@ -1,4 +1,4 @@
-//! The platform's servers on one core: the database, Rails on Puma, the edge in front of it.
+//! The platform's servers on one core: the database, Rails on Puma, the edge in front of it; and its stores alone.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl<'a> ConsultStack<'a> {
             folder: folder.path(),
             core: Some(core),
         };
-        let database = postgres(&place, "consult")?;
+        let database = postgres(&place, "consult", None)?;
         let values = Values::default().with("database", database.port());
         let values = values.with("threads", threads);
         let names = ("application", "application");
@@ -89,5 +89,44 @@ impl<'a> ConsultStack<'a> {
     /// Folder of its logs.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// What the application of `matrix.yaml` needs beside it, on the ports that this file names. Ends when dropped, its folder
+/// last.
+pub(super) struct ConsultStores {
+    servers: [RunningServer; 2],
+    folder: tempfile::TempDir,
+}
+
+impl ConsultStores {
+    /// Starts the database and Redis, on all cores.
+    pub(super) fn start(case: &Case) -> Result<Self> {
+        let [database, redis] = ["database", "redis"].map(|server| case.matrix_port(server));
+        let (database, redis) = (database?, redis?);
+        let folder = tempfile::Builder::new().prefix("consult-").tempdir()?;
+        open_to_all(folder.path())?;
+        let place = DatabasePlace {
+            case,
+            folder: folder.path(),
+            core: None,
+        };
+        let values = Values::default().with("port", redis);
+        let servers = [
+            postgres(&place, "consult", Some(database))?,
+            case.start(("redis", "redis"), folder.path(), None, &values)?,
+        ];
+        Ok(Self { servers, folder })
+    }
+
+    /// What `--stack` tells.
+    pub(super) fn lines(&self, case: &Case) -> Vec<String> {
+        let [database, redis] = &self.servers;
+        vec![
+            format!("PostgreSQL: 127.0.0.1:{}", database.port()),
+            format!("Redis: 127.0.0.1:{}", redis.port()),
+            format!("logs: {}", self.folder.path().display()),
+            case.matrix_line(),
+        ]
     }
 }

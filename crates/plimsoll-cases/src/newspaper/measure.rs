@@ -21,12 +21,6 @@ pub(super) struct NewspaperMeter<'a> {
     pub(super) is_quick: bool,
 }
 
-/// What a search found: the line, and the limit it named first.
-pub(super) struct Evaluated {
-    pub(super) found: LoadLineResult,
-    pub(super) finding: Option<String>,
-}
-
 /// What became of the requests of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shares {
@@ -52,29 +46,28 @@ impl NewspaperMeter<'_> {
         url: &str,
         stack: &NewspaperStack<'_>,
         name: &str,
-    ) -> Result<Evaluated> {
-        let evaluated = self.search(url, stack, name)?;
-        if !self.is_quick || matches!(evaluated.found, LoadLineResult::Line { .. }) {
-            return Ok(evaluated);
+        more: &[&str],
+    ) -> Result<LoadLineResult> {
+        let found = self.search(url, stack, name, more)?;
+        if !self.is_quick || matches!(found, LoadLineResult::Line { .. }) {
+            return Ok(found);
         }
-        println!("{:?}; once more", evaluated.found);
-        self.search(url, stack, name)
+        println!("{found:?}; once more");
+        self.search(url, stack, name, more)
     }
 
-    fn search(&self, url: &str, stack: &NewspaperStack<'_>, name: &str) -> Result<Evaluated> {
+    fn search(
+        &self,
+        url: &str,
+        stack: &NewspaperStack<'_>,
+        name: &str,
+        more: &[&str],
+    ) -> Result<LoadLineResult> {
         let quick = if self.is_quick { "--quick" } else { "" };
-        let more = ["--objective", OBJECTIVE];
-        let report = self.run(
-            ("limit", url),
-            stack,
-            &format!("--name {name} {quick}"),
-            &more,
-        )?;
-        let finding = report.value("findings")[0]["sentence"].as_str();
-        Ok(Evaluated {
-            found: LoadLineResult::of(&report, "req/s")?,
-            finding: finding.map(str::to_owned),
-        })
+        let more = [&["--objective", OBJECTIVE], more].concat();
+        let line = format!("--name {name} {quick}");
+        let report = self.run(("limit", url), stack, &line, &more)?;
+        LoadLineResult::of(&report, "req/s")
     }
 
     /// What becomes of so many requests a second.

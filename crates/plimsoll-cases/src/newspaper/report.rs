@@ -1,9 +1,9 @@
-//! The tables of the newspaper, for the terminal and for the page.
+//! The table of overload, for the terminal and for the page.
 
 use plimsoll_harness::page::{Table, percent};
 
 use super::measure::Shares;
-use super::study::{CycleEntry, StudyLoad};
+use super::study::StudyLoad;
 
 /// What became of one load, beside what the study saw.
 pub(super) struct NewspaperRow {
@@ -56,44 +56,12 @@ pub(super) fn table(rows: &[NewspaperRow]) -> Table {
     table
 }
 
-/// The table of cycles.
-pub(super) fn cycles_table(entries: &[CycleEntry]) -> Table {
-    let mut table = Table::new([
-        "diagnose",
-        "act",
-        "evaluate: req/s carried",
-        "interval",
-        "gain",
-        "the study's gain",
-    ]);
-    for entry in entries {
-        let before = entry.cycle.compared_with.as_ref().and_then(|name| {
-            let other = entries.iter().find(|other| other.cycle.name == *name)?;
-            other.found.median()
-        });
-        let gain = before.zip(entry.found.median());
-        let gain = gain.map(|(before, now)| format!("{:+.0} %", (now / before - 1.0) * 100.0));
-        let study = entry.cycle.gain.map(|gain| format!("+{gain} %"));
-        let [found, interval] = entry.found.cells();
-        table.row([
-            entry.diagnosis.as_deref().unwrap_or("–"),
-            &entry.cycle.act,
-            &found,
-            &interval,
-            gain.as_deref().unwrap_or("–"),
-            study.as_deref().unwrap_or("–"),
-        ]);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use plimsoll_harness::workspace::Workspace;
 
     use super::super::study::Study;
     use super::*;
-    use crate::plimsoll_run::LoadLineResult;
 
     #[test]
     fn rows_stand_beside_the_study() {
@@ -133,36 +101,5 @@ mod tests {
             ]
         );
         assert!(!rows[2].is_better());
-    }
-
-    #[test]
-    fn gains_are_over_what_was_changed() {
-        let cycles = Study::read(Workspace::find().unwrap().root())
-            .unwrap()
-            .cycles;
-        let entry = |place: usize, median, diagnosis: Option<&str>| CycleEntry {
-            cycle: cycles[place].clone(),
-            diagnosis: diagnosis.map(str::to_owned),
-            found: LoadLineResult::Line {
-                low: median - 5.0,
-                median,
-                high: median + 5.0,
-            },
-            finding: None,
-        };
-        let table = cycles_table(&[
-            entry(0, 100.0, None),
-            entry(1, 180.0, Some("one process uses one core")),
-            entry(2, 171.0, None),
-            entry(3, 270.0, None),
-        ])
-        .to_string();
-        let lines: Vec<&str> = table.lines().skip(2).collect();
-        assert_eq!(
-            lines[1],
-            "| one process uses one core | a process per core | 180 | 175-185 | +80 % | +65 % |"
-        );
-        assert!(lines[2].contains("| -5 % |"), "{}", lines[2]);
-        assert!(lines[3].contains("| +50 % | +58 % |"), "{}", lines[3]);
     }
 }

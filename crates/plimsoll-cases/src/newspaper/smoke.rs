@@ -19,6 +19,7 @@ const TIME: Duration = Duration::from_secs(3);
 
 pub(super) fn check(case: &Case) -> Result<()> {
     let settings = NewspaperSettings {
+        core: None,
         workers: 1,
         nodes: NODES,
     };

@@ -15,6 +15,8 @@ const ARTICLES: u32 = 10_000;
 /// How the site is to be started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewspaperSettings {
+    /// The core of all that render; all cores if there is none.
+    pub(super) core: Option<usize>,
     /// Processes that render.
     pub(super) workers: u8,
     /// Elements of a page.
@@ -36,6 +38,18 @@ pub(super) struct NewspaperStack<'a> {
     folder: tempfile::TempDir,
 }
 
+/// The running articles. Ends when dropped, its folder last.
+pub(super) struct NewspaperArticles {
+    server: RunningServer,
+    _folder: tempfile::TempDir,
+}
+
+impl NewspaperArticles {
+    pub(super) fn url(&self) -> String {
+        self.server.url()
+    }
+}
+
 impl<'a> NewspaperStack<'a> {
     /// Starts the articles and the site.
     pub(super) fn start(case: &'a Case, settings: NewspaperSettings) -> Result<Self> {
@@ -43,7 +57,7 @@ impl<'a> NewspaperStack<'a> {
         let values = settings.values();
         let articles = case.start(("articles", "articles"), folder.path(), None, &values)?;
         let values = values.with("articles", articles.port());
-        let site = case.start(("site", "site"), folder.path(), None, &values)?;
+        let site = case.start(("site", "site"), folder.path(), settings.core, &values)?;
         std::fs::write(folder.path().join("feed"), feed())?;
         Ok(Self {
             case,
@@ -74,6 +88,19 @@ impl<'a> NewspaperStack<'a> {
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Starts the articles alone, on the port that `matrix.yaml` names.
+pub(super) fn articles(case: &Case, settings: NewspaperSettings) -> Result<NewspaperArticles> {
+    let folder = tempfile::Builder::new().prefix("newspaper-").tempdir()?;
+    let values = settings
+        .values()
+        .with("port", case.matrix_port("articles")?);
+    let server = case.start(("articles", "articles"), folder.path(), None, &values)?;
+    Ok(NewspaperArticles {
+        server,
+        _folder: folder,
+    })
 }
 
 /// All articles once, so that no two requests close to each other are for the same.

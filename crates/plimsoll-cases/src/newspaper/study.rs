@@ -1,4 +1,4 @@
-//! What the study saw, and its cycles that software alone can repeat: `cases/newspaper/study.toml`.
+//! What the study saw, and its cycles that can be repeated here: `cases/newspaper/study.toml`.
 
 use std::path::Path;
 
@@ -7,7 +7,6 @@ use plimsoll_harness::data;
 use serde::Deserialize;
 
 use super::stack::NewspaperSettings;
-use crate::plimsoll_run::LoadLineResult;
 
 /// What the study's instance carried, requests a second.
 const STUDY_LINE: f64 = 80.0;
@@ -29,31 +28,24 @@ pub(super) struct StudyLoad {
     pub(super) slow: Option<f64>,
 }
 
-/// One change, kept by those that follow unless they undo it.
+/// One change of the cycle before it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cycle {
-    pub(super) name: String,
+    /// The study's number.
+    pub(super) number: u8,
     /// What is changed.
     pub(super) act: String,
+    /// Whether the site has one core only.
+    #[serde(default)]
+    one_core: bool,
     /// Processes per core; without it, there is one process.
     per_core: Option<u8>,
     nodes: u16,
     #[serde(default)]
     pub(super) edge: bool,
-    /// The cycle whose settings it changes.
-    pub(super) compared_with: Option<String>,
+    /// The study's, in percent.
     pub(super) gain: Option<u32>,
-}
-
-/// What a cycle came to.
-pub(super) struct CycleEntry {
-    pub(super) cycle: Cycle,
-    /// The limit that the cycle before found.
-    pub(super) diagnosis: Option<String>,
-    pub(super) found: LoadLineResult,
-    /// The limit that it found itself.
-    pub(super) finding: Option<String>,
 }
 
 impl Study {
@@ -71,9 +63,12 @@ impl StudyLoad {
 }
 
 impl Cycle {
+    /// How the site is started on a machine with so many cores.
     pub(super) fn settings(&self, cores: u8) -> NewspaperSettings {
+        let per_core = self.per_core.map(|each| each.saturating_mul(cores));
         NewspaperSettings {
-            workers: self.per_core.map_or(1, |each| each * cores),
+            core: self.one_core.then_some(0),
+            workers: per_core.unwrap_or(1),
             nodes: self.nodes,
         }
     }
@@ -86,20 +81,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cycle_changes_one_thing() {
+    fn each_cycle_changes_one_thing_of_the_one_before() {
         let study = Study::read(Workspace::find().unwrap().root()).unwrap();
-        for cycle in &study.cycles[1..] {
-            let name = cycle.compared_with.as_ref();
-            let other = study
-                .cycles
-                .iter()
-                .find(|it| Some(&it.name) == name)
-                .unwrap();
-            let (new, old) = (cycle.settings(4), other.settings(4));
-            let changes = usize::from(new.workers != old.workers)
+        for pair in study.cycles.windows(2) {
+            let (old, new) = (pair[0].settings(4), pair[1].settings(4));
+            let changes = usize::from(new.core != old.core)
+                + usize::from(new.workers != old.workers)
                 + usize::from(new.nodes != old.nodes)
-                + usize::from(cycle.edge != other.edge);
-            assert_eq!(changes, 1, "{cycle:?}");
+                + usize::from(pair[1].edge != pair[0].edge);
+            assert_eq!(changes, 1, "{:?}", pair[1]);
+            assert!(pair[1].gain.is_some() && pair[0].number <= pair[1].number);
         }
     }
 }

@@ -152,7 +152,7 @@ fn pool(
 }
 
 fn ceiling(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Ceiling> {
-    if reader.scalar(node, "a number or `adaptive`")? == "adaptive" {
+    if reader.text(node, "a number or `adaptive`")? == "adaptive" {
         return Some(Ceiling::Adaptive);
     }
     reader.count32(node, 1..=CEILING_MAX).map(Ceiling::Fixed)

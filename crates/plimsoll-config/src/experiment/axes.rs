@@ -2,6 +2,8 @@
 
 mod geometric;
 
+use std::collections::HashSet;
+
 use plimsoll_model::experiment::{
     AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, Cell, Condition, ConditionTerm, Design, DesignError,
     LEVELS_MAX, OnlyIf,
@@ -48,11 +50,13 @@ pub(super) fn design(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Des
         axes: &axes,
     };
     let zip = fields.get("zip").map(|node| axis_reader.zip(node));
+    let zip = zip.unwrap_or_default();
+    axis_reader.check_duplicates(node, &zip);
     let exclude = fields.get("exclude").map(|node| axis_reader.exclude(node));
     let only_if = fields.get("only_if").map(|node| axis_reader.only_if(node));
     let has_errors = reader.diagnostics_len() > errors_before;
     let design = Design::new(axes)
-        .zipped(zip.unwrap_or_default())
+        .zipped(zip)
         .excluding(exclude.unwrap_or_default())
         .varying_only(only_if.unwrap_or_default());
     if has_errors {
@@ -139,12 +143,6 @@ fn levels(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
         if level.len() > LEVEL_LEN_MAX || level.chars().any(char::is_control) {
             let valid = format!("at most {LEVEL_LEN_MAX} bytes in a single line");
             reader.report(item, "the level is too long or has several lines", valid);
-        } else if levels.contains(&level) {
-            reader.report(
-                item,
-                format!("duplicate level `{level}`"),
-                "each level once",
-            );
         } else {
             levels.push(level);
         }
@@ -200,6 +198,33 @@ impl AxisReader<'_, '_> {
             .iter()
             .map(|group| self.zip_group(group, &mut zipped))
             .collect()
+    }
+
+    /// Reports levels that occur twice. Zipped axes are one list of combinations: `none` may belong to several.
+    fn check_duplicates(&self, node: &DocumentNode, zip: &[Vec<usize>]) {
+        for (index, axis) in self.axes.iter().enumerate() {
+            let group = zip.iter().find(|group| group.contains(&index));
+            let group = group.map_or(std::slice::from_ref(&index), Vec::as_slice);
+            if group.first() != Some(&index) {
+                continue;
+            }
+            let combination = |level: usize| -> Vec<Option<&String>> {
+                let axes = group.iter().map(|axis| &self.axes[*axis]);
+                axes.map(|axis| axis.levels().get(level)).collect()
+            };
+            let items = items_of(node, axis.name());
+            let mut known = HashSet::new();
+            for (level, item) in items.iter().enumerate().take(axis.levels().len()) {
+                let combination = combination(level);
+                if known.contains(&combination) {
+                    let texts = combination.iter().flatten().map(|text| text.as_str());
+                    let texts = texts.collect::<Vec<_>>().join(", ");
+                    let message = format!("duplicate level `{texts}`");
+                    self.reader.report(item, message, "each level once");
+                }
+                known.insert(combination);
+            }
+        }
     }
 
     fn zip_group(&self, node: &DocumentNode, zipped: &mut Vec<usize>) -> Vec<usize> {
@@ -298,14 +323,23 @@ impl AxisReader<'_, '_> {
             let Some(text) = self.reader.word(item, "a level of the axis") else {
                 continue;
             };
-            match names.iter().position(|name| *name == text) {
-                Some(level) => levels.push(level),
-                // An axis without levels has its own error.
-                None if names.is_empty() => {}
-                None => self.reader.unknown(&item.span, "level", &text, &names),
+            let places = (0..names.len()).filter(|level| names[*level] == text);
+            let before = levels.len();
+            levels.extend(places);
+            // An axis without levels has its own error.
+            if levels.len() == before && !names.is_empty() {
+                self.reader.unknown(&item.span, "level", &text, &names);
             }
         }
         Some(ConditionTerm { axis, levels })
+    }
+}
+
+/// The levels of an axis as they are listed; none for a sequence, which has no duplicates.
+fn items_of<'n>(axes: &'n DocumentNode, name: &str) -> &'n [DocumentNode] {
+    match own_entry(axes, name).map(|(_, value)| &value.kind) {
+        Some(NodeKind::List(items)) => items,
+        Some(NodeKind::Map(_) | NodeKind::Scalar { .. }) | None => &[],
     }
 }
 

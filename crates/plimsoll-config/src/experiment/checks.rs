@@ -1,13 +1,16 @@
 //! Reads what surrounds a trial: readiness, health, and the load before it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_model::experiment::{LevelText, Readiness, ReadyCheck, Warm};
+use plimsoll_model::experiment::{CertificateTrust, LevelText, Readiness, ReadyCheck, Warm};
 
 use super::commands::command;
 use super::scope::ExperimentScope;
 use crate::document::Shape::{OneOrMore, Text};
-use crate::document::{DocumentNode, DocumentReader, NodeKind, SettingsMap as _, settings, time};
+use crate::document::{
+    DocumentNode, DocumentReader, NodeKind, SettingsMap as _, file, settings, switch, time,
+};
 
 settings! {
     /// A check that the service is ready; one of http, tcp, command.
@@ -24,6 +27,10 @@ settings! {
             Duration::from_hours(1),
             "1ms to 1h"
         );
+        /// Whether `http` accepts invalid certificates.
+        insecure: bool = false, "insecure": switch(), unsaid;
+        /// PEM file of the CA certificates that `http` trusts. Default: those of the system.
+        ca_file: Option<PathBuf> = None, "ca_file": file("a PEM file");
     }
 }
 
@@ -56,11 +63,19 @@ pub(super) fn ready_check(
         return Some(ReadyCheck {
             readiness: readiness?,
             within: ReadySettings::defaults().within,
+            trust: CertificateTrust::default(),
         });
     }
     let fields = reader.fields(node, &READY)?;
     let settings = ReadySettings::read(reader, &fields);
     let (key, value) = reader.exactly_one(&fields, &["http", "tcp", "command"])?;
+    let has_trust = settings.insecure || settings.ca_file.is_some();
+    if has_trust && key.text != "http" {
+        let message = format!("`{}` has no certificate to check", key.text);
+        let valid = "`insecure` and `ca_file` beside `http` with an https:// URL";
+        reader.report(node, message, valid);
+        return None;
+    }
     let readiness = match key.text.as_str() {
         "http" => Readiness::Http(http(scope, value)?),
         "tcp" => Readiness::Tcp(tcp(scope, value)?),
@@ -69,6 +84,10 @@ pub(super) fn ready_check(
     Some(ReadyCheck {
         readiness,
         within: settings.within,
+        trust: CertificateTrust {
+            insecure: settings.insecure,
+            ca_file: settings.ca_file,
+        },
     })
 }
 

@@ -1,5 +1,6 @@
 //! Reads what a trial measures.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use plimsoll_model::experiment::{
@@ -8,7 +9,7 @@ use plimsoll_model::experiment::{
 use plimsoll_model::objective::Objective;
 
 use super::scope::ExperimentScope;
-use crate::document::Shape::{OneOf, OneOrMore, Text};
+use crate::document::Shape::{Duration as DurationShape, Either, OneOf, OneOrMore, Text};
 use crate::document::{
     DocumentNode, DocumentReader, MapFields, SettingsMap as _, Shape, settings, time,
 };
@@ -22,9 +23,9 @@ settings! {
         /// URL, instead of a plan.
         "url": Text;
         /// Search for the highest load that meets the objective: `quick` (at most 4 minutes), `standard` (15 minutes)
-        /// or `thorough` (an hour).
+        /// or `thorough` (an hour); or quicker than quick, within a time from `1m` to `4m`, with wider intervals.
         limit: Option<SearchEffort> = None,
-            "limit": OneOf(&["quick", "standard", "thorough"]) => effort;
+            "limit": Either(&[OneOf(&["quick", "standard", "thorough"]), DurationShape]) => effort;
         /// Fixed loads, one after the other: `300/s`, `200 users`, or `{{ users }} users`.
         "loads": OneOrMore(&Text);
         /// Duration of each of the loads.
@@ -34,6 +35,8 @@ settings! {
     }
 }
 
+/// Time of a search that is quicker than quick: in less, nothing is confirmed.
+const SEARCH_TIME: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_mins(4);
 /// Fixed loads of a trial at most.
 const LOADS_MAX: usize = 100;
 /// Users of a fixed load at most.
@@ -46,7 +49,17 @@ fn effort(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SearchEffo
         ("standard", SearchEffort::Standard),
         ("thorough", SearchEffort::Thorough),
     ];
-    reader.one_of(node, &words)
+    let text = reader.text(node, "quick, standard, thorough, or 1m to 4m")?;
+    if !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return reader.one_of(node, &words);
+    }
+    let budget = reader.duration_above_zero(node)?;
+    if !SEARCH_TIME.contains(&budget) {
+        let message = "the time of the search is out of range";
+        reader.report(node, message, "1m to 4m, or quick, standard, thorough");
+        return None;
+    }
+    Some(SearchEffort::Within(budget))
 }
 
 fn objective_of(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Objective> {

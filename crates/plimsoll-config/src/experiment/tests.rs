@@ -327,6 +327,28 @@ fn combinations_are_checked() {
 }
 
 #[test]
+fn zipped_axes_may_repeat_a_level_in_other_combinations() {
+    let apply = "{ command: [run, '{{ cache }}'], edge: '{{ edge }}' }";
+    let zipped = |edges: &str, more: &str| {
+        let axes = format!("{{ cache: [none, redis, page, page], edge: [{edges}] }}");
+        with(&axes, apply, &format!("zip: [cache, edge]\n{more}"))
+    };
+    let read = accepted(&zipped("none, none, a.yaml, b.yaml", ""));
+    assert_eq!(read.cells.len(), 4);
+    // A condition on a repeated level is about all of its places.
+    let read = accepted(&zipped(
+        "none, none, a.yaml, b.yaml",
+        "exclude: { edge: none }",
+    ));
+    assert_eq!(read.cells.len(), 2);
+    check(
+        &zipped("none, none, a.yaml, a.yaml", ""),
+        "1:36",
+        "duplicate level `page, a.yaml`",
+    );
+}
+
+#[test]
 fn applied_values_are_checked() {
     let apply = |apply: &str, place: &str, words: &str| {
         let used = "'{{ workers }}'";
@@ -403,6 +425,24 @@ fn what_is_measured_is_checked() {
         "3:28",
         "quick, standard, thorough",
     );
+    measure(
+        "{ plan: a, limit: 20s }",
+        "3:28",
+        "out of range; valid: 1m to 4m",
+    );
+    measure("{ plan: a, limit: 2 }", "3:29", "the unit is missing");
+}
+
+#[test]
+fn a_search_may_have_a_time() {
+    let text = format!("axes: {AXES}\napply: {APPLIED}\nmeasure: {{ plan: a, limit: 90s }}\n");
+    let read = accepted(&text);
+    let time = Duration::from_secs(90);
+    assert_eq!(
+        read.measure.measurement,
+        Measurement::Limit(SearchEffort::Within(time))
+    );
+    assert_eq!(read.trial_time(0, Duration::ZERO), time);
 }
 
 #[test]

@@ -99,6 +99,26 @@ fn prices_without_a_unit_are_refused() {
 }
 
 #[test]
+fn a_price_may_have_a_demand() {
+    let of = |demand: &str| {
+        let text = format!(
+            "target: http://site\nprice: {{ currency: EUR, per_request: 1, demand: {demand} }}\n"
+        );
+        read(&text, &given(), &desktop())
+    };
+    let price = of("[60/m, 40/s]").unwrap().price.unwrap();
+    assert_eq!(price.demand, [1.0, 40.0]);
+    for (demand, words) in [
+        ("[many]", "many"),
+        ("[]", "the demand has 0 parts"),
+        ("nothing.json", "`nothing.json` cannot be read"),
+    ] {
+        let lines = of(demand).unwrap_err().lines("f");
+        assert!(lines.len() == 1 && lines[0].contains(words), "{lines:?}");
+    }
+}
+
+#[test]
 fn the_exam_is_read() {
     let plan =
         read(EXAM, &given(), &desktop()).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));

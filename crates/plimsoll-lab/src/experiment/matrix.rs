@@ -116,13 +116,16 @@ impl MatrixBlocks {
             .iter()
             .copied()
             .filter(|cell| {
-                let has_result = |record: &&TrialRecord| {
-                    of_cell(record, *cell) && !matches!(record.outcome, RecordedOutcome::Void(_))
-                };
-                records.iter().filter(has_result).count() < wanted
+                let results = records.iter().filter(|it| is_result_of(it, *cell));
+                results.count() < wanted
             })
             .collect()
     }
+}
+
+/// Whether a record is a result of a cell: a void trial is none.
+fn is_result_of(record: &TrialRecord, cell: usize) -> bool {
+    of_cell(record, cell) && !matches!(record.outcome, RecordedOutcome::Void(_))
 }
 
 /// Whether a record is of a cell, and not a reference trial.
@@ -182,25 +185,35 @@ impl Blocks for MatrixBlocks {
 
     fn cells_left(&self, records: &[TrialRecord]) -> Vec<usize> {
         let trials = self.design.trials as usize;
-        let mut cells_done = vec![0_usize; self.design.cells];
+        let mut attempts = vec![0_usize; self.design.cells];
+        let mut results = vec![0_usize; self.design.cells];
         let mut references_done = 0;
         for record in records {
             match record.trial.role {
                 TrialRole::Reference => references_done += 1,
-                TrialRole::Cell => cells_done[record.trial.cell] += 1,
+                TrialRole::Cell if record.trial.cell < self.design.cells => {
+                    attempts[record.trial.cell] += 1;
+                    let is_void = matches!(record.outcome, RecordedOutcome::Void(_));
+                    results[record.trial.cell] += usize::from(!is_void);
+                }
+                TrialRole::Cell => {}
             }
         }
-        let left =
-            |cell: usize, done: usize| std::iter::repeat_n(cell, trials.saturating_sub(done));
-        let cells = self
-            .active
-            .iter()
-            .flat_map(|cell| left(*cell, cells_done[*cell]));
-        let references = self
-            .design
-            .reference
-            .into_iter()
-            .flat_map(|cell| left(cell, references_done));
-        cells.chain(references).collect()
+        // A void trial is made up for in a further block, which has a reference trial too.
+        let attempts_max = trials + MAKE_UP_BLOCKS_MAX as usize;
+        let left = |cell: usize| {
+            let wanted = trials.saturating_sub(results[cell]);
+            wanted.min(attempts_max.saturating_sub(attempts[cell]))
+        };
+        let cells = self.active.iter().copied();
+        let blocks = cells.clone().map(|cell| attempts[cell] + left(cell)).max();
+        let references = self.design.reference.into_iter().flat_map(|cell| {
+            let left = blocks.unwrap_or(0).saturating_sub(references_done);
+            std::iter::repeat_n(cell, left)
+        });
+        cells
+            .flat_map(|cell| std::iter::repeat_n(cell, left(cell)))
+            .chain(references)
+            .collect()
     }
 }

@@ -9,7 +9,9 @@ use plimsoll_analysis::experiment::metrics::{MetricValues, RunMetrics, Validity}
 use plimsoll_model::labels;
 use plimsoll_model::verdict::Verdict;
 
-use super::trial::{Conduct, PlannedTrial, RecordedOutcome, TrialError, TrialRecord, TrialRole};
+use super::trial::{
+    Conduct, PlannedTrial, RecordedOutcome, TrialError, TrialRecord, TrialRole, TrialTraffic,
+};
 use super::warm::WarmWatcher;
 use crate::active_run::{Assignment, Finished};
 use crate::clock;
@@ -80,6 +82,7 @@ impl Conduct for ServiceTrials<'_> {
     fn trial(&mut self, trial: &PlannedTrial) -> Result<TrialRecord, TrialError> {
         let began_ms = clock::unix_ms().saturating_sub(self.started_unix_ms);
         let (mut runs, mut notes) = (Vec::new(), Vec::new());
+        let mut traffic = TrialTraffic::default();
         let outcome = match self.services.apply(trial.cell) {
             Err(fault) => failed_by(fault)?,
             Ok(mut service) => {
@@ -92,6 +95,7 @@ impl Conduct for ServiceTrials<'_> {
                     watcher: self.watcher,
                     runs: &mut runs,
                     notes: &mut notes,
+                    traffic: &mut traffic,
                 };
                 let outcome = measurement.carry_out(&mut service);
                 // Also after an error: nothing stays changed.
@@ -108,6 +112,7 @@ impl Conduct for ServiceTrials<'_> {
             began_ms,
             ended_ms: ended_ms.max(began_ms),
             outcome,
+            traffic,
             runs,
             notes,
         })
@@ -134,6 +139,7 @@ struct Measurement<'m> {
     watcher: &'m mut dyn Watcher,
     runs: &'m mut Vec<String>,
     notes: &'m mut Vec<String>,
+    traffic: &'m mut TrialTraffic,
 }
 
 impl Measurement<'_> {
@@ -195,7 +201,7 @@ impl Measurement<'_> {
         let path = self.folder.join(RUNS).join("warm-up.run");
         aim(&mut assignment, service, path.clone())?;
         match run::run(assignment, own_stop, &mut watcher) {
-            Ok(_) => {}
+            Ok(finished) => self.traffic.add(&finished.run.windows),
             Err(LabError::Load(error)) => self.notes.push(format!("no warm-up: {error}")),
             Err(error) => return Err(error.into()),
         }
@@ -230,6 +236,7 @@ impl Measurement<'_> {
             Some(order) => limit::limit(assignment, &order, stop, self.watcher)?,
             None => run::run(assignment, stop, self.watcher)?,
         };
+        self.traffic.add(&finished.run.windows);
         self.runs.push(name);
         Ok(finished)
     }
@@ -283,7 +290,11 @@ fn values_of(finished: &Finished) -> Result<MetricValues, RecordedOutcome> {
         Validity::Valid => Ok(metrics.values_with_steps()),
         Validity::Failed(reason) => Err(RecordedOutcome::Failed(reason.clone())),
         Validity::Unreachable => {
-            let reason = "nothing ever connected".to_owned();
+            let target = &finished.run.header.plan.target;
+            let reason = format!(
+                "nothing ever connected to {}; check the address, and let `ready` wait until the service listens",
+                target.url
+            );
             Err(RecordedOutcome::Failed(reason))
         }
         Validity::Void(reasons) => Err(RecordedOutcome::Void(reasons.join("; "))),

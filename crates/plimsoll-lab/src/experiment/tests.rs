@@ -8,14 +8,16 @@ use std::time::Duration;
 use plimsoll_analysis::experiment::effect::{Criteria, Direction};
 use plimsoll_analysis::experiment::trial::Scale;
 use plimsoll_model::experiment::TrialOrder;
+use plimsoll_model::price::Price;
 use plimsoll_model::seed::Seed;
 use rand::RngExt as _;
 use serde_json::json;
 
-use super::forecast::TrialTimes;
+use super::comparison::ComparisonBlocks;
+use super::forecast::{CellPrice, CellPrices, ExperimentForecast};
 use super::log::{ExperimentHeader, FILE_NAME, FORMAT};
 use super::matrix::{MatrixBlocks, MatrixDesign, Race};
-use super::trial::{RecordedOutcome, TrialRole};
+use super::trial::{RecordedOutcome, TrialRole, TrialTraffic};
 use super::*;
 
 /// An origin in virtual time: the load line of a cell is known, its noise depends on the trial alone.
@@ -63,6 +65,10 @@ impl Conduct for VirtualOrigin {
             began_ms,
             ended_ms: began_ms + whole(lasting),
             outcome,
+            traffic: TrialTraffic {
+                requests: whole(line * 1000.0),
+                bytes_out: whole(line * 1e6),
+            },
             runs: Vec::new(),
             notes: Vec::new(),
         })
@@ -108,7 +114,7 @@ fn header() -> ExperimentHeader {
 
 fn carry_out(
     folder: &Path,
-    blocks: &mut MatrixBlocks,
+    blocks: &mut dyn Blocks,
     origin: &mut VirtualOrigin,
 ) -> (ExperimentEnd, Vec<TrialRecord>) {
     let mut log = ExperimentLog::open(folder, header()).unwrap();
@@ -202,6 +208,35 @@ fn fifty_kills_change_nothing() {
 }
 
 #[test]
+fn a_comparison_goes_on_after_kills() {
+    let criteria = Criteria {
+        replicates: 100,
+        ..Criteria::standard(Direction::HigherIsBetter, Scale::Ratio, Seed(5))
+    };
+    let new = || ComparisonBlocks::new([4, 8], Duration::from_hours(1), criteria, Seed(5));
+    let law = |cell: usize| -0.02 * cell as f64;
+    let whole = tempfile::tempdir().unwrap();
+    let (_, expected) = carry_out(whole.path(), &mut new(), &mut VirtualOrigin::new(law));
+    assert!(expected.len() >= 16, "{}", expected.len());
+    let folder = tempfile::tempdir().unwrap();
+    for kill in 0..40 {
+        let mut origin = VirtualOrigin {
+            kill_after: Some(kill % 3),
+            ..VirtualOrigin::new(law)
+        };
+        let (end, records) = carry_out(folder.path(), &mut new(), &mut origin);
+        if end == ExperimentEnd::Complete {
+            let bits = |records: &[TrialRecord]| serde_json::to_string(records).unwrap();
+            assert_eq!(bits(&records), bits(&expected), "bit by bit");
+            let results = [&records, &expected].map(|records| new().result(records));
+            assert_eq!(results[0], results[1]);
+            return;
+        }
+    }
+    panic!("it does not come to its end");
+}
+
+#[test]
 fn a_log_with_other_trials_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut origin = VirtualOrigin::new(|_| 0.0);
@@ -255,38 +290,144 @@ fn void_trials_are_made_up_for_and_failed_ones_are_results() {
 }
 
 #[test]
-fn the_forecast_after_a_block_is_within_a_fifth() {
-    struct Forecasts {
-        after_block_ms: Option<f64>,
-    }
-    impl ExperimentWatcher for Forecasts {
+fn further_blocks_for_void_trials_are_in_the_forecast() {
+    #[derive(Default)]
+    struct Totals(Vec<usize>);
+    impl ExperimentWatcher for Totals {
+        fn trial_started(&mut self, _: &PlannedTrial, records: &[TrialRecord], left: &[usize]) {
+            self.0.push(records.len() + left.len());
+        }
+
         fn trial_ended(&mut self, records: &[TrialRecord], left: &[usize]) {
-            if records.len() == 7 {
-                // Nothing of the truth is in the estimates: each is a minute.
-                let times = TrialTimes::of(&[60_000; 6], records);
-                let taken: u64 = records.iter().map(TrialRecord::lasted_ms).sum();
-                self.after_block_ms = Some(taken as f64 + times.sum_ms(left));
-            }
+            self.0.push(records.len() + left.len());
         }
     }
-    for seed in 0..20 {
+    let totals_of = |fate: fn(&PlannedTrial) -> Option<RecordedOutcome>| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = ExperimentLog::open(folder.path(), header()).unwrap();
+        let mut origin = VirtualOrigin {
+            fate,
+            ..VirtualOrigin::new(|_| 0.0)
+        };
+        let mut blocks = MatrixBlocks::new(design(4, 2));
+        let (stop, mut totals) = (StopFlag::default(), Totals::default());
+        run_experiment(&mut log, &mut blocks, &mut origin, &stop, &mut totals).unwrap();
+        totals.0
+    };
+    assert!(totals_of(|_| None).iter().all(|total| *total == 10));
+    // Known as soon as the trial is void: a trial and its reference.
+    let once = totals_of(|trial| {
+        let is_robbed = (trial.block, trial.cell, trial.role) == (0, 2, TrialRole::Cell);
+        is_robbed.then(|| RecordedOutcome::Void("robbed".to_owned()))
+    });
+    let known = once.iter().position(|total| *total == 12).unwrap();
+    assert!(once[..known].iter().all(|total| *total == 10), "{once:?}");
+    assert!(once[known..].iter().all(|total| *total == 12), "{once:?}");
+    assert_eq!(once.len(), 24);
+    // No more than two further blocks.
+    let always = totals_of(|trial| {
+        let is_robbed = (trial.cell, trial.role) == (2, TrialRole::Cell);
+        is_robbed.then(|| RecordedOutcome::Void("robbed".to_owned()))
+    });
+    assert_eq!((always.len(), always.last()), (28, Some(&14)));
+}
+
+/// The forecast after the first block, against the real end.
+struct FirstBlock {
+    prices: CellPrices,
+    forecast: Option<ExperimentForecast>,
+}
+
+impl ExperimentWatcher for FirstBlock {
+    fn block_ended(&mut self, block: u32, records: &[TrialRecord], left: &[usize]) {
+        if block == 0 {
+            // Nothing of the truth is in the estimates: each is a minute.
+            let estimated = [60_000; 6];
+            let forecast =
+                ExperimentForecast::of(&estimated, Some(&self.prices), records, left, None);
+            self.forecast = Some(forecast);
+        }
+    }
+}
+
+/// Cells of one to six CPUs at a tenth an hour each; a million requests and ten GB cost as much as an hour of ten CPUs.
+fn prices() -> CellPrices {
+    let price = Price {
+        currency: "EUR".to_owned(),
+        cpu_hour: 0.1,
+        request: 1e-6,
+        gb_out: 0.1,
+        ..Price::default()
+    };
+    let cell = |cpus: u32| CellPrice {
+        hour: price.cpu_hour * f64::from(cpus),
+        price: price.clone(),
+    };
+    CellPrices::new("EUR".to_owned(), (1..=6).map(cell).collect())
+}
+
+#[test]
+fn the_forecast_after_a_block_is_within_a_fifth() {
+    let void = |trial: &PlannedTrial| {
+        let is_void = trial.block == 0 && trial.cell == 5;
+        is_void.then(|| RecordedOutcome::Void("robbed".to_owned()))
+    };
+    let fates: [fn(&PlannedTrial) -> Option<RecordedOutcome>; 2] = [|_| None, void];
+    for (seed, fate) in (0..20).flat_map(|seed| fates.map(|fate| (seed, fate))) {
         let folder = tempfile::tempdir().unwrap();
         let mut log = ExperimentLog::open(folder.path(), ExperimentHeader { seed, ..header() });
         let log = log.as_mut().unwrap();
         let mut origin = VirtualOrigin {
             lasting_ms: |cell| 20_000.0 * (1.0 + cell as f64),
-            ..VirtualOrigin::new(|_| 0.0)
+            fate,
+            ..VirtualOrigin::new(|cell| 0.3 * cell as f64)
         };
-        let mut forecasts = Forecasts {
-            after_block_ms: None,
+        let mut watcher = FirstBlock {
+            prices: prices(),
+            forecast: None,
         };
         let mut blocks = MatrixBlocks::new(design(6, 5));
         let stop = StopFlag::default();
-        run_experiment(log, &mut blocks, &mut origin, &stop, &mut forecasts).unwrap();
+        run_experiment(log, &mut blocks, &mut origin, &stop, &mut watcher).unwrap();
         let taken: u64 = log.records().iter().map(TrialRecord::lasted_ms).sum();
-        let share = forecasts.after_block_ms.unwrap() / taken as f64;
-        assert!((0.8..=1.2).contains(&share), "seed {seed}: {share}");
+        let forecast = watcher.forecast.unwrap();
+        let time = forecast.total_ms() / taken as f64;
+        let price = forecast.total_price().unwrap() / watcher.prices.spent(log.records());
+        assert!((0.8..=1.2).contains(&time), "seed {seed}: time {time}");
+        assert!((0.8..=1.2).contains(&price), "seed {seed}: price {price}");
     }
+}
+
+#[test]
+fn the_price_is_of_resources_requests_and_traffic() {
+    let mut origin = VirtualOrigin::new(|_| 0.0);
+    let trial = PlannedTrial {
+        index: 0,
+        block: 0,
+        position: 0,
+        cell: 3,
+        role: TrialRole::Cell,
+        seed: Seed(1),
+    };
+    let mut record = origin.trial(&trial).unwrap();
+    (record.began_ms, record.ended_ms) = (0, 1_800_000);
+    record.traffic = TrialTraffic {
+        requests: 2_000_000,
+        bytes_out: 3_000_000_000,
+    };
+    // Half an hour of four CPUs, two million requests, three GB.
+    let spent = prices().spent(&[record.clone()]);
+    assert!((spent - (0.2 + 2.0 + 0.3)).abs() < 1e-9, "{spent}");
+    // Two more such trials in a budget that has room for one.
+    let budget = Some(Duration::from_hours(1));
+    let records = [record];
+    let forecast = ExperimentForecast::of(&[0; 6], Some(&prices()), &records, &[3, 3], budget);
+    let left = forecast.price_left.unwrap();
+    assert!(
+        (forecast.left_ms - 1_800_000.0).abs() < 1e-6,
+        "{forecast:?}"
+    );
+    assert!((left - spent).abs() < 1e-9, "{left}");
 }
 
 /// Twelve cells: one to four cores at their price, each with three caches of which the first is the best.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_analysis::experiment::trial::{ExperimentTrial, Role, TrialOutcome};
 use plimsoll_model::seed::Seed;
+use plimsoll_model::window::Window;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
@@ -57,6 +58,25 @@ impl RecordedOutcome {
     }
 }
 
+/// What a service served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialTraffic {
+    /// Requests that ended.
+    pub requests: u64,
+    /// Bytes that it sent.
+    pub bytes_out: u64,
+}
+
+impl TrialTraffic {
+    /// Adds what the windows of a run count.
+    pub(super) fn add(&mut self, windows: &[Window]) {
+        for window in windows {
+            self.requests = self.requests.saturating_add(window.completed());
+            self.bytes_out = self.bytes_out.saturating_add(window.bytes_in);
+        }
+    }
+}
+
 /// What came of a trial, as the log of the experiment holds it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
@@ -68,6 +88,9 @@ pub struct TrialRecord {
     pub ended_ms: u64,
     /// How it ended.
     pub outcome: RecordedOutcome,
+    /// What the service served in it, warm-up included.
+    #[serde(default)]
+    pub traffic: TrialTraffic,
     /// Its run files, relative to the folder of the experiment: one for each load, none where nothing was measured.
     pub runs: Vec<String>,
     /// What the reader of the results should know of it.

@@ -152,3 +152,17 @@ fn a_head_that_points_outside_gives_no_commit() {
         assert_eq!(head_commit(place.path()), None, "{head}");
     }
 }
+
+#[test]
+fn a_number_that_no_run_measured_is_named_and_not_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    for (second, value) in [(0, 1e18), (1, 1e308), (2, -1e19), (3, 5.0)] {
+        append(folder.path(), &entry(&moment(second), value)).unwrap();
+    }
+    let loaded = read(folder.path()).unwrap();
+    assert_eq!(loaded.entries.len(), 2);
+    let lines: Vec<usize> = loaded.damaged.iter().map(|line| line.line).collect();
+    assert_eq!(lines, [2, 3]);
+    let what = &loaded.damaged[0].what;
+    assert_eq!(what, "`p95_ms` is 1e308; valid: numbers up to 1e18");
+}

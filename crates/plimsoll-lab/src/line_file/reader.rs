@@ -30,6 +30,14 @@ pub trait DatedLine: DeserializeOwned {
 
     /// When it was made, RFC 3339.
     fn at(&self) -> &str;
+
+    /// Checks what the form alone does not.
+    ///
+    /// # Errors
+    /// When a value is out of range, which is named.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A file that was read.
@@ -130,5 +138,6 @@ fn parse_line<T: DatedLine>(line: &[u8]) -> Result<(Timestamp, T), LineProblem> 
         let text = format!("`at` is `{}`; valid: a moment in RFC 3339", entry.at());
         damaged(text)
     })?;
+    entry.check().map_err(damaged)?;
     Ok((at, entry))
 }

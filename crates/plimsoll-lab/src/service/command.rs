@@ -1,5 +1,6 @@
 //! Commands that must end within a time limit: builds, reloads, resets, checks.
 
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub(super) enum CommandFailure {
     #[error("it {0}")]
     Ended(ProcessEnding),
     /// It took too long, and was ended.
-    #[error("it took longer than {0:?} and was ended")]
+    #[error("it took longer than {} and was ended", Rounded(*.0))]
     TooLong(Duration),
     /// The user requested a stop.
     #[error("interrupted")]
@@ -45,6 +46,18 @@ pub(super) enum CommandFailure {
     /// It cannot be ended.
     #[error(transparent)]
     Stays(ApplyFault),
+}
+
+/// A duration for people: to a tenth of a second from one second on, else to the millisecond.
+struct Rounded(Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let step: u128 = if self.0.as_millis() >= 1000 { 100 } else { 1 };
+        let steps = (self.0.as_micros() + step * 500) / (step * 1000);
+        let millis = u64::try_from(steps * step).unwrap_or(u64::MAX);
+        write!(f, "{:?}", Duration::from_millis(millis))
+    }
 }
 
 impl CommandFailure {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::fault::{ApplyFault, ApplyFaultKind};
 use super::launch::{LaunchSpec, Launched, ProcessLimits};
-use super::stage::{Stage, last_line};
+use super::stage::{Stage, error_line};
 use crate::clock::TimeLimit;
 
 /// The configuration that means no edge.
@@ -92,7 +92,7 @@ pub(super) fn start(
     if let Some(address) = wait(stage, &addresses)? {
         return Ok(Some(address));
     }
-    let problem = format!("the edge did not start: {}", last_line(&output));
+    let problem = format!("the edge did not start: {}", error_line(&output));
     let remedy = "check the file with `plimsoll edge check FILE`";
     Err(fault(problem, remedy))
 }

@@ -59,6 +59,13 @@ impl ApplyFault {
         Self::new(ApplyFaultKind::Interrupted, "", "interrupted", "")
     }
 
+    /// With the cause behind the problem, and what helps against that cause.
+    pub(super) fn caused_by(mut self, cause: &str, remedy: &str) -> Self {
+        self.problem = format!("{}: {cause}", self.problem);
+        remedy.clone_into(&mut self.remedy);
+        self
+    }
+
     /// Its kind.
     pub fn kind(&self) -> ApplyFaultKind {
         self.kind

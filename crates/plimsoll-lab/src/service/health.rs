@@ -39,15 +39,17 @@ impl MemoryState {
         }
     }
 
+    /// That the kernel killed processes for their memory since an earlier moment, for people.
+    pub(super) fn kills_since(self, before: Self) -> Option<String> {
+        let kills = self.groups.kills.saturating_sub(before.groups.kills);
+        (kills > 0)
+            .then(|| format!("its memory ran out: the kernel killed {kills} of its processes"))
+    }
+
     /// What went wrong with the memory since an earlier moment, for people.
     fn failures_since(self, before: Self) -> Vec<String> {
         let mut failures = Vec::new();
-        let kills = self.groups.kills.saturating_sub(before.groups.kills);
-        if kills > 0 {
-            failures.push(format!(
-                "its memory ran out: the kernel killed {kills} of its processes"
-            ));
-        }
+        failures.extend(self.kills_since(before));
         let swapped = self.swap.saturating_sub(before.swap);
         let swapped = swapped.max(self.groups.swap.saturating_sub(before.groups.swap));
         if swapped > 0 {

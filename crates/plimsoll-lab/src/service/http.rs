@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_wire::head;
-use plimsoll_wire::tls::AnyCertificate;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 use url::Url;
@@ -16,11 +15,11 @@ use crate::clock::TimeLimit;
 /// Addresses of a name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
-/// Requests a page.
+/// Requests a page, over TLS if `tls` is there.
 ///
 /// # Errors
 /// When no response with a good status (200 to 399) arrives in time.
-pub(super) fn get(url: &Url, within: Duration) -> io::Result<()> {
+pub(super) fn get(url: &Url, tls: Option<&Arc<ClientConfig>>, within: Duration) -> io::Result<()> {
     let limit = TimeLimit::start(within);
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(80);
@@ -35,8 +34,8 @@ pub(super) fn get(url: &Url, within: Duration) -> io::Result<()> {
         url.path()
     );
     stream.set_write_timeout(Some(within))?;
-    let status = if url.scheme() == "https" {
-        let mut session = session(host)?;
+    let status = if let Some(tls) = tls {
+        let mut session = session(host, tls)?;
         let timeouts = stream.try_clone()?;
         exchange(
             &mut Stream::new(&mut session, &mut stream),
@@ -97,19 +96,16 @@ fn exchange(
     }
 }
 
-/// A TLS session that accepts any certificate: a check sends no secret, and services are checked by their address.
-fn session(host: &str) -> io::Result<ClientConnection> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = Arc::new(AnyCertificate::new(Arc::clone(&provider)));
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
+fn session(host: &str, config: &Arc<ClientConfig>) -> io::Result<ClientConnection> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
+    ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)
+}
+
+/// Whether an error is that of a certificate: it does not pass by itself.
+pub(super) fn is_of_certificate(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|it| it.downcast_ref());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// Connects to `host:port`.

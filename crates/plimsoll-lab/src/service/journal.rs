@@ -171,6 +171,13 @@ impl AppliedJournal {
     }
 }
 
+/// Whether the journal of a folder is more than its beginning. What it names is read by [`AppliedJournal::open`].
+pub(super) fn has_outstanding(folder: &Path) -> bool {
+    let beginning =
+        serde_json::to_string(&JournalLine::Format(FORMAT)).map_or(0, |it| it.len() + 1);
+    std::fs::metadata(folder.join(FILE_NAME)).is_ok_and(|it| it.len() > beginning as u64)
+}
+
 /// Locks the journal.
 fn lock(
     file: &File,

@@ -1,15 +1,17 @@
 //! CPUs and memory of a service: by a control group of version 1 or 2, and where none may be made, by affinity and the
 //! address space of each process.
 
+mod group;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_probe::rest::{self, CgroupHierarchy};
-use rustix::fs::{Access, access};
+use plimsoll_probe::rest;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
+use self::group::{make, plan};
 use super::applied::Applied;
 use super::fault::{ApplyFault, ApplyFaultKind};
 use super::launch::ProcessLimits;
@@ -18,8 +20,6 @@ use super::stage::Stage;
 
 /// How names of control groups begin.
 const GROUP_PREFIX: &str = "plimsoll-";
-/// Period of a CPU quota, µs.
-const PERIOD_US: f64 = 100_000.0;
 /// Attempts to remove a control group whose last process has just ended.
 const REMOVALS: u32 = 100;
 /// Time between them.
@@ -43,18 +43,6 @@ pub(super) struct ServiceLimits {
     pub(super) memory_group: Option<PathBuf>,
     /// What is limited otherwise than by a control group.
     pub(super) notes: Vec<String>,
-}
-
-/// A limit that a control group shall have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct GroupLimit {
-    controller: &'static str,
-    /// The group, not made yet.
-    folder: PathBuf,
-    /// File and content of the limit.
-    settings: Vec<(&'static str, String)>,
-    /// Whether the controller must be enabled for groups below the folder above.
-    is_to_enable: bool,
 }
 
 /// Limits the processes of a service.
@@ -131,153 +119,6 @@ fn check_machine(allowance: Allowance, place: &str) -> Result<(), ApplyFault> {
             format!("{wanted} MiB of memory cannot be given: this machine has {total} MiB"),
             format!("valid: up to {total} MiB"),
         );
-    }
-    Ok(())
-}
-
-/// The groups for an allowance; and for what none can be planned, with the reason.
-fn plan(
-    hierarchies: &[CgroupHierarchy],
-    allowance: Allowance,
-    name: &str,
-) -> (Vec<GroupLimit>, Vec<(&'static str, String)>) {
-    let (mut planned, mut refused) = (Vec::new(), Vec::new());
-    let wanted = [
-        ("cpu", allowance.cpus.is_some()),
-        ("memory", allowance.memory.is_some()),
-    ];
-    let wanted: Vec<&'static str> = wanted
-        .into_iter()
-        .filter_map(|(controller, is_wanted)| is_wanted.then_some(controller))
-        .collect();
-    for &controller in &wanted {
-        let of_version_1 = hierarchies.iter().find(|hierarchy| {
-            let mut controllers = hierarchy.controllers.iter().flatten();
-            controllers.any(|known| known == controller)
-        });
-        let found = match of_version_1 {
-            Some(hierarchy) => {
-                let folder = Path::new(&hierarchy.mount).join(&hierarchy.own);
-                Some((folder, false, false))
-            }
-            None => hierarchies
-                .iter()
-                .find(|hierarchy| hierarchy.controllers.is_none())
-                .and_then(|hierarchy| parent_of_version_2(hierarchy, &wanted))
-                .map(|(folder, is_to_enable)| (folder, true, is_to_enable)),
-        };
-        let Some((parent, is_version_2, is_to_enable)) = found else {
-            refused.push((
-                controller,
-                format!("no control group with the controller `{controller}` may be made here"),
-            ));
-            continue;
-        };
-        planned.push(GroupLimit {
-            controller,
-            folder: parent.join(name),
-            settings: settings(allowance, controller, is_version_2),
-            is_to_enable,
-        });
-    }
-    (planned, refused)
-}
-
-/// The files of a limit.
-fn settings(
-    allowance: Allowance,
-    controller: &str,
-    is_version_2: bool,
-) -> Vec<(&'static str, String)> {
-    if controller == "cpu" {
-        let quota = (allowance.cpus.unwrap_or(1.0) * PERIOD_US).round();
-        return if is_version_2 {
-            vec![("cpu.max", format!("{quota} {PERIOD_US}"))]
-        } else {
-            vec![
-                ("cpu.cfs_period_us", PERIOD_US.to_string()),
-                ("cpu.cfs_quota_us", quota.to_string()),
-            ]
-        };
-    }
-    let bytes = allowance.memory.unwrap_or(u64::MAX).to_string();
-    if is_version_2 {
-        vec![("memory.max", bytes)]
-    } else {
-        vec![("memory.limit_in_bytes", bytes)]
-    }
-}
-
-/// The nearest group, from that of this process upwards, in which a group with these controllers may be made, and whether
-/// they must be enabled for that. In version 2 a group with processes has no controllers for groups below it, except
-/// the root.
-fn parent_of_version_2(hierarchy: &CgroupHierarchy, wanted: &[&str]) -> Option<(PathBuf, bool)> {
-    let mount = Path::new(&hierarchy.mount);
-    let mut inside = PathBuf::from(&hierarchy.own);
-    let has_all = |folder: &Path, file: &str| {
-        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-        wanted
-            .iter()
-            .all(|controller| text.split_whitespace().any(|known| known == *controller))
-    };
-    let may_write = |path: &Path| access(path, Access::WRITE_OK).is_ok();
-    loop {
-        let folder = mount.join(&inside);
-        // A process may be moved only by who may write to the nearest group above both.
-        if may_write(&folder) && may_write(&folder.join("cgroup.procs")) {
-            if has_all(&folder, "cgroup.subtree_control") {
-                return Some((folder, false));
-            }
-            let is_root = !folder.join("cgroup.type").exists();
-            if is_root && has_all(&folder, "cgroup.controllers") {
-                return Some((folder, true));
-            }
-        }
-        if !inside.pop() {
-            return None;
-        }
-    }
-}
-
-/// Makes a group with a limit. The inner error says why it cannot be.
-fn make(stage: &mut Stage, limit: &GroupLimit) -> Result<io::Result<()>, ApplyFault> {
-    if limit.is_to_enable
-        && let Some(parent) = limit.folder.parent()
-    {
-        let control = parent.join("cgroup.subtree_control");
-        let enabled = fs::read_to_string(&control).unwrap_or_default();
-        if !enabled.split_whitespace().any(|it| it == limit.controller) {
-            let names = vec![limit.controller.to_owned()];
-            let applied = Applied::Controllers {
-                control: control.clone(),
-                names,
-            };
-            stage.journal.add(applied, false)?;
-            if let Err(error) = fs::write(&control, format!("+{}", limit.controller)) {
-                return Ok(Err(error));
-            }
-        }
-    }
-    Ok(fill(limit))
-}
-
-fn fill(limit: &GroupLimit) -> io::Result<()> {
-    match fs::create_dir(&limit.folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            let folder = limit.folder.display();
-            let text = format!("the control group {folder} cannot be made: {error}");
-            return Err(io::Error::other(text));
-        }
-        Ok(()) | Err(_) => {}
-    }
-    for (file, content) in &limit.settings {
-        let path = limit.folder.join(file);
-        fs::write(&path, content).map_err(|error| {
-            io::Error::other(format!(
-                "{} cannot be set to {content}: {error}",
-                path.display()
-            ))
-        })?;
     }
     Ok(())
 }
@@ -379,12 +220,13 @@ pub(super) fn remove(folders: &[PathBuf]) -> Result<(), ApplyFault> {
     Ok(())
 }
 
-/// Disables controllers for groups below a group of version 2. Where other groups use them meanwhile, they stay.
+/// Disables controllers for groups below a group of version 2. Where other groups use them meanwhile, they stay; the kernel
+/// would take the limits of another experiment away with them.
 pub(super) fn disable(control: &Path, names: &[String]) {
-    if control
+    let is_control = control
         .file_name()
-        .is_none_or(|name| name != "cgroup.subtree_control")
-    {
+        .is_some_and(|name| name == "cgroup.subtree_control");
+    if !is_control || has_experiments(control.parent()) {
         return;
     }
     for name in names
@@ -393,6 +235,16 @@ pub(super) fn disable(control: &Path, names: &[String]) {
     {
         let _ = fs::write(control, format!("-{name}"));
     }
+}
+
+/// Whether groups of an experiment are below a group.
+fn has_experiments(folder: Option<&Path>) -> bool {
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok());
+    let mut names = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.file_name()));
+    names.any(|name| name.to_string_lossy().starts_with(GROUP_PREFIX))
 }
 
 /// What the memory controller of a group counts.

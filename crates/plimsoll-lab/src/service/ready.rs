@@ -1,10 +1,12 @@
 //! When a service is ready, and whether something else has its address.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::experiment::{Readiness, ReadyCheck};
+use plimsoll_model::experiment::{CertificateTrust, Readiness, ReadyCheck};
 use plimsoll_probe::rest;
+use rustls::ClientConfig;
 use url::Url;
 
 use super::command::CommandSpec;
@@ -33,7 +35,7 @@ pub(super) struct CellCheck {
 
 #[derive(Clone, Debug)]
 enum CheckProbe {
-    Http(Box<Url>),
+    Http(Box<Url>, Option<Arc<ClientConfig>>),
     Tcp(String),
     Command(Vec<String>),
 }
@@ -41,7 +43,7 @@ enum CheckProbe {
 impl std::fmt::Display for CellCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.probe {
-            CheckProbe::Http(url) => write!(f, "{url}"),
+            CheckProbe::Http(url, _) => write!(f, "{url}"),
             CheckProbe::Tcp(address) => write!(f, "{address}"),
             CheckProbe::Command(words) => write!(f, "`{}`", words.join(" ")),
         }
@@ -82,7 +84,8 @@ impl CellCheck {
                         "valid: a URL such as http://127.0.0.1:8080/health",
                     )
                 })?;
-                CheckProbe::Http(Box::new(url))
+                let tls = (url.scheme() == "https").then(|| client(stage, &check.trust));
+                CheckProbe::Http(Box::new(url), tls.transpose()?)
             }
         };
         let within = check.within;
@@ -92,7 +95,7 @@ impl CellCheck {
     /// The port that the service listens on, as far as the check knows.
     pub(super) fn port(&self) -> Option<u16> {
         match &self.probe {
-            CheckProbe::Http(url) => url.port_or_known_default(),
+            CheckProbe::Http(url, _) => url.port_or_known_default(),
             CheckProbe::Tcp(address) => address.rsplit_once(':')?.1.parse().ok(),
             CheckProbe::Command(_) => None,
         }
@@ -100,7 +103,7 @@ impl CellCheck {
 
     fn attempt(&self, stage: &mut Stage, within: Duration) -> io::Result<()> {
         match &self.probe {
-            CheckProbe::Http(url) => http::get(url, within),
+            CheckProbe::Http(url, tls) => http::get(url, tls.as_ref(), within),
             CheckProbe::Tcp(address) => http::connect(address, within).map(drop),
             CheckProbe::Command(words) => {
                 let output = stage.output("ready");
@@ -172,6 +175,7 @@ impl CellCheck {
     ) -> Result<Duration, ApplyFault> {
         let limit = TimeLimit::start(self.within);
         let mut pause = PAUSE_MIN;
+        let mut earlier: Option<io::Error> = None;
         loop {
             stage.check_stop()?;
             let left = limit.left().max(PAUSE_MIN).min(ATTEMPT_MAX);
@@ -182,9 +186,15 @@ impl CellCheck {
                 return Ok(limit.elapsed());
             };
             stage.check_stop()?;
+            if http::is_of_certificate(&error) {
+                return Err(self.not_trusted(&error));
+            }
             if limit.is_over() {
+                // The last attempt was cut short, and tells less than the one before.
+                let error = earlier.unwrap_or(error);
                 return Err(self.not_ready(&error, started));
             }
+            earlier = Some(error);
             let handles: Vec<_> = started.iter().map(|it| it.launched.handle()).collect();
             processes::wait_for_any(&handles, pause.min(limit.left()));
             pause = (pause * 2).min(PAUSE_MAX);
@@ -213,6 +223,15 @@ impl CellCheck {
         ))
     }
 
+    fn not_trusted(&self, error: &io::Error) -> ApplyFault {
+        ApplyFault::new(
+            ApplyFaultKind::NotReady,
+            "ready",
+            format!("{self}: {error}"),
+            "trust its certificate by `ca_file: FILE` or `insecure: true` beside `http`, or use the name that the certificate has",
+        )
+    }
+
     fn not_ready(&self, error: &io::Error, started: &[StartedProcess]) -> ApplyFault {
         let output = match started.first() {
             None => String::new(),
@@ -227,4 +246,21 @@ impl CellCheck {
             ),
         )
     }
+}
+
+/// TLS towards the service.
+fn client(stage: &Stage, trust: &CertificateTrust) -> Result<Arc<ClientConfig>, ApplyFault> {
+    let ca_file = trust
+        .ca_file
+        .as_ref()
+        .map(|file| stage.context.base.join(file));
+    let config = plimsoll_load::client_config(trust.insecure, ca_file.as_deref());
+    config.map(Arc::new).map_err(|error| {
+        ApplyFault::new(
+            ApplyFaultKind::NotReady,
+            "ready",
+            error.to_string(),
+            "name a PEM file of authorities by `ca_file`, relative to the folder of the experiment",
+        )
+    })
 }

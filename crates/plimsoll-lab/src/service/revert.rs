@@ -18,8 +18,11 @@ impl Stage {
             // What they use stays as it is.
             return reversal;
         }
-        let outstanding: Vec<(u64, Applied)> = self.journal.outstanding().to_vec();
-        for (number, applied) in outstanding.into_iter().rev() {
+        let mut outstanding: Vec<(u64, Applied)> = self.journal.outstanding().to_vec();
+        outstanding.reverse();
+        // A controller stays as long as a group of an experiment uses it.
+        outstanding.sort_by_key(|(_, applied)| matches!(applied, Applied::Controllers { .. }));
+        for (number, applied) in outstanding {
             let reverted = match &applied {
                 Applied::Process(_) => continue,
                 Applied::ControlGroup { folders, .. } => limits::remove(folders),

@@ -12,10 +12,14 @@ use std::time::Duration;
 
 use super::command::CommandSpec;
 use super::fault::{ApplyFault, ApplyFaultKind};
-use super::stage::{Stage, last_line};
+use super::stage::{Stage, last_line, last_lines};
 
 /// Folder of the checkouts, in the folder of the experiment.
 const CHECKOUTS_FOLDER: &str = "checkouts";
+/// Digits of a commit in the name of its checkout.
+const COMMIT_SHOWN: usize = 12;
+/// Name of the output of Git.
+const GIT_OUTPUT: &str = "git";
 /// Time limit of a command of Git.
 const GIT_TIME: Duration = Duration::from_mins(10);
 /// Variables that would lead Git to another repository, as hooks set them.
@@ -36,13 +40,62 @@ struct CheckoutKey {
     build: Vec<String>,
 }
 
+impl CheckoutKey {
+    /// Its name: a number and the first digits of the commit.
+    fn name(&self, number: usize) -> String {
+        let commit: String = self.commit.chars().take(COMMIT_SHOWN).collect();
+        format!("{number}-{commit}")
+    }
+}
+
+fn build_output(stage: &Stage, key: &CheckoutKey, number: usize) -> PathBuf {
+    stage.output(&format!("build-{}", key.name(number)))
+}
+
 /// The checkouts of an experiment. A build that failed is not repeated.
 #[derive(Debug, Default)]
 pub(super) struct Checkouts {
     known: HashMap<CheckoutKey, Result<PathBuf, ApplyFault>>,
+    /// The commit of a cell and setup: a branch that moves meanwhile does not change what is measured.
+    commits: HashMap<(usize, usize), String>,
+    /// Output of the last build that failed.
+    failed_build: Option<PathBuf>,
 }
 
 impl Checkouts {
+    /// The last lines of the last build that failed.
+    pub(super) fn failed_build(&self) -> Vec<String> {
+        let output = self.failed_build.as_deref();
+        output.map_or_else(Vec::new, last_lines)
+    }
+
+    /// The commit of a setup in a cell; `None` when it has no source there.
+    ///
+    /// # Errors
+    /// When there is no such repository or revision.
+    pub(super) fn commit(
+        &mut self,
+        stage: &mut Stage,
+        cell: usize,
+        setup: usize,
+    ) -> Result<Option<String>, ApplyFault> {
+        if let Some(known) = self.commits.get(&(cell, setup)) {
+            return Ok(Some(known.clone()));
+        }
+        let experiment = Arc::clone(&stage.experiment);
+        let Some(source) = &experiment.setups[setup].source else {
+            return Ok(None);
+        };
+        let Some(revision) = stage.text(cell, &source.revision) else {
+            return Ok(None);
+        };
+        let repository = stage.path(&source.repository);
+        let place = format!("git {revision}");
+        let commit = commit_of(stage, &repository, &revision, &place)?;
+        self.commits.insert((cell, setup), commit.clone());
+        Ok(Some(commit))
+    }
+
     /// Checks out the source of a setup and builds it, unless that is done already; returns its folder. `None` when the
     /// setup has no source in this cell.
     pub(super) fn folder(
@@ -60,7 +113,9 @@ impl Checkouts {
         };
         let repository = stage.path(&source.repository);
         let place = format!("git {revision}");
-        let commit = commit_of(stage, &repository, &revision, &place)?;
+        let Some(commit) = self.commit(stage, cell, setup)? else {
+            return Ok(None);
+        };
         let build = source.build.as_ref();
         let key = CheckoutKey {
             build: build.map_or_else(Vec::new, |build| stage.words(cell, &build.words)),
@@ -73,6 +128,9 @@ impl Checkouts {
         let number = self.known.len() + 1;
         let within = build.map_or(GIT_TIME, |build| build.within);
         let made = check_out(stage, &key, number, within, &place);
+        if made.is_err() {
+            self.failed_build = Some(build_output(stage, &key, number));
+        }
         let is_lasting = made.as_ref().map_or_else(ApplyFault::is_of_trial, |_| true);
         if is_lasting {
             self.known.insert(key, made.clone());
@@ -89,8 +147,7 @@ fn check_out(
     within: Duration,
     place: &str,
 ) -> Result<PathBuf, ApplyFault> {
-    let short: String = key.commit.chars().take(12).collect();
-    let folder = checkouts_folder(stage)?.join(format!("{number}-{short}"));
+    let folder = checkouts_folder(stage)?.join(key.name(number));
     let path = folder.display().to_string();
     let words = [
         "worktree",
@@ -101,7 +158,7 @@ fn check_out(
     ];
     git(stage, &key.repository, &words, place)?;
     if !key.build.is_empty() {
-        let output = stage.output(&format!("build-{number}-{short}"));
+        let output = build_output(stage, key, number);
         let spec = CommandSpec {
             words: &key.build,
             unset: &GIT_VARIABLES,
@@ -138,24 +195,62 @@ fn commit_of(
     revision: &str,
     place: &str,
 ) -> Result<String, ApplyFault> {
-    let revision = format!("{revision}^{{commit}}");
-    let output = git(
-        stage,
-        repository,
-        &["rev-parse", "--verify", &revision],
-        place,
-    )?;
-    let commit = last_line(&output);
+    // Without the `.` of the current folder.
+    let at: PathBuf = repository.components().collect();
+    let at = at.display();
+    let fault = |problem: String, remedy: &str| {
+        ApplyFault::new(ApplyFaultKind::Source, place, problem, remedy)
+    };
+    let found = git(stage, repository, &["rev-parse", "--git-dir"], place);
+    if let Err(error) = found {
+        if error.kind() != ApplyFaultKind::Source {
+            return Err(error);
+        }
+        let reply = last_line(&stage.output(GIT_OUTPUT));
+        return Err(fault(
+            format!("{at} is not a Git repository that can be read: {reply}"),
+            "start in the folder of the repository, and check that `git status` works there",
+        ));
+    }
+    let name = format!("{revision}^{{commit}}");
+    let words = ["rev-parse", "--verify", "--quiet", name.as_str()];
+    // A name that begins with `-` would be a flag; no revision has one.
+    let commit = if revision.starts_with('-') {
+        String::new()
+    } else {
+        match git(stage, repository, &words, place) {
+            Ok(output) => last_line(&output),
+            Err(error) if error.kind() == ApplyFaultKind::Source => String::new(),
+            Err(error) => return Err(error),
+        }
+    };
     let is_commit = commit.len() >= 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
     if is_commit {
         return Ok(commit);
     }
-    Err(ApplyFault::new(
-        ApplyFaultKind::Source,
-        place,
-        format!("Git names no commit: {commit}"),
-        "valid: a commit, tag or branch of the repository",
+    Err(fault(
+        format!("the repository {at} has no such revision"),
+        "valid: a commit, tag or branch that `git rev-parse` knows; `git fetch --tags` brings those of a remote",
     ))
+}
+
+/// Whether a checkout has a submodule whose folder is empty, as a worktree leaves it.
+pub(super) fn has_empty_submodule(folder: &Path) -> bool {
+    let text = fs::read_to_string(folder.join(".gitmodules")).unwrap_or_default();
+    let mut paths = text.lines().filter_map(|line| {
+        let (key, path) = line.split_once('=')?;
+        (key.trim() == "path").then(|| folder.join(path.trim()))
+    });
+    paths.any(|path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()))
+}
+
+/// Files of the work tree of a repository that differ from its last commit: no revision has these changes.
+pub(super) fn uncommitted(stage: &mut Stage, repository: &Path) -> usize {
+    let words = ["status", "--porcelain", "--untracked-files=no"];
+    let Ok(output) = git(stage, repository, &words, "git status") else {
+        return 0;
+    };
+    fs::read_to_string(output).map_or(0, |list| list.lines().count())
 }
 
 /// Runs Git; returns the file of its output.
@@ -173,13 +268,15 @@ fn git(
         repository.as_str(),
         "-c",
         "core.hooksPath=/dev/null",
+        "-c",
+        "core.fsmonitor=false",
     ];
     let words: Vec<String> = fixed
         .iter()
         .chain(words)
         .map(|&word| word.to_owned())
         .collect();
-    let output = stage.output("git");
+    let output = stage.output(GIT_OUTPUT);
     let base = stage.context.base.clone();
     let spec = CommandSpec {
         words: &words,
@@ -192,6 +289,14 @@ fn git(
         .run_command(&spec)
         .map_err(|failure| failure.fault(ApplyFaultKind::Source, place, &output))?;
     Ok(output)
+}
+
+/// Whether the folder of an experiment has checkouts.
+pub(super) fn has_checkouts(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder.join(CHECKOUTS_FOLDER));
+    let names = entries.into_iter().flatten().filter_map(Result::ok);
+    let mut names = names.map(|entry| entry.file_name());
+    names.any(|name| is_checkout(&name.to_string_lossy()))
 }
 
 /// Removes all worktrees in the folder of the experiment, of the repositories that it names; returns how many.
@@ -223,11 +328,33 @@ pub(super) fn remove_all(stage: &mut Stage) -> Result<usize, ApplyFault> {
     }
     stage.context.stop = stop;
     let removed = removed?;
-    match fs::remove_dir_all(&folder) {
-        Ok(()) => Ok(removed),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(removed),
-        Err(error) => Err(failed(error.to_string())),
+    remove_rest(&folder).map_err(|error| failed(error.to_string()))?;
+    Ok(removed)
+}
+
+/// Removes what Git did not know of, of the folders that are named as checkouts. The folder of the experiment is that of the
+/// user, who may have one of the same name.
+fn remove_rest(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && is_checkout(&entry.file_name().to_string_lossy()) {
+            fs::remove_dir_all(entry.path())?;
+        }
     }
+    match fs::remove_dir(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::DirectoryNotEmpty => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a name is that of a checkout: its number and twelve digits of its commit.
+fn is_checkout(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(number, commit)| {
+        !number.is_empty()
+            && number.chars().all(|c| c.is_ascii_digit())
+            && commit.len() == COMMIT_SHOWN
+            && commit.chars().all(|c| c.is_ascii_hexdigit())
+    })
 }
 
 /// Removes the worktrees of a repository in a folder.
@@ -254,4 +381,31 @@ fn remove_of(stage: &mut Stage, repository: &Path, folder: &Path) -> Result<usiz
         git(stage, repository, &words, place)?;
     }
     Ok(ours.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_the_user_with_the_same_name_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join(CHECKOUTS_FOLDER);
+        for name in ["1-0123456789ab", "2024-report", "1-0123456789abc", "mine"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("3-0123456789ab"), "a file").unwrap();
+        remove_rest(&folder).unwrap();
+        let mut left: Vec<String> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        left.sort();
+        let expected = ["1-0123456789abc", "2024-report", "3-0123456789ab", "mine"];
+        assert_eq!(left, expected);
+        let empty = root.path().join("empty");
+        fs::create_dir_all(empty.join("12-0123456789ab")).unwrap();
+        remove_rest(&empty).unwrap();
+        assert!(!empty.exists());
+    }
 }

@@ -16,6 +16,8 @@ use super::processes;
 const OUTPUT_FOLDER: &str = "output";
 /// Bytes at the end of an output that are searched for its last line.
 const TAIL_LEN: u64 = 4096;
+/// Lines at the end of an output that are shown.
+const LINES_MAX: usize = 20;
 /// Longest line that is shown, characters.
 const LINE_LEN_MAX: usize = 300;
 
@@ -106,8 +108,8 @@ impl Stage {
     }
 }
 
-/// The last line of an output, for people; empty when there is none.
-pub(super) fn last_line(path: &Path) -> String {
+/// The last lines of an output, for people: those that fit into its last bytes, without empty ones.
+pub(super) fn last_lines(path: &Path) -> Vec<String> {
     let tail = || -> std::io::Result<String> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
@@ -117,13 +119,30 @@ pub(super) fn last_line(path: &Path) -> String {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     let text = tail().unwrap_or_default();
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.unwrap_or_default()
-        .trim()
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(LINE_LEN_MAX)
-        .collect()
+    let shown = |line: &str| -> String {
+        let printable = line.trim_end().chars().filter(|c| !c.is_control());
+        printable.take(LINE_LEN_MAX).collect()
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let mut lines: Vec<String> = lines.map(shown).collect();
+    lines.drain(..lines.len().saturating_sub(LINES_MAX));
+    lines
+}
+
+/// The last line of an output of ours that tells an error, else its last line, for people.
+pub(super) fn error_line(path: &Path) -> String {
+    const MARK: &str = "error: ";
+    let lines = last_lines(path);
+    match lines.iter().rev().find_map(|line| line.strip_prefix(MARK)) {
+        Some(error) => error.to_owned(),
+        None => last_line(path),
+    }
+}
+
+/// The last line of an output, for people; empty when there is none.
+pub(super) fn last_line(path: &Path) -> String {
+    let line = last_lines(path).pop().unwrap_or_default();
+    line.trim().to_owned()
 }
 
 /// A problem with the last line of an output behind it.
@@ -131,5 +150,26 @@ pub(super) fn with_last_line(problem: String, output: &Path) -> String {
     match last_line(output).as_str() {
         "" => problem,
         line => format!("{problem}: {line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_comes_before_its_help() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = |text: &str| {
+            fs::write(file.path(), text).unwrap();
+            (last_line(file.path()), error_line(file.path()))
+        };
+        let help = "help: give a file";
+        assert_eq!(
+            line("error: no such file\n  help: give a file\n\n"),
+            (help.to_owned(), "no such file".to_owned())
+        );
+        assert_eq!(line("killed\n"), ("killed".to_owned(), "killed".to_owned()));
+        assert_eq!(line(""), (String::new(), String::new()));
     }
 }

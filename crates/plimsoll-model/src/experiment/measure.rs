@@ -55,6 +55,8 @@ pub enum SearchEffort {
     Standard,
     /// At most an hour.
     Thorough,
+    /// Quicker than quick, within this time.
+    Within(Duration),
 }
 
 impl SearchEffort {
@@ -64,6 +66,7 @@ impl SearchEffort {
             Self::Quick => Duration::from_mins(4),
             Self::Standard => Duration::from_mins(15),
             Self::Thorough => Duration::from_hours(1),
+            Self::Within(budget) => budget,
         }
     }
 }

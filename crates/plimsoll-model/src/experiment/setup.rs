@@ -1,5 +1,6 @@
 //! How the levels of a cell become real, and what surrounds a trial.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,17 @@ pub struct ReadyCheck {
     pub readiness: Readiness,
     /// Time limit.
     pub within: Duration,
+    /// Certificates that a URL is checked with.
+    pub trust: CertificateTrust,
+}
+
+/// Which certificates of servers are trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateTrust {
+    /// Any certificate is.
+    pub insecure: bool,
+    /// PEM file of authorities, instead of those of the system.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Load before a trial that is not measured.

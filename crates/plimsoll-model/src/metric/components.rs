@@ -38,6 +38,8 @@ pub const HAPROXY_RETRIES: &str = "haproxy.connections.retries";
 pub const HAPROXY_CLIENT_ABORTS: &str = "plimsoll.haproxy.client_aborts";
 /// Responses with status 5xx, by `proxy` and `server`.
 pub const HAPROXY_SERVER_ERRORS: &str = "plimsoll.haproxy.server_errors";
+/// HTTP requests received, by `proxy` and `server`.
+pub const HAPROXY_REQUESTS: &str = "haproxy.requests.total";
 /// Mean time of the last 1,024 requests, by `proxy`, `server` and `phase` (queue, connect, answer, total).
 pub const HAPROXY_TIME: &str = "plimsoll.haproxy.time";
 /// Weight of a server by `proxy` and `server`; 0 for a backup server.

@@ -11,6 +11,10 @@ pub(crate) struct Axis {
 
 /// Range of values above which an axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 30.0;
+/// Share of the highest value that the lowest must have for an axis that does not begin at zero.
+const NEAR_FROM: f64 = 0.5;
+/// Smallest range of such an axis, as a share of the highest value.
+const NEAR_REACH: f64 = 0.02;
 
 impl Axis {
     /// From zero to above the highest value, in even steps.
@@ -35,12 +39,56 @@ impl Axis {
         }
     }
 
+    /// From zero to a count, in whole steps.
+    pub(crate) fn whole_from_zero(max: f64) -> Self {
+        let step = nice_step(max.max(1.0) / 4.0).max(1.0);
+        let steps = (max.max(1.0) / step - 1e-9).ceil();
+        Self {
+            min: 0.0,
+            max: step * steps,
+            logarithmic: false,
+            ticks: ticks(steps, |index| step * index),
+        }
+    }
+
     /// From zero to above the highest value, in even steps of KiB, MiB or GiB.
     pub(crate) fn linear_bytes_from_zero(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
         let max = values.iter().copied().fold(1.0, f64::max);
         let unit = 1024_f64.powf(max.log(1024.0).floor());
         let mut axis = Self::linear_from_zero(values.into_iter().map(|value| value / unit));
+        axis.max *= unit;
+        for tick in &mut axis.ticks {
+            *tick *= unit;
+        }
+        axis
+    }
+
+    /// Near the values where they vary little, so that their differences show; from zero where they vary much. Ticks are
+    /// round in multiples of `unit`.
+    pub(crate) fn linear_near(values: impl IntoIterator<Item = f64>, unit: f64) -> Self {
+        let values: Vec<f64> = values
+            .into_iter()
+            .filter(|value| value.is_finite())
+            .map(|value| value / unit)
+            .collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        let mut axis = if low < NEAR_FROM * high || high <= 0.0 {
+            Self::linear_from_zero(values)
+        } else {
+            // Noise of a thousandth must not look like a change.
+            let step = nice_step((high - low).max(NEAR_REACH * high) / 4.0);
+            let (first, last) = ((low / step).floor(), (high / step).ceil());
+            let steps = (last - first).max(1.0);
+            Self {
+                min: first * step,
+                max: (first + steps) * step,
+                logarithmic: false,
+                ticks: ticks(steps, |index| (first + index) * step),
+            }
+        };
+        axis.min *= unit;
         axis.max *= unit;
         for tick in &mut axis.ticks {
             *tick *= unit;
@@ -190,6 +238,23 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_is_near_values_that_vary_little() {
+        let ticks = |values: [f64; 2], unit| Axis::linear_near(values, unit).ticks().to_vec();
+        assert_eq!(
+            ticks([118.0, 136.0], 1.0),
+            [115.0, 120.0, 125.0, 130.0, 135.0, 140.0]
+        );
+        assert_eq!(ticks([20.0, 136.0], 1.0).first(), Some(&0.0));
+        // A range of two per cent at least.
+        assert_eq!(ticks([300.0, 300.0], 1.0), [300.0, 302.0]);
+        assert_eq!(ticks([0.0, 0.0], 1.0), [0.0, 0.5, 1.0]);
+        assert_eq!(Axis::whole_from_zero(3.0).ticks(), [0.0, 1.0, 2.0, 3.0]);
+        let mib = 1024.0 * 1024.0;
+        let memory = ticks([395.0 * mib, 438.0 * mib], mib);
+        assert_eq!((memory[0] / mib, memory.len()), (380.0, 4));
+    }
+
+    #[test]
     fn moments_read_as_on_a_clock() {
         assert_eq!([45, 750, 3720].map(clock), ["0:45", "12:30", "1:02:00"]);
     }
@@ -197,7 +262,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_value_has_a_place_between_ascending_ticks(values in prop::collection::vec(1e-3_f64..1e9, 1..20)) {
-            for axis in [Axis::linear_or_log(values.clone()), Axis::linear_from_zero(values.clone())] {
+            for axis in [
+                Axis::linear_or_log(values.clone()),
+                Axis::linear_from_zero(values.clone()),
+                Axis::linear_near(values.clone(), 1.0),
+            ] {
                 prop_assert!(axis.ticks().is_sorted() && (2..=14).contains(&axis.ticks().len()));
                 let highest = values.iter().copied().fold(0.0, f64::max);
                 prop_assert!(*axis.ticks().last().unwrap() >= highest * 0.999);

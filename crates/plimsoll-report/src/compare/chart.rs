@@ -3,8 +3,11 @@
 use maud::{Markup, html};
 use plimsoll_analysis::summary::is_search;
 use plimsoll_analysis::whole_run;
-use plimsoll_model::plan::LoadUnit;
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::plan::{Load, LoadUnit};
+use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
+use plimsoll_model::window::Window;
 
 use super::ComparedSide;
 use crate::chart::axis::Axis;
@@ -17,6 +20,8 @@ use crate::report::Report;
 
 /// Colours before they repeat.
 const COLOURS: usize = 6;
+/// Points of a rising load at most.
+const GROUPS_MAX: u32 = 20;
 /// Width and height of the stretched box.
 const BOX: f64 = 1000.0;
 
@@ -49,6 +54,10 @@ pub(super) fn charts(sides: &[&ComparedSide<'_>]) -> Option<Markup> {
         return None;
     }
     let throughput = series(sides, |point| Some(point.throughput));
+    // A single load is a dot: the table says all of it.
+    if throughput.iter().all(|side| side.levels.len() < 2) {
+        return None;
+    }
     let response = series(sides, |point| point.p95_us);
     Some(html! {
         (legend(&throughput))
@@ -75,6 +84,26 @@ impl Point {
     }
 }
 
+impl Point {
+    /// Of all seconds together, in which `rate` was offered; `None` without any.
+    fn of_windows(windows: &[Window], rate: f64) -> Option<Self> {
+        let seconds = u32::try_from(windows.len())
+            .ok()
+            .filter(|seconds| *seconds > 0)?;
+        let mut times = Histogram::new();
+        let mut completed = 0;
+        for window in windows {
+            times.merge(&window.response);
+            completed += window.completed();
+        }
+        Some(Self {
+            rate,
+            throughput: completed as f64 / f64::from(seconds),
+            p95_us: times.quantile(0.95).map(|time| time as f64),
+        })
+    }
+}
+
 fn points(report: &Report<'_>) -> Vec<Point> {
     if is_search(report.run) {
         let valid = trials_of(report).filter(|trial| !trial.verdict.is_void());
@@ -83,6 +112,10 @@ fn points(report: &Report<'_>) -> Vec<Point> {
     let steps = whole_run::steps(report.run);
     if !steps.is_empty() {
         return steps.iter().map(Point::of).collect();
+    }
+    let rising = rising(report.run);
+    if !rising.is_empty() {
+        return rising;
     }
     let summary = &report.summary;
     if summary.requests == 0 {
@@ -93,6 +126,51 @@ fn points(report: &Report<'_>) -> Vec<Point> {
         throughput: summary.completed,
         p95_us: summary.response_us.map(|times| times.p95 as f64),
     }]
+}
+
+/// Points of a load that rises in a single run, from its seconds in groups; none of another load.
+fn rising(run: &Run) -> Vec<Point> {
+    let Load::Open { phases, .. } = &run.header.plan.load else {
+        return Vec::new();
+    };
+    let Some(first) = run.windows.first().map(|window| window.second) else {
+        return Vec::new();
+    };
+    let mut points = Vec::new();
+    let mut began_s = 0.0;
+    for phase in phases {
+        let lasting_s = phase.lasting_ns as f64 / 1e9;
+        if phase.to > phase.from {
+            let slope = (phase.to - phase.from) / lasting_s;
+            let middle = |from: u32, to: u32| f64::midpoint(f64::from(from), f64::from(to));
+            for (from, to) in groups(began_s, began_s + lasting_s) {
+                let windows = run.windows_between(first + from, first + to);
+                let rate = phase.from + slope * (middle(from, to) - began_s);
+                points.extend(Point::of_windows(windows, rate));
+            }
+        }
+        began_s += lasting_s;
+    }
+    points
+}
+
+/// Whole seconds between two moments, in at most so many groups as points are drawn.
+fn groups(from_s: f64, to_s: f64) -> Vec<(u32, u32)> {
+    let (from, to) = (whole(from_s.ceil()), whole(to_s.floor()));
+    let seconds = to.saturating_sub(from);
+    let size = seconds.div_ceil(GROUPS_MAX).max(1);
+    (0..seconds / size)
+        .map(|group| (from + group * size, from + (group + 1) * size))
+        .collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what a run can last"
+)]
+fn whole(seconds: f64) -> u32 {
+    seconds.clamp(0.0, f64::from(u32::MAX / 2)) as u32
 }
 
 fn series(sides: &[&ComparedSide<'_>], value: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
@@ -139,12 +217,13 @@ fn chart(
     unit: LoadUnit,
 ) -> Markup {
     let levels = || series.iter().flat_map(|side| &side.levels);
+    let has_band = levels().any(|level| level.high > level.low);
     let x = Axis::linear_or_log_rates(levels().map(|level| level.rate));
     let y = Axis::linear_or_log(levels().map(|level| level.high));
     html! {
         div.panel {
             h3 { (title) }
-            div.axis-title { (caption) "; the band is from the lowest to the highest of the trials at a load" }
+            div.axis-title { (caption) @if has_band { "; the band is from the lowest to the highest of the trials at a load" } }
             svg.chart.load role="img" aria-label={ (title) " of all sides by offered load; the table has the values" } {
                 (horizontal_grid(&y, label))
                 g.grid aria-hidden="true" {
@@ -220,5 +299,26 @@ mod tests {
         assert_eq!(line(&levels, &x, &y), "M0 700L1000 0");
         assert_eq!(band(&levels, &x, &y), "M0 800L1000 0L1000 0L0 600Z");
         assert_eq!(line(&[], &x, &y), "");
+    }
+
+    #[test]
+    fn a_rise_is_drawn_in_groups_of_whole_seconds() {
+        assert_eq!(groups(0.0, 3.5), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(groups(10.0, 50.0).len(), 20);
+        assert_eq!(groups(10.0, 50.0)[0], (10, 12));
+        assert!(groups(0.0, 0.4).is_empty());
+        let mut window = Window::new(3);
+        window
+            .outcomes
+            .add_many(plimsoll_model::outcome::Outcome::Ok, 40);
+        window.response.record(20_000, 40);
+        let point = Point::of_windows(&[window], 50.0).unwrap();
+        assert!((point.throughput - 40.0).abs() < 1e-9);
+        assert!(
+            point
+                .p95_us
+                .is_some_and(|time| (time / 20_000.0 - 1.0).abs() < 0.01)
+        );
+        assert!(Point::of_windows(&[], 1.0).is_none());
     }
 }

@@ -15,7 +15,9 @@ use serde::Serialize;
 use super::capacity::{CapacityCost, line_per_core};
 use super::sentence::{answer, evidence};
 use super::{BlockCounts, ComparedRuns, ComparedSide};
+use crate::cost::CostObject as LineCostObject;
 use crate::json::judgement::FindingObject;
+use crate::pretty;
 use crate::report::Report;
 
 /// The output of `plimsoll compare --json`. With several candidates the fields of `candidate` to `void` are those of the
@@ -74,6 +76,8 @@ pub struct SideObject {
     pub line_per_core: Option<f64>,
     /// Cost of a million requests at the load line, by the plan's `price`; null without either.
     pub cost_per_million: Option<CostObject>,
+    /// All costs at the load line: also per thousand users, and per month at the demand of the price; null without either.
+    pub cost: Option<LineCostObject>,
 }
 
 /// A cost with the 90 % interval of the load line carried through.
@@ -239,20 +243,13 @@ impl CompareObject {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("the object is made of strings and maps");
-        text.push('\n');
-        text
+        pretty::object(self)
     }
 }
 
 /// The JSON schema of [`CompareObject`].
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(CompareObject);
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema is made of strings and maps");
-    text.push('\n');
-    text
+    pretty::schema::<CompareObject>()
 }
 
 impl SideObject {
@@ -273,6 +270,7 @@ impl SideObject {
                 high: cost.estimate.high,
                 currency: cost.currency,
             }),
+            cost: side.report.as_ref().and_then(LineCostObject::of),
         }
     }
 }

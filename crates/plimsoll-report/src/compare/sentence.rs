@@ -9,6 +9,7 @@ use plimsoll_analysis::experiment::trial::Scale;
 
 use super::capacity::{CapacityCost, line_per_core};
 use super::{ComparedRuns, ComparedSide};
+use crate::cost::{CostEstimate, CostObject as LineCost};
 use crate::number::{percent, reading, short};
 use crate::printable::printable;
 use crate::report::Report;
@@ -26,55 +27,122 @@ pub fn answer(runs: &ComparedRuns<'_>) -> String {
     sentences.join(" ")
 }
 
+/// The result for a candidate in two parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CandidateAnswer {
+    /// `b is worse than a`.
+    pub(super) headline: String,
+    /// By how much, or why; empty when the headline says it all.
+    pub(super) detail: String,
+}
+
 fn sentence(
     runs: &ComparedRuns<'_>,
     candidate: &ComparedSide<'_>,
     comparison: &Comparison,
 ) -> String {
-    let is_across_machines = runs.is_across_machines;
+    let CandidateAnswer { headline, detail } = candidate_answer(runs, candidate, comparison);
+    if detail.is_empty() {
+        format!("{headline}.")
+    } else {
+        format!("{headline}: {detail}.")
+    }
+}
+
+/// The result for a candidate.
+pub(super) fn candidate_answer(
+    runs: &ComparedRuns<'_>,
+    candidate: &ComparedSide<'_>,
+    comparison: &Comparison,
+) -> CandidateAnswer {
     let (before, after) = (printable(&runs.baseline.name), printable(&candidate.name));
-    if !comparison.void().is_empty() {
-        let reasons = comparison.void().join("; ");
-        return format!("The comparison of {after} with {before} is void: {reasons}.");
-    }
-    match comparison.verdict() {
-        ComparisonVerdict::Incomparable => format!(
-            "{after} cannot be compared with {before}: {}.",
-            differences(comparison)
+    let margin = percent(comparison.margin());
+    let (headline, detail) = match comparison.verdict() {
+        _ if !comparison.void().is_empty() => (
+            format!("The comparison of {after} with {before} is void"),
+            comparison.void().join("; "),
         ),
-        ComparisonVerdict::Better | ComparisonVerdict::Worse if is_across_machines => format!(
-            "On the other machine {after} differs from {before}: {}.",
-            changes(
-                runs,
-                comparison,
-                &[EffectVerdict::Worse, EffectVerdict::Better]
+        ComparisonVerdict::Incomparable => (
+            format!("{after} cannot be compared with {before}"),
+            differences(comparison),
+        ),
+        ComparisonVerdict::Better | ComparisonVerdict::Worse if runs.is_across_machines => {
+            let all = [EffectVerdict::Worse, EffectVerdict::Better];
+            (
+                format!("On the other machine {after} differs from {before}"),
+                changes(runs, comparison, &all),
             )
-        ),
-        ComparisonVerdict::Worse => {
-            let worse = changes(runs, comparison, &[EffectVerdict::Worse]);
-            let better = changes(runs, comparison, &[EffectVerdict::Better]);
-            let but = if better.is_empty() {
-                String::new()
-            } else {
-                format!("; better: {better}")
-            };
-            format!("{after} is worse than {before}: {worse}{but}.")
         }
-        ComparisonVerdict::Better => format!(
-            "{after} is better than {before}: {}.",
-            changes(runs, comparison, &[EffectVerdict::Better])
+        ComparisonVerdict::Worse => (
+            format!("{after} is worse than {before}"),
+            worse_detail(runs, comparison),
         ),
-        ComparisonVerdict::Same => format!(
-            "No difference larger than {} between {after} and {before} in {}.",
-            percent(comparison.margin()),
-            main_names(comparison)
+        ComparisonVerdict::Better => (
+            format!("{after} is better than {before}"),
+            changes(runs, comparison, &[EffectVerdict::Better]),
         ),
-        ComparisonVerdict::Undecided => format!(
-            "Undecided whether {after} differs from {before} by more than {}: {}.",
-            percent(comparison.margin()),
-            open_questions(comparison)
+        ComparisonVerdict::Same => (
+            format!(
+                "No difference larger than {margin} between {after} and {before} in {}",
+                main_names(comparison)
+            ),
+            String::new(),
         ),
+        ComparisonVerdict::Undecided => (
+            format!("Undecided whether {after} differs from {before} by more than {margin}"),
+            open_questions(comparison),
+        ),
+    };
+    CandidateAnswer { headline, detail }
+}
+
+fn worse_detail(runs: &ComparedRuns<'_>, comparison: &Comparison) -> String {
+    let worse = changes(runs, comparison, &[EffectVerdict::Worse]);
+    let better = changes(runs, comparison, &[EffectVerdict::Better]);
+    if better.is_empty() {
+        worse
+    } else {
+        format!("{worse}; better: {better}")
     }
+}
+
+/// The answer in a few words: of a single candidate its headline, of several how many are worse, better, no different.
+pub(super) fn headline(runs: &ComparedRuns<'_>) -> String {
+    if let [(candidate, comparison)] = &runs.candidates[..] {
+        return candidate_answer(runs, candidate, comparison).headline;
+    }
+    let before = printable(&runs.baseline.name);
+    if runs.is_across_machines {
+        return format!("{} machines against {before}", runs.candidates.len());
+    }
+    let number = |is_counted: &dyn Fn(&Comparison) -> bool| {
+        let candidates = runs.candidates.iter();
+        candidates
+            .filter(|(_, comparison)| is_counted(comparison))
+            .count()
+    };
+    let is_void = |comparison: &Comparison| !comparison.void().is_empty();
+    let of = |verdict: ComparisonVerdict| {
+        number(&|comparison| !is_void(comparison) && comparison.verdict() == verdict)
+    };
+    let parts = [
+        (of(ComparisonVerdict::Worse), "worse"),
+        (of(ComparisonVerdict::Better), "better"),
+        (of(ComparisonVerdict::Same), "no different"),
+        (of(ComparisonVerdict::Undecided), "undecided"),
+        (of(ComparisonVerdict::Incomparable), "incomparable"),
+        (number(&is_void), "void"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{number} {word}"))
+        .collect();
+    format!(
+        "{} runs against {before}: {}",
+        runs.candidates.len(),
+        parts.join(", ")
+    )
 }
 
 fn differences(comparison: &Comparison) -> String {
@@ -153,10 +221,7 @@ fn open_questions(comparison: &Comparison) -> String {
     let texts: Vec<String> = open
         .map(|metric| match metric.verdict {
             EffectVerdict::TooFew => {
-                format!(
-                    "{}: too little data for an interval",
-                    metric.definition.label
-                )
+                format!("too little data on the {}", metric.definition.label)
             }
             _ => format!("{} {}", metric.definition.label, with_interval(metric)),
         })
@@ -266,8 +331,20 @@ pub(super) fn evidence(runs: &ComparedRuns<'_>) -> String {
                 format!("; the service failed in {before} trials before and {after} after")
             }
         };
+        let is_short = runs
+            .candidates
+            .iter()
+            .flat_map(|(_, comparison)| comparison.metrics())
+            .any(|metric| {
+                metric.weight == MetricWeight::Main && metric.verdict == EffectVerdict::TooFew
+            });
+        let more = if is_short {
+            "; these are too few for an interval, --within allows more"
+        } else {
+            ""
+        };
         return format!(
-            "{} valid blocks of four trials in turn, {} void{failed}; 95 % intervals by ranks and bootstrap over blocks",
+            "{} valid blocks of four trials in turn, {} void{failed}; 95 % intervals by ranks and bootstrap over blocks{more}",
             blocks.valid, blocks.void
         );
     }
@@ -283,25 +360,40 @@ pub(super) fn evidence(runs: &ComparedRuns<'_>) -> String {
             .to_owned(),
         Some(Evidence::Batches { counts, seconds }) => format!(
             "one run on each side: the intervals hold the variation within them ({} batches of {} s, {} of {} s), not that \
-             between runs; runs in turn (--base and --head) hold both",
+             between runs; runs in turn (--base and --head) hold both. A change is that of typical batches, of the throughput \
+             as a share of the load that each run offered, so it may differ a little from the ratio of the two values",
             counts.0, seconds.0, counts.1, seconds.1
         ),
         _ => "too little data for intervals: at least 25 judged seconds on each side are needed".to_owned(),
     }
 }
 
+/// A cost in words, and which it is.
+type CostOf = (&'static str, fn(&LineCost) -> Option<CostEstimate>);
+
 /// Line per core and cost of capacity, where both sides have them: label and text.
 pub(super) fn capacity(
     baseline: &ComparedSide<'_>,
     candidate: &ComparedSide<'_>,
 ) -> Vec<(&'static str, String)> {
+    let further: [CostOf; 2] = [
+        ("a thousand users for an hour", |cost| {
+            cost.per_thousand_users_hour
+        }),
+        ("the demand of a month", |cost| cost.per_month),
+    ];
     let mut texts = Vec::new();
     let per_core = [baseline, candidate].map(line_per_core);
     if let [Some(before), Some(after)] = per_core {
+        let unit = candidate
+            .report
+            .as_ref()
+            .map(Report::unit)
+            .unwrap_or_default();
         let text = format!(
             "the line is {} per core, before: {}",
-            short(after),
-            short(before)
+            crate::number::load(after, unit),
+            crate::number::load(before, unit)
         );
         texts.push(("per core", text));
     }
@@ -313,6 +405,20 @@ pub(super) fn capacity(
             before.text()
         );
         texts.push(("cost", text));
+    }
+    for (name, of) in further {
+        let costs = [baseline, candidate].map(|side| {
+            let cost = LineCost::of(side.report.as_ref()?)?;
+            Some((of(&cost)?, cost.currency))
+        });
+        if let [Some((before, _)), Some((after, currency))] = costs {
+            let text = format!(
+                "{name} cost {}, before: {}",
+                after.text(&currency),
+                before.text(&currency)
+            );
+            texts.push(("cost", text));
+        }
     }
     texts
 }

@@ -4,6 +4,7 @@ use plimsoll_analysis::experiment::comparison::{ComparedMetric, Comparison, Comp
 
 use super::sentence::{answer, capacity, change, evidence, interval, limits, value, verdict_text};
 use super::{ComparedRuns, ComparedSide};
+use crate::history_page::metric_label;
 use crate::number::short;
 use crate::printable::printable;
 use crate::text::{Style, block, table, wrap};
@@ -151,7 +152,7 @@ fn ranking(runs: &ComparedRuns<'_>) -> Vec<String> {
                 format!("{} to {}", short(low), short(high))
             }),
             lowest.map_or_else(String::new, |(name, ratio)| {
-                format!("{name} {}", short(ratio))
+                format!("{} {}", metric_label(name), short(ratio))
             }),
         ]);
     }

@@ -11,11 +11,8 @@ const ROWS_MAX: usize = 50;
 
 /// The whole text.
 pub fn render(object: &HistoryObject) -> String {
-    let mut text = format!(
-        "## Plimsoll: {}\n\n{}.\n",
-        answer_word(object.gate.verdict),
-        escaped(&object.gate.sentence)
-    );
+    let mut text = format!("## Plimsoll: {}\n\n", answer_word(object.gate.verdict));
+    answers(object, &mut text);
     for damaged in &object.damaged {
         let what = escaped(&damaged.what);
         let _ = writeln!(text, "\n> Line {} of the history: {what}.", damaged.line);
@@ -23,6 +20,26 @@ pub fn render(object: &HistoryObject) -> String {
     newest(object, &mut text);
     changes(object, &mut text);
     text
+}
+
+/// The answer for each series, with its reasons as a list.
+fn answers(object: &HistoryObject, text: &mut String) {
+    if object.gate.series.is_empty() {
+        let _ = writeln!(text, "{}.", escaped(&object.gate.sentence));
+    }
+    for gate in &object.gate.series {
+        let series = &object.series[gate.series];
+        let _ = writeln!(
+            text,
+            "- **{} of {}**: {}",
+            escaped(&series.command),
+            escaped(&series.name),
+            answer_word(gate.verdict)
+        );
+        for reason in gate.reasons.iter().take(ROWS_MAX) {
+            let _ = writeln!(text, "  - {}", escaped(reason));
+        }
+    }
 }
 
 /// The newest run of each series on its chart.

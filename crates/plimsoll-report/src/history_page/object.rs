@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::phrases;
+use crate::pretty;
 
 /// The output of `plimsoll history --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -82,6 +83,8 @@ pub struct SeriesGateObject {
     pub compared: usize,
     /// The answer in words.
     pub sentence: String,
+    /// The reasons for it in words; empty when it passed.
+    pub reasons: Vec<String>,
     /// Metrics that became worse or stand out.
     pub metrics: Vec<String>,
 }
@@ -169,6 +172,8 @@ pub struct ChartObject {
     pub low: f64,
     /// Upper limit.
     pub high: f64,
+    /// Index of the first run that the limits are made of, within the runs of its series that have the metric.
+    pub since: usize,
     /// Why the newest run stands out: `outside`, `two_of_three`, `eight_on_a_side`; null if it does not.
     pub signal: Option<String>,
 }
@@ -229,6 +234,7 @@ impl HistoryObject {
                 centre: chart.limits.centre,
                 low: chart.limits.low,
                 high: chart.limits.high,
+                since: chart.since,
                 signal: chart.signal.map(|signal| signal_name(signal).to_owned()),
             });
         }
@@ -236,20 +242,13 @@ impl HistoryObject {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("the object is made of strings and maps");
-        text.push('\n');
-        text
+        pretty::object(self)
     }
 }
 
 /// The JSON schema of [`HistoryObject`].
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(HistoryObject);
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema is made of strings and maps");
-    text.push('\n');
-    text
+    pretty::schema::<HistoryObject>()
 }
 
 fn series_object(series: &RunSeries) -> SeriesObject {
@@ -344,6 +343,7 @@ fn gate_object(
         verdict: gate.verdict.into(),
         compared: gate.compared,
         sentence: phrases::gate_sentence(gate, entries),
+        reasons: phrases::reasons(gate, entries),
         metrics: gate.reasons.iter().filter_map(metric_name).collect(),
     };
     let by_series: Vec<SeriesGateObject> = gates.iter().map(of_series).collect();

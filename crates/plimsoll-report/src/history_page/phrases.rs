@@ -7,11 +7,23 @@ use plimsoll_analysis::experiment::run_series::{CHART_RUNS_MIN, MetricSeries};
 use plimsoll_model::history::HistoryEntry;
 use plimsoll_model::labels;
 
-use super::object::{self, ChangeObject, CommitRange, GateAnswer, SeriesGateObject};
+use super::object::{self, ChangeObject, CommitRange, GateAnswer, GateObject, SeriesGateObject};
 use crate::number::{count, rate, reading, short};
 
 /// Characters of a commit that are shown.
 const COMMIT_LEN: usize = 10;
+/// Metrics of a whole run as a reader asks for them.
+const ORDER: [&str; 9] = [
+    metrics::LOAD_LINE,
+    metrics::THROUGHPUT,
+    metrics::P50,
+    metrics::MEAN,
+    metrics::P95,
+    metrics::P99,
+    metrics::ERRORS,
+    metrics::CPU_PER_REQUEST,
+    metrics::MEMORY,
+];
 /// Reasons of one series that are named in its sentence.
 const REASONS_MAX: usize = 3;
 
@@ -24,6 +36,13 @@ pub(crate) fn metric_label(name: &str) -> String {
         (Some(part), None, _) | (None, _, Some(part)) => format!("{plain} of {part}"),
         _ => plain.to_owned(),
     }
+}
+
+/// Where a metric stands in a list: what is known in the order of its definition, steps and components behind the whole.
+pub(crate) fn metric_order(name: &str) -> (bool, usize, &str) {
+    let plain = labels::metric(name);
+    let place = ORDER.iter().position(|known| *known == plain);
+    (plain != name, place.unwrap_or(ORDER.len()), name)
 }
 
 /// A value in the unit of its metric.
@@ -42,7 +61,9 @@ pub(super) fn relative(before: f64, after: f64) -> String {
         return String::new();
     }
     let sign = if share < 0.0 { "−" } else { "+" };
-    format!("{sign}{} %", short(share.abs() * 100.0))
+    // A tenth is enough: the levels vary by more.
+    let tenths = (share.abs() * 1000.0).round() / 10.0;
+    format!("{sign}{} %", short(tenths))
 }
 
 /// `p95 rose from 120 ms to 141 ms (+17 %)`.
@@ -67,12 +88,23 @@ pub(super) fn change_text(metric: &str, kind: &str, before: f64, after: f64) -> 
 
 /// The change of the object in words, with when and where.
 pub(super) fn change_sentence(change: &ChangeObject) -> String {
-    let place = change.commits.as_ref().map_or_else(
-        || format!("at {}", day(&change.at)),
-        |range| format!("at {}, commits {}", day(&change.at), commit_range(range)),
-    );
     let text = change_text(&change.metric, &change.kind, change.before, change.after);
-    format!("{text} {place}")
+    format!(
+        "{text} {}",
+        place_text(&change.kind, &change.at, change.commits.as_ref())
+    )
+}
+
+/// `at 2026-11-26 10:00, commits a..b`; a slide goes on from there.
+fn place_text(kind: &str, at: &str, commits: Option<&CommitRange>) -> String {
+    let at = match kind {
+        "slide" => format!("from {} on", day(at)),
+        _ => format!("at {}", day(at)),
+    };
+    commits.map_or_else(
+        || at.clone(),
+        |range| format!("{at}, commits {}", commit_range(range)),
+    )
 }
 
 /// `2026-11-26 10:00` of a moment in RFC 3339.
@@ -91,7 +123,7 @@ pub(super) fn commit_range(range: &CommitRange) -> String {
     format!("{}..{}", short_commit(&range.from), short_commit(&range.to))
 }
 
-fn short_commit(commit: &str) -> String {
+pub(super) fn short_commit(commit: &str) -> String {
     commit.chars().take(COMMIT_LEN).collect()
 }
 
@@ -116,6 +148,14 @@ pub(super) fn gate_sentence(gate: &SeriesGate<'_>, entries: &[HistoryEntry]) -> 
         more => format!("; and {} more", counted(more, "metric")),
     };
     format!("{name}: {}{more}", shown.join("; "))
+}
+
+/// The reasons of the answer in words.
+pub(super) fn reasons(gate: &SeriesGate<'_>, entries: &[HistoryEntry]) -> Vec<String> {
+    let reasons = gate.reasons.iter();
+    reasons
+        .map(|reason| reason_text(reason, gate, entries))
+        .collect()
 }
 
 fn reason_text(reason: &GateReason<'_>, gate: &SeriesGate<'_>, entries: &[HistoryEntry]) -> String {
@@ -143,11 +183,9 @@ fn changed_text(metric: &MetricSeries, change: &HistoryChange, entries: &[Histor
         "step"
     };
     let text = change_text(metric.name(), kind, change.before, change.after);
-    let at = day(&entries[metric.points()[change.index].0].at);
-    object::commits(metric, change, entries).map_or_else(
-        || format!("{text} at {at}"),
-        |range| format!("{text} at {at}, commits {}", commit_range(&range)),
-    )
+    let at = &entries[metric.points()[change.index].0].at;
+    let commits = object::commits(metric, change, entries);
+    format!("{text} {}", place_text(kind, at, commits.as_ref()))
 }
 
 fn stands_out_text(metric: &MetricSeries, row: usize) -> String {
@@ -186,6 +224,36 @@ pub(super) fn overall_sentence(verdict: GateAnswer, series: &[SeriesGateObject])
 pub(super) fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", count(number as u64))
+}
+
+/// The answer of the gate in a few words: `The newest run is worse`, `Of 3 newest runs 1 is worse, 2 are no worse`.
+pub(super) fn headline(gate: &GateObject) -> String {
+    let all = gate.series.len();
+    if all == 0 {
+        return "Nothing was compared".to_owned();
+    }
+    let number = |answer: GateAnswer| {
+        let series = gate.series.iter();
+        series.filter(|series| series.verdict == answer).count()
+    };
+    let parts: Vec<String> = [
+        GateAnswer::Regressed,
+        GateAnswer::Void,
+        GateAnswer::Undecided,
+        GateAnswer::Passed,
+    ]
+    .into_iter()
+    .filter(|answer| number(*answer) > 0)
+    .map(|answer| match number(answer) {
+        1 => format!("1 is {}", answer_word(answer)),
+        number => format!("{number} are {}", answer_word(answer)),
+    })
+    .collect();
+    match (all, &parts[..]) {
+        (1, _) => format!("The newest run is {}", answer_word(gate.verdict)),
+        (_, [_]) => format!("The newest runs are {}", answer_word(gate.verdict)),
+        _ => format!("Of {all} newest runs {}", parts.join(", ")),
+    }
 }
 
 /// The word of an answer.

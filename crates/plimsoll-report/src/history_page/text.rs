@@ -1,7 +1,7 @@
 //! A history on the terminal.
 
-use super::phrases::{answer_word, change_sentence, counted, metric_label, quantity};
-use super::{GateAnswer, HistoryObject};
+use super::phrases::{answer_word, change_sentence, counted, headline, metric_label, quantity};
+use super::{GateAnswer, HistoryObject, SeriesGateObject};
 use crate::printable::printable;
 use crate::text::Style;
 
@@ -17,7 +17,14 @@ pub fn summary(object: &HistoryObject, colour: bool) -> String {
         GateAnswer::Undecided | GateAnswer::Void => "1;33",
     };
     let word = style.paint(code, answer_word(object.gate.verdict));
-    let mut lines = vec![format!("{word}: {}", printable(&object.gate.sentence))];
+    let mut lines = Vec::new();
+    if object.gate.series.len() < 2 {
+        lines.push(format!("{word}: {}", printable(&object.gate.sentence)));
+    } else {
+        lines.push(style.paint(code, &headline(&object.gate)));
+        let series = object.gate.series.iter();
+        lines.extend(series.map(|gate| format!("  {}", printable(&series_answer(object, gate)))));
+    }
     for (index, series) in object.series.iter().enumerate() {
         lines.push(String::new());
         let title = format!("{} of {}", series.command, series.name);
@@ -31,6 +38,21 @@ pub fn summary(object: &HistoryObject, colour: bool) -> String {
     }
     lines.extend(change_lines(object, style));
     lines.join("\n") + "\n"
+}
+
+/// `run of shop: worse: p95 rose from …`.
+fn series_answer(object: &HistoryObject, gate: &SeriesGateObject) -> String {
+    let series = &object.series[gate.series];
+    let reasons = match gate.reasons.len() {
+        0 => String::new(),
+        _ => format!(": {}", gate.reasons.join("; ")),
+    };
+    format!(
+        "{} of {}: {}{reasons}",
+        series.command,
+        series.name,
+        answer_word(gate.verdict)
+    )
 }
 
 fn on_machine(machine: &str) -> String {

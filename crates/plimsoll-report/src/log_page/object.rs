@@ -4,6 +4,8 @@ use plimsoll_logs::day::summary::DaySummary;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::pretty;
+
 /// The output of `plimsoll log --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "plimsoll log --json")]
@@ -33,20 +35,13 @@ impl LogObject {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("the object is made of strings and maps");
-        text.push('\n');
-        text
+        pretty::object(self)
     }
 }
 
 /// The JSON schema of [`LogObject`].
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(LogObject);
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema is made of strings and maps");
-    text.push('\n');
-    text
+    pretty::schema::<LogObject>()
 }
 
 /// CPU of one machine or process.

@@ -12,6 +12,10 @@ use crate::printable::printable;
 
 /// Points of the curve of a law.
 const CURVE_POINTS: u32 = 100;
+/// How far beyond the last level a peak is told, as a multiple of it.
+const FORESEEN: f64 = 4.0;
+/// Contention below which growth is called proportional.
+const NO_LOSS: f64 = 0.005;
 /// Box of a curve, which is stretched.
 const BOX: f64 = 1000.0;
 
@@ -22,13 +26,13 @@ struct Plane {
 }
 
 impl Plane {
-    fn grid(&self) -> Markup {
+    fn grid(&self, label: impl Fn(f64) -> String) -> Markup {
         html! {
             g.grid aria-hidden="true" {
                 @for &tick in self.y.ticks() {
                     @let at = percent_of(1.0 - self.y.place(tick));
                     line x1="0" x2="100%" y1=(at) y2=(at) {}
-                    text.y-label x="-8" y=(at) dy="4" { (short(tick)) }
+                    text.y-label x="-8" y=(at) dy="4" { (label(tick)) }
                 }
                 @for &tick in self.x.ticks() {
                     @let at = percent_of(self.x.place(tick));
@@ -36,6 +40,41 @@ impl Plane {
                     text.x-label x=(at) y="100%" dy="18" { (short(tick)) }
                 }
             }
+        }
+    }
+
+    /// The front as stairs: what the best cell is at a price.
+    fn stairs(&self, front: &[PricedCell]) -> String {
+        let place = |price: f64, level: f64| {
+            let (x, y) = (BOX * self.x.place(price), BOX * (1.0 - self.y.place(level)));
+            format!("{x:.1},{y:.1}")
+        };
+        let mut points = Vec::new();
+        for (index, cell) in front.iter().enumerate() {
+            if let Some(before) = index.checked_sub(1).map(|before| &front[before]) {
+                points.push(place(cell.price, before.level));
+            }
+            points.push(place(cell.price, cell.level));
+        }
+        points.join(" ")
+    }
+
+    fn whisker(&self, x: f64, (low, high): (f64, f64)) -> Markup {
+        let x = percent_of(self.x.place(x));
+        let y = |value: f64| percent_of(1.0 - self.y.place(value));
+        html! { line.whisker x1=(x) x2=(x) y1=(y(low)) y2=(y(high)) aria-hidden="true" {} }
+    }
+
+    /// The name beside a cell: to the left where the right half has no space.
+    fn name(&self, cell: &PricedCell, text: &str) -> Markup {
+        let x = self.x.place(cell.price);
+        let (class, dx) = if x > 0.5 {
+            ("name before", "-10")
+        } else {
+            ("name", "10")
+        };
+        html! {
+            text class=(class) x=(percent_of(x)) y=(percent_of(1.0 - self.y.place(cell.level))) dx=(dx) dy="-8" { (text) }
         }
     }
 
@@ -49,46 +88,117 @@ impl Plane {
     }
 }
 
+/// A cell of the chart of prices.
+#[derive(Clone, Copy, Debug)]
+struct PricedCell {
+    cell: usize,
+    price: f64,
+    level: f64,
+    interval: (f64, f64),
+}
+
+/// Cells of the front that have their name in the chart.
+const NAMED_MAX: usize = 6;
+
 /// The metric of each cell against its price; nothing without prices.
 pub(super) fn price_chart(report: &MatrixReport<'_>) -> Markup {
     let (Some(prices), Some(unit)) = (&report.input.prices, report.price_unit) else {
         return html! {};
     };
-    let cells: Vec<(usize, f64, f64)> = report
+    let cells: Vec<PricedCell> = report
         .result
         .cells
         .iter()
         .enumerate()
-        .filter_map(|(cell, result)| Some((cell, *prices.get(cell)?, result.level?)))
+        .filter_map(|(cell, result)| {
+            let level = result.level?;
+            Some(PricedCell {
+                cell,
+                price: *prices.get(cell)?,
+                level,
+                interval: result.interval.unwrap_or((level, level)),
+            })
+        })
         .collect();
+    if cells.is_empty() {
+        return html! {};
+    }
+    // Space for marks on the right: the most expensive cell is not on the edge.
+    let dearest = cells.iter().map(|cell| cell.price).fold(0.0, f64::max);
     let plane = Plane {
-        x: Axis::linear_from_zero(cells.iter().map(|cell| cell.1)),
-        y: Axis::linear_from_zero(cells.iter().map(|cell| cell.2)),
+        x: Axis::linear_from_zero([1.05 * dearest]),
+        y: Axis::linear_from_zero(cells.iter().map(|cell| cell.interval.1)),
     };
     let metric = report.result.metric.as_deref().unwrap_or_default();
     let name = MatrixReport::metric_text(metric);
+    let mut front: Vec<PricedCell> = cells
+        .iter()
+        .copied()
+        .filter(|it| is_on_front(report, it))
+        .collect();
+    front.sort_by(|a, b| a.price.total_cmp(&b.price));
     html! {
-        @if !cells.is_empty() {
-            div.axis-title { (name) " of each cell, by its price" }
-            svg.chart.load role="img" aria-labelledby="price-title price-text" {
-                title #price-title { (name) " against price" }
-                desc #price-text { "Circles are on the front: no better cell costs as little. The table below has every cell." }
-                (plane.grid())
-                @for (cell, price, level) in &cells {
-                    @let result = &report.result.cells[*cell];
-                    @let title = format!(
-                        "{}: {}, {} {unit}", printable(&report.cell_text(*cell)), level_text(report, *cell), short(*price)
-                    );
-                    @if result.is_on_front {
-                        (plane.mark("pass", (*price, *level), &title, &html! { circle r="5.5" {} }))
-                    } @else {
-                        @let class = if result.is_beaten { "void minor" } else { "void" };
-                        (plane.mark(class, (*price, *level), &title, &html! { rect x="-4" y="-4" width="8" height="8" {} }))
-                    }
-                }
+        div.axis-title { (name) " of each cell" (report.axis_unit(metric)) ", by its price" }
+        (price_legend(report, &cells))
+        svg.chart.load role="img" aria-labelledby="price-title price-text" {
+            title #price-title { (name) " against price" }
+            desc #price-text { "Circles are on the Pareto front: no better cell costs as little. The table below has every cell." }
+            (plane.grid(|value| report.tick_text(metric, value)))
+            svg viewBox="0 0 1000 1000" preserveAspectRatio="none" width="100%" height="100%" {
+                polyline class="line front" points=(plane.stairs(&front)) {}
             }
-            div.axis-title.below { "price, " (unit) }
+            // The front is drawn last, so that nothing hides it.
+            @for cell in cells.iter().filter(|cell| !is_on_front(report, cell)) { (priced_mark(report, &plane, cell, unit)) }
+            @for cell in &front { (priced_mark(report, &plane, cell, unit)) }
+            @if front.len() <= NAMED_MAX {
+                @for cell in &front { (plane.name(cell, &printable(&report.cell_text(cell.cell)))) }
+            }
         }
+        div.axis-title.below { "price, " (unit) }
+    }
+}
+
+fn is_on_front(report: &MatrixReport<'_>, cell: &PricedCell) -> bool {
+    report.result.cells[cell.cell].is_on_front
+}
+
+fn price_legend(report: &MatrixReport<'_>, cells: &[PricedCell]) -> Markup {
+    let result = |cell: &PricedCell| &report.result.cells[cell.cell];
+    let has_beaten = cells.iter().any(|cell| result(cell).is_beaten);
+    let has_other = cells
+        .iter()
+        .any(|cell| !result(cell).is_beaten && !result(cell).is_on_front);
+    html! {
+        ul.legend {
+            li { svg.key width="16" height="14" { g.mark.pass { circle cx="8" cy="7" r="5.5" {} } } "on the Pareto front: no better cell costs as little" }
+            @if has_other { li { svg.key width="14" height="14" { g.mark.void { rect x="3" y="3" width="8" height="8" {} } } "another cell" } }
+            @if has_beaten { li { svg.key width="14" height="14" { g.mark.void.minor { rect x="3" y="3" width="8" height="8" {} } } "not worth it: a cell that costs no more is better" } }
+            li { svg.key width="12" height="14" { line.whisker x1="6" x2="6" y1="0" y2="14" {} } "95 % interval" }
+        }
+    }
+}
+
+fn priced_mark(report: &MatrixReport<'_>, plane: &Plane, cell: &PricedCell, unit: &str) -> Markup {
+    let result = &report.result.cells[cell.cell];
+    let title = format!(
+        "{}: {}, {} {unit}",
+        printable(&report.cell_text(cell.cell)),
+        level_text(report, cell.cell),
+        short(cell.price)
+    );
+    let class = match (result.is_on_front, result.is_beaten) {
+        (true, _) => "pass",
+        (false, true) => "void minor",
+        (false, false) => "void",
+    };
+    let shape = if result.is_on_front {
+        html! { circle r="5.5" {} }
+    } else {
+        html! { rect x="-4" y="-4" width="8" height="8" {} }
+    };
+    html! {
+        (plane.whisker(cell.price, cell.interval))
+        (plane.mark(class, (cell.price, cell.level), &title, &shape))
     }
 }
 
@@ -116,26 +226,54 @@ pub(super) fn law_chart(report: &MatrixReport<'_>, law: &FactorLaw) -> Markup {
     let metric = report.result.metric.as_deref().unwrap_or_default();
     let id = format!("law-{}", law.factor);
     html! {
-        div.axis-title { (MatrixReport::metric_text(metric)) " by " (printable(factor)) ", and the law through it" }
+        div.axis-title { (MatrixReport::metric_text(metric)) " by " (printable(factor)) (report.axis_unit(metric)) }
+        ul.legend {
+            li { svg.key width="12" height="12" { g.mark.void { circle cx="6" cy="6" r="4" {} } } "a block of trials" }
+            li { svg.key width="22" height="10" { path.line.l-p95 d="M1 5H21" {} } "the scaling law through them" }
+        }
         svg.chart.load role="img" aria-labelledby=(id) {
             title id=(id) { (MatrixReport::metric_text(metric)) " by " (printable(factor)) }
-            (plane.grid())
+            (plane.grid(|value| report.tick_text(metric, value)))
             svg viewBox="0 0 1000 1000" preserveAspectRatio="none" width="100%" height="100%" {
                 polyline class="line l-p95" points=(curve.join(" ")) {}
             }
             @for (level, value) in &law.points {
                 @let title = format!("{factor} {}: {}", short(*level), report.value_text(metric, *value));
-                (plane.mark("void", (*level, *value), &printable(&title), &html! { rect x="-4" y="-4" width="8" height="8" {} }))
+                (plane.mark("void", (*level, *value), &printable(&title), &html! { circle r="4" {} }))
             }
         }
         div.axis-title.below { (printable(factor)) }
+        p { (law_sentence(report, law)) }
         p.muted {
-            "Contention " (share(law.law.contention, law.contention)) ", coherency " (share(law.law.coherency, law.coherency))
-            @match law.law.peak() {
-                Some(peak) => { "; the most at " (short(peak)) "." }
-                None => { "; more is always more." }
-            }
+            "The universal scalability law: contention (work that waits for its turn) "
+            (share(law.law.contention, law.contention)) ", coherency (work that each pair adds) "
+            (share(law.law.coherency, law.coherency)) ", each with its 90 % interval."
         }
+    }
+}
+
+/// What the law says, in a sentence.
+pub(super) fn law_sentence(report: &MatrixReport<'_>, law: &FactorLaw) -> String {
+    let factor = printable(&report.input.factors[law.factor].name);
+    let metric = report.result.metric.as_deref().unwrap_or_default();
+    let name = MatrixReport::metric_text(metric);
+    let last = law.points.iter().map(|point| point.0).fold(0.0, f64::max);
+    match law.law.peak() {
+        Some(peak) if peak <= last => format!(
+            "{factor}: the {name} is highest at {}; beyond that it falls.",
+            short(peak)
+        ),
+        Some(peak) if peak <= FORESEEN * last => format!(
+            "{factor}: the {name} still grows at {}; by this law it would be highest at {}, which was not measured.",
+            short(last),
+            short(peak)
+        ),
+        None if law.law.contention < NO_LOSS => {
+            format!(
+                "{factor}: the {name} grows in proportion; neither contention nor coherency is seen."
+            )
+        }
+        _ => format!("{factor}: the {name} grows by less and less, without a peak in sight."),
     }
 }
 

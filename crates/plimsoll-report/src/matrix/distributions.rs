@@ -5,6 +5,7 @@ use plimsoll_analysis::stats::order::quantile;
 
 use super::{MatrixReport, MatrixTrial};
 use crate::chart::axis::Axis;
+use crate::chart::panel::horizontal_grid;
 use crate::chart::percent_of;
 use crate::number::count;
 use crate::printable::printable;
@@ -45,6 +46,10 @@ pub(super) fn distributions(report: &MatrixReport<'_>) -> Markup {
             @if !values.is_empty() {
                 (histogram(report, metric, &values))
                 @let axis = Axis::linear_from_zero(values.iter().map(|value| value.1));
+                p.lead {
+                    "By level, over all trials of its cells: whiskers reach from the smallest to the largest value, the box holds \
+                     the middle half, the line in it is the median."
+                }
                 @for factor in 0..report.input.factors.len() {
                     (boxes(report, metric, factor, &values, &axis))
                 }
@@ -82,7 +87,7 @@ fn boxes(
             table.boxes {
                 thead { tr {
                     th scope="col" { "level" }
-                    th.wide scope="col" { "" }
+                    th.wide scope="col" { (box_axis(report, metric, axis)) }
                     th scope="col" { "smallest" }
                     th scope="col" { "lower quartile" }
                     th scope="col" { "median" }
@@ -119,31 +124,52 @@ fn box_plot(five: &FiveNumbers, axis: &Axis) -> Markup {
     }
 }
 
+/// The scale above the boxes: its ends.
+fn box_axis(report: &MatrixReport<'_>, metric: &str, axis: &Axis) -> Markup {
+    let ends = [axis.ticks().first(), axis.ticks().last()].map(|tick| tick.copied().unwrap_or(0.0));
+    html! {
+        span.ends {
+            span { (report.tick_text(metric, ends[0])) }
+            span { (report.value_text(metric, ends[1])) }
+        }
+    }
+}
+
 fn histogram(report: &MatrixReport<'_>, metric: &str, values: &[(&MatrixTrial, f64)]) -> Markup {
     let numbers = values.iter().map(|value| value.1);
-    let min = numbers.clone().fold(f64::INFINITY, f64::min);
-    let max = numbers.clone().fold(f64::NEG_INFINITY, f64::max);
-    let width = ((max - min) / CLASSES as f64).max(f64::MIN_POSITIVE);
+    let axis = Axis::linear_near(numbers.clone(), 1.0);
+    let (first, last) = match axis.ticks() {
+        [first, .., last] => (*first, *last),
+        _ => (0.0, 1.0),
+    };
+    let width = ((last - first) / CLASSES as f64).max(f64::MIN_POSITIVE);
     let mut counts = [0_u64; CLASSES];
     for number in numbers {
-        counts[class_of((number - min) / width)] += 1;
+        counts[class_of((number - first) / width)] += 1;
     }
-    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let most = counts.iter().copied().max().unwrap_or(1).max(1) as f64;
+    let height = Axis::whole_from_zero(most);
     let share = |index: usize| index as f64 / CLASSES as f64;
     let text = |value: f64| report.value_text(metric, value);
     html! {
-        div.axis-title { "trials by " (MatrixReport::metric_text(metric)) }
-        svg.chart role="img" aria-labelledby="histogram-title" {
-            title #histogram-title { "Histogram of all trials" }
+        div.axis-title { "number of trials by " (MatrixReport::metric_text(metric)) }
+        svg.chart.dated role="img" aria-labelledby="histogram-title" {
+            title #histogram-title { "Histogram of all trials of cells" }
+            (horizontal_grid(&height, |tick| count(crate::number::whole(tick))))
             @for (index, number) in counts.iter().enumerate() {
-                @let height = *number as f64 / most as f64;
-                @let from = min + width * index as f64;
-                rect.c0 x=(percent_of(share(index))) width=(percent_of(0.9 / CLASSES as f64)) y=(percent_of(1.0 - height)) height=(percent_of(height)) {
+                @let high = height.place(*number as f64);
+                @let from = first + width * index as f64;
+                rect.histogram x=(percent_of(share(index))) width=(percent_of(0.9 / CLASSES as f64)) y=(percent_of(1.0 - high)) height=(percent_of(high)) {
                     title { (text(from)) " to " (text(from + width)) ": " (count(*number)) }
                 }
             }
+            g aria-hidden="true" {
+                @for &tick in axis.ticks() {
+                    text.x-label x=(percent_of(axis.place(tick))) y="100%" dy="18" { (report.tick_text(metric, tick)) }
+                }
+            }
         }
-        div.axis-title.below { (text(min)) " to " (text(max)) }
+        div.axis-title.below { (MatrixReport::metric_text(metric)) (report.axis_unit(metric)) }
     }
 }
 

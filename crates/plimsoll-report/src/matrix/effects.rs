@@ -4,11 +4,12 @@ use maud::{Markup, html};
 use plimsoll_analysis::experiment::effect::EffectVerdict;
 use plimsoll_analysis::experiment::matrix::{Contrast, ContrastEffect};
 use plimsoll_analysis::experiment::metrics;
+use plimsoll_analysis::experiment::result::CONFIDENCE;
 use plimsoll_analysis::experiment::trial::Scale;
 
 use super::MatrixReport;
 use crate::chart::percent_of;
-use crate::number::{percent, short};
+use crate::number::short;
 use crate::printable::printable;
 
 /// The size of an effect: `+12.3 %`, or points of a share.
@@ -16,11 +17,60 @@ pub(super) fn size_text(metric: &str, size: f64) -> String {
     let is_difference =
         metrics::definition(metric).is_some_and(|definition| definition.scale == Scale::Difference);
     let change = if is_difference { size } else { size - 1.0 };
-    let sign = if change > 0.0 { "+" } else { "" };
-    if is_difference {
-        format!("{sign}{} points", short(change * 100.0))
-    } else {
-        format!("{sign}{}", percent(change))
+    // A tenth is enough: the interval is wider.
+    let tenths = (change.abs() * 1000.0).round() / 10.0;
+    let sign = match change {
+        _ if tenths == 0.0 || !tenths.is_finite() => "",
+        change if change < 0.0 => "−",
+        _ => "+",
+    };
+    let unit = if is_difference { "points" } else { "%" };
+    format!("{sign}{} {unit}", short(tenths))
+}
+
+/// How many pairs a change needs before any test can show it among so many that are judged together: 2/2ⁿ · m ≤ 5 %.
+fn pairs_needed(changes: usize) -> usize {
+    let error = 1.0 - CONFIDENCE;
+    let smallest = |pairs: i32| 2.0 / 2.0_f64.powi(pairs) * changes.max(1) as f64;
+    (1..64)
+        .find(|&pairs| smallest(pairs) <= error * (1.0 + 1e-9))
+        .and_then(|pairs| usize::try_from(pairs).ok())
+        .unwrap_or(64)
+}
+
+/// How many pairs are missing before a change can be shown at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MissingPairs {
+    /// Pairs that are needed.
+    pub(super) pairs: usize,
+    /// Trials of each cell that give them.
+    pub(super) trials: usize,
+}
+
+impl MissingPairs {
+    /// Of the undecided change with the fewest pairs among `found`; `None` where pairs are not what is missing.
+    pub(super) fn of(report: &MatrixReport<'_>, found: &[ContrastEffect]) -> Option<Self> {
+        let pairs = pairs_needed(found.len());
+        let open = found.iter().filter(|found| {
+            matches!(
+                found.verdict,
+                EffectVerdict::Undecided | EffectVerdict::TooFew
+            )
+        });
+        let fewest = open.map(|found| found.effect.trials()).min()?;
+        let blocks = report.trials.iter().map(|trial| trial.block).max()? as usize + 1;
+        (fewest < pairs).then(|| Self {
+            pairs,
+            trials: (pairs * blocks).div_ceil(fewest.max(1)),
+        })
+    }
+
+    /// For people.
+    pub(super) fn sentence(self) -> String {
+        format!(
+            "Some changes have too few pairs to be told from chance: {} pairs are enough, which {} trials of each cell give.",
+            self.pairs, self.trials
+        )
     }
 }
 
@@ -53,7 +103,7 @@ pub(super) fn contrast_text(report: &MatrixReport<'_>, contrast: Contrast) -> St
 fn interval_text(metric: &str, found: &ContrastEffect) -> String {
     let (low, high) = (found.effect.low(), found.effect.high());
     if found.verdict == EffectVerdict::TooFew {
-        return format!("too few trials: {} pairs", found.effect.trials());
+        return "–".to_owned();
     }
     format!("{} to {}", size_text(metric, low), size_text(metric, high))
 }
@@ -71,18 +121,20 @@ pub(super) fn effect_sentence(
         Contrast::Main { .. } => String::new(),
         Contrast::Interaction { .. } => " beyond both alone".to_owned(),
     };
-    format!(
-        "{what}: {name} {size}{more} ({})",
-        interval_text(metric, found)
-    )
+    let interval = match found.verdict {
+        EffectVerdict::TooFew => "too few pairs for an interval".to_owned(),
+        _ => interval_text(metric, found),
+    };
+    format!("{what}: {name} {size}{more} ({interval})")
 }
 
-/// The word of a verdict for people.
-fn verdict_text(verdict: EffectVerdict) -> &'static str {
-    match verdict {
+/// The word of a verdict for people; with fewer pairs than needed it cannot be another.
+fn verdict_text(found: &ContrastEffect, needed: usize) -> &'static str {
+    match found.verdict {
         EffectVerdict::Better => "better",
         EffectVerdict::Worse => "worse",
         EffectVerdict::Same => "no difference",
+        EffectVerdict::Undecided if found.effect.trials() < needed => "too few trials",
         EffectVerdict::Undecided => "undecided",
         EffectVerdict::TooFew => "too few trials",
     }
@@ -103,25 +155,27 @@ pub(super) fn effects_table(
     found: &[ContrastEffect],
 ) -> Markup {
     let scale = IntervalScale::of(metric, found);
+    let needed = pairs_needed(found.len());
     html! {
         @if !found.is_empty() {
+            @if let Some(missing) = MissingPairs::of(report, found) { p { (missing.sentence()) } }
             div.scroll tabindex="0" role="region" aria-label="Effects" {
                 table {
                     thead { tr {
                         th scope="col" { "change" }
                         th scope="col" { "effect on " (MatrixReport::metric_text(metric)) }
-                        th scope="col" { "95 % interval" }
-                        th.wide scope="col" { "" }
-                        th scope="col" { "pairs" }
                         th scope="col" { "judged" }
+                        th scope="col" { "95 % interval" }
+                        th.wide.zero scope="col" { "no effect" }
+                        th scope="col" { "pairs" }
                     } }
                     tbody { @for effect in found { tr {
                         th scope="row" { (printable(&contrast_text(report, effect.contrast))) }
                         td { (size_text(metric, effect.effect.estimate())) }
+                        td { span class=(verdict_class(effect.verdict)) { (verdict_text(effect, needed)) } }
                         td { (interval_text(metric, effect)) }
                         td.wide { (scale.draw(effect)) }
                         td { (effect.effect.trials()) }
-                        td { span class=(verdict_class(effect.verdict)) { (verdict_text(effect.verdict)) } }
                     } } }
                 }
             }
@@ -148,7 +202,11 @@ impl IntervalScale {
             .iter()
             .flat_map(|found| {
                 let effect = &found.effect;
-                [effect.low(), effect.estimate(), effect.high()]
+                let estimate = effect.estimate();
+                match found.verdict {
+                    EffectVerdict::TooFew => [estimate; 3],
+                    _ => [effect.low(), estimate, effect.high()],
+                }
             })
             .map(|size| scale.distance(size).abs())
             .filter(|distance| distance.is_finite())
@@ -163,7 +221,8 @@ impl IntervalScale {
     /// The share of the width at which a size lies.
     fn place(&self, size: f64) -> f64 {
         let distance = self.distance(size).clamp(-self.reach, self.reach);
-        f64::midpoint(distance / self.reach, 1.0)
+        // Within the box, so that no mark is cut off.
+        f64::midpoint(0.96 * distance / self.reach, 1.0)
     }
 
     fn draw(&self, found: &ContrastEffect) -> Markup {
@@ -175,7 +234,9 @@ impl IntervalScale {
         html! {
             svg.effect width="100%" height="14" aria-hidden="true" {
                 line.none x1="50%" x2="50%" y1="0" y2="14" {}
-                line.reach x1=(percent_of(low)) x2=(percent_of(high)) y1="7" y2="7" {}
+                @if found.verdict != EffectVerdict::TooFew {
+                    line.reach x1=(percent_of(low)) x2=(percent_of(high)) y1="7" y2="7" {}
+                }
                 circle cx=(at) cy="7" r="4" {}
             }
         }

@@ -10,7 +10,10 @@ use plimsoll_analysis::experiment::trial::Scale;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::meters_object::{MetersObject, meters};
 use super::{MatrixReport, TrialResult};
+use crate::cost::CostObject;
+use crate::pretty;
 
 /// The output of `plimsoll matrix --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -30,6 +33,10 @@ pub struct MatrixObject {
     pub trials: TrialCounts,
     /// Time of all trials together, s.
     pub seconds: f64,
+    /// What the trials cost; null without prices.
+    pub spent: Option<SpentObject>,
+    /// What was forecast after the first block; null before its end.
+    pub forecast: Option<BlockForecastObject>,
     /// The axes.
     pub axes: Vec<AxisObject>,
     /// The metric by which cells are judged; null when nothing was measured.
@@ -52,6 +59,10 @@ pub struct MatrixObject {
     pub scales: Vec<ScaleObject>,
     /// Meters of each cell, relative to the first that was measured; areas are the mean over all orders of the axes.
     pub meters: Vec<MetersObject>,
+    /// ESS of the market study over all cells: the range of SPM over the range of SEC; null with fewer than two cells.
+    pub study_ess: Option<f64>,
+    /// ESR of the study: the range of SEC.
+    pub study_esr: Option<f64>,
     /// Settings against results.
     pub correlations: Vec<CorrelationObject>,
     /// What the largest correlation would be by noise alone, with 95 %.
@@ -75,6 +86,24 @@ pub struct TrialCounts {
     pub void: u64,
     /// Reference trials.
     pub reference: u64,
+}
+
+/// What trials cost.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SpentObject {
+    /// The price of the resources that the service held, of its requests and of its traffic.
+    pub price: f64,
+    /// Its currency.
+    pub currency: String,
+}
+
+/// What was forecast after the first block.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BlockForecastObject {
+    /// Time of all trials, s.
+    pub seconds: f64,
+    /// What they cost; null without prices.
+    pub price: Option<f64>,
 }
 
 /// An axis.
@@ -105,6 +134,8 @@ pub struct CellObject {
     pub high: Option<f64>,
     /// Its price.
     pub price: Option<f64>,
+    /// What its load line costs, with the interval of the line; null without prices or a line.
+    pub cost: Option<CostObject>,
     /// Trials with a measurement.
     pub measured: usize,
     /// Trials in which the service failed.
@@ -182,31 +213,6 @@ pub struct ScaleObject {
     pub esr: Option<(f64, f64)>,
 }
 
-/// Meters of a cell. They count correlated axes twice and grow with the square; `mean` does neither, and ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct MetersObject {
-    /// Index of the cell.
-    pub cell: usize,
-    /// Computing resource allocation: the price.
-    pub cram: Option<f64>,
-    /// Computing resource utilisation: CPU, memory and price.
-    pub crum: Option<f64>,
-    /// Performance: throughput, p95 and the share of good answers.
-    pub spm: Option<f64>,
-    /// Load: the load line, or the throughput.
-    pub slm: Option<f64>,
-    /// Capacity: load, performance and allocated resources.
-    pub scm: Option<f64>,
-    /// Effective capacity: load, performance and used resources.
-    pub sec: Option<f64>,
-    /// Productivity F = λ · f / C; an answer at the objective is worth a half.
-    pub productivity: Option<f64>,
-    /// Geometric mean of all axes against the reference.
-    pub mean: Option<f64>,
-    /// The worst axis against the reference.
-    pub worst_axis: Option<f64>,
-}
-
 /// A setting against a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CorrelationObject {
@@ -262,20 +268,35 @@ pub struct ForecastObject {
     pub trials: u64,
     /// Trials that the log has already.
     pub trials_done: u64,
-    /// Time of all trials without the start of services, s.
+    /// Time of all trials, s: the longest without the start of services; as soon as the log has trials, by theirs.
     pub seconds: f64,
     /// Budget of `--within`, s.
     pub within_s: Option<f64>,
     /// The seed, where it is known.
     pub seed: Option<u64>,
-    /// Unit of the price of the experiment; null without prices.
+    /// Unit of the price of cells; null without prices.
     pub price_unit: Option<String>,
+    /// What the experiment costs; null without prices.
+    pub price: Option<ForecastPriceObject>,
+}
+
+/// What an experiment is expected to cost.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ForecastPriceObject {
+    /// The price of all trials: at most, or by those of the log.
+    pub value: f64,
+    /// Its currency.
+    pub currency: String,
+    /// What the trials of the log cost.
+    pub spent: f64,
+    /// Whether what requests and traffic cost comes on top, as nothing is known of them yet.
+    pub is_without_traffic: bool,
 }
 
 impl ForecastObject {
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        pretty(self)
+        pretty::object(self)
     }
 }
 
@@ -302,7 +323,9 @@ impl MatrixObject {
             state: report.state.name(),
             seed: report.seed,
             trials: counts(report),
-            seconds: report.trials.iter().map(|trial| trial.lasted_s).sum(),
+            seconds: report.seconds(),
+            spent: report.spent.clone(),
+            forecast: report.forecast,
             axes: axes(&report.axes, &report.cells),
             metric: result.metric.clone(),
             is_higher_better: result.is_higher_better,
@@ -316,6 +339,8 @@ impl MatrixObject {
             laws: laws(report),
             scales: scales(report),
             meters: meters(report),
+            study_ess: result.study_ranges().scalability,
+            study_esr: result.study_ranges().range,
             correlations: correlations(report),
             correlation_noise: result.correlations.noise,
             drift: result.drift.map(|drift| DriftObject {
@@ -329,20 +354,18 @@ impl MatrixObject {
 
     /// As pretty JSON with a newline at the end.
     pub fn json(&self) -> String {
-        pretty(self)
+        pretty::object(self)
     }
-}
-
-fn pretty(object: &impl Serialize) -> String {
-    let mut text =
-        serde_json::to_string_pretty(object).expect("the object is made of strings and maps");
-    text.push('\n');
-    text
 }
 
 /// The JSON schema of [`MatrixObject`].
 pub fn schema() -> String {
-    pretty(&schemars::schema_for!(MatrixObject))
+    pretty::schema::<MatrixObject>()
+}
+
+/// The JSON schema of [`ForecastObject`].
+pub fn forecast_schema() -> String {
+    pretty::schema::<ForecastObject>()
 }
 
 /// The axes, each with its levels that occur in cells.
@@ -392,6 +415,7 @@ fn cell_object(report: &MatrixReport<'_>, cell: usize) -> CellObject {
             .prices
             .as_ref()
             .and_then(|prices| prices.get(cell).copied()),
+        cost: report.cost(cell),
         measured: result.measured,
         failed: result.failed,
         void: result.void,
@@ -468,25 +492,6 @@ fn scales(report: &MatrixReport<'_>) -> Vec<ScaleObject> {
             sec: scale.capacity.clone(),
             ess: scale.steps.clone(),
             esr: scale.range,
-        })
-        .collect()
-}
-
-fn meters(report: &MatrixReport<'_>) -> Vec<MetersObject> {
-    let meters = report.result.meters.iter().enumerate();
-    meters
-        .filter(|(_, meters)| meters.mean.is_some())
-        .map(|(cell, meters)| MetersObject {
-            cell,
-            cram: meters.allocated,
-            crum: meters.used,
-            spm: meters.performance,
-            slm: meters.load,
-            scm: meters.capacity,
-            sec: meters.effective_capacity,
-            productivity: meters.productivity,
-            mean: meters.mean,
-            worst_axis: meters.worst_axis,
         })
         .collect()
 }

@@ -65,6 +65,8 @@ fn fixture() -> Fixture {
             .map(|trial| (trial.cell, analysed(trial, &cells)))
             .collect(),
         cells,
+        held: Vec::new(),
+        weights: BTreeMap::new(),
         objective_s: Some(0.5),
         seed: Seed(3),
     };
@@ -105,6 +107,28 @@ impl Fixture {
             dropped: vec![2],
             load_unit: "req/s",
             price_unit: Some("EUR/h"),
+            pricing: self
+                .input
+                .cells
+                .iter()
+                .map(|cell| CellPricing {
+                    price: Price {
+                        currency: "EUR".to_owned(),
+                        demand: vec![10.0, 150.0],
+                        ..Price::default()
+                    },
+                    per_hour: cell[0] as f64 + 1.0,
+                    bytes_by_request: 0.0,
+                })
+                .collect(),
+            spent: Some(SpentObject {
+                price: 2.4,
+                currency: "EUR".to_owned(),
+            }),
+            forecast: Some(BlockForecastObject {
+                seconds: 1500.0,
+                price: Some(2.5),
+            }),
             input: &self.input,
             result: &self.result,
         }
@@ -212,6 +236,59 @@ fn the_page_has_every_section_and_no_markup_of_levels() {
 }
 
 #[test]
+fn the_page_fits_a_phone() {
+    let fixture = fixture();
+    let page = render(&fixture.report());
+    for width in [360, 1200] {
+        let faults = plimsoll_testkit::browser::layout_faults(&page, width);
+        assert!(faults.is_empty(), "{width}: {faults:#?}");
+    }
+}
+
+#[test]
+fn charts_have_units_legends_and_the_front() {
+    let fixture = fixture();
+    let page = render(&fixture.report());
+    for part in [
+        "load line of each cell, req/s, by its price",
+        "on the Pareto front: no better cell costs as little",
+        "not worth it: a cell that costs no more is better",
+        "class=\"line front\"",
+        "number of trials by load line",
+        "the scaling law through them",
+        "what the mean hides",
+        "2026-11-26 10:00",
+        "3 cores × 2 cache",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    // Steps, failed answers and raw names are not in the map.
+    assert!(!page.contains("load_line") && !page.contains("cpu_per_request"));
+}
+
+#[test]
+fn with_too_few_trials_it_says_how_many_are_enough() {
+    let mut fixture = fixture();
+    fixture.trials.retain(|trial| trial.block < 2);
+    fixture.input.trials.retain(|(_, trial)| trial.block() < 2);
+    fixture.result = MatrixResult::of(&fixture.input);
+    let report = fixture.report();
+    // Interactions: one pair a block, and 2/2ⁿ of two changes is below 5 % from seven on.
+    let needed = "Some changes have too few pairs to be told from chance: 7 pairs are enough";
+    assert!(render(&report).contains(needed));
+    assert!(render(&report).contains("too few trials"));
+    let text = summary(&report, &MatrixFiles::default(), false);
+    assert!(
+        text.contains("No change is better or worse for certain (5 were judged)"),
+        "{text}"
+    );
+    assert!(text.contains("trials of each cell give."), "{text}");
+    for cell in &fixture.result.cells {
+        assert!(!(cell.may_be_best && cell.is_beaten));
+    }
+}
+
+#[test]
 fn the_summary_names_the_best_and_the_beaten() {
     let fixture = fixture();
     let text = summary(&fixture.report(), &MatrixFiles::default(), false);
@@ -239,6 +316,12 @@ fn the_forecast_tells_trials_and_time() {
         within_s: Some(3600.0),
         seed: None,
         price_unit: None,
+        price: Some(ForecastPriceObject {
+            value: 12.5,
+            currency: "EUR".to_owned(),
+            spent: 0.5,
+            is_without_traffic: false,
+        }),
     };
     let text = forecast_summary(&forecast, false);
     for part in [
@@ -246,24 +329,106 @@ fn the_forecast_tells_trials_and_time() {
         "1 h 24 min",
         "budget is 1 h",
         "4 trials are in the log",
+        "12.5 EUR in all, 0.5 of it spent",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
 
+#[test]
+fn before_the_first_trial_the_price_is_the_most_that_it_costs() {
+    let forecast = ForecastObject {
+        format_version: MatrixObject::FORMAT_VERSION.to_owned(),
+        name: "consult".to_owned(),
+        axes: Vec::new(),
+        cells: vec![String::new(); 6],
+        trials_per_cell: 3,
+        trials: 21,
+        trials_done: 0,
+        seconds: 5040.0,
+        within_s: None,
+        seed: None,
+        price_unit: Some("EUR/h".to_owned()),
+        price: Some(ForecastPriceObject {
+            value: 0.000_082,
+            currency: "EUR".to_owned(),
+            spent: 0.0,
+            is_without_traffic: true,
+        }),
+    };
+    let text = forecast_summary(&forecast, false);
+    let price = "0.000082 EUR at most for what the service holds; requests and traffic come on top";
+    assert!(text.contains(price), "{text}");
+    let schema: serde_json::Value = serde_json::from_str(&forecast_schema()).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&forecast.json()).unwrap();
+    assert!(jsonschema::is_valid(&schema, &value));
+}
+
+#[test]
+fn what_it_took_stands_beside_the_forecast() {
+    let fixture = fixture();
+    let text = summary(&fixture.report(), &MatrixFiles::default(), false);
+    let took = "24 min and 2.4 EUR; forecast after the first block: 25 min and 2.5 EUR";
+    assert!(text.contains(took), "{text}");
+    let page = render(&fixture.report());
+    assert!(page.contains("price of the experiment"), "{page}");
+}
+
+#[test]
+fn meters_are_in_lines_object_and_page() {
+    let fixture = fixture();
+    let report = fixture.report();
+    let text = summary(&report, &MatrixFiles::default(), false);
+    assert!(text.contains("the areas are no rank"), "{text}");
+    assert!(text.contains("cores: SEC "), "{text}");
+    let object = MatrixObject::of(&report, MatrixFiles::default()).json();
+    let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+    let first = &object["meters"][0];
+    assert!((first["mean"].as_f64().unwrap() - 1.0).abs() < 1e-12);
+    assert!(first["study"]["crum"].is_null(), "no disk was measured");
+    assert!(render(&report).contains("Meters in the units of the market study"));
+}
+
+#[test]
+fn a_cell_has_the_cost_of_its_line_with_the_interval() {
+    let fixture = fixture();
+    let report = fixture.report();
+    let cost = report.cost(0).unwrap();
+    let cell = &fixture.result.cells[0];
+    let (low, _) = cell.interval.unwrap();
+    let million = cost.per_million_requests.unwrap();
+    assert!((million.high - 1e6 / 3600.0 / low).abs() < 1e-9);
+    // A line of about 100: one machine for half of the month, two for the other.
+    let month = cost.per_month.unwrap();
+    assert!((month.value - 1.5 * 730.5).abs() < 1e-6, "{month:?}");
+    let text = summary(&report, &MatrixFiles::default(), false);
+    assert!(text.contains("per month at the demand"), "{text}");
+}
+
 /// The notebook of the documentation, cell by cell, on these trials.
 #[test]
 fn the_notebook_opens_the_file_in_duckdb_and_pandas() {
+    use std::path::Path;
     use std::process::{Command, Stdio};
-    let has_libraries = Command::new("python3")
-        .args(["-I", "-c", "import duckdb, pandas, pyarrow"])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !has_libraries {
-        plimsoll_testkit::not_tried::not_tried("python3 has no duckdb, pandas and pyarrow");
+    // `cargo xtask test` installs them by docs/examples/trials/requirements.txt.
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let own = tools.join("notebook/bin/python");
+    let has_libraries = |python: &&Path| {
+        Command::new(python)
+            .args(["-I", "-c", "import duckdb, pandas, pyarrow"])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    let Some(python) = [own.as_path(), Path::new("python3")]
+        .into_iter()
+        .find(has_libraries)
+    else {
+        plimsoll_testkit::not_tried::not_tried(
+            "there is no python3 with duckdb, pandas and pyarrow: `cargo xtask test` installs them",
+        );
         return;
-    }
+    };
     let folder = tempfile::tempdir().unwrap();
     let fixture = fixture();
     let path = folder.path().join("trials.parquet");
@@ -276,7 +441,7 @@ fn the_notebook_opens_the_file_in_duckdb_and_pandas() {
         .flat_map(|cell| cell["source"].as_array().unwrap())
         .map(|line| line.as_str().unwrap().trim_end().to_owned())
         .collect();
-    let output = Command::new("python3")
+    let output = Command::new(python)
         .arg("-c")
         .arg(code.join("\n"))
         .current_dir(folder.path())

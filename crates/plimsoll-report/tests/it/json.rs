@@ -348,4 +348,16 @@ fn a_line_has_its_cost_with_the_interval_of_the_line() {
     }
     let text = plimsoll_report::text::summary(&Report::of(&run), &files(), false);
     assert!(text.contains("EUR"), "{text}");
+    assert!(object.pointer("/cost/per_month").unwrap().is_null());
+    // One machine carries a trickle all month; requests cost 1e-6 each.
+    if let Some(price) = &mut run.header.plan.price {
+        price.demand = vec![1e-3];
+    }
+    let object = limit_json(&run);
+    assert_valid("limit.schema.json", &object);
+    let month = object.pointer("/cost/per_month/value").unwrap();
+    let expected = 730.5 * (3.6 + 3600.0 * 1e-3 * 1e-6);
+    assert!((month.as_f64().unwrap() - expected).abs() < 1e-6, "{month}");
+    let text = plimsoll_report::text::summary(&Report::of(&run), &files(), false);
+    assert!(text.contains("per month at the demand"), "{text}");
 }

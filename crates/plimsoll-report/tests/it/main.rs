@@ -7,5 +7,6 @@ mod exports;
 mod html;
 mod json;
 mod judgement;
+mod layout;
 mod runs;
 mod text;

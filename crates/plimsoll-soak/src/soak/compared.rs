@@ -1,18 +1,26 @@
 //! `plimsoll compare` on sockets: services that are equal must not be told apart, and five per cent must be found, while
 //! something else takes a core during a quarter of the time.
 
+mod burner;
+mod otava;
+mod page;
+mod tally;
+
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use plimsoll_harness::clock::Stopwatch;
+use plimsoll_harness::machine::busy_share;
 use plimsoll_harness::origin::OriginProcess;
 use plimsoll_harness::workspace::Workspace;
 use serde_json::{Value, json};
+
+use self::burner::Burner;
+
+pub(super) use page::write_page;
+pub(super) use tally::summarise;
 
 /// Service time of the baseline, µs.
 const SERVICE_US: u64 = 5_000;
@@ -20,13 +28,10 @@ const SERVICE_US: u64 = 5_000;
 const SLOWER_US: u64 = 5_250;
 /// Load of each trial: half of what a service carries.
 const RATE: &str = "100/s";
-/// How long the core is taken, and how long it is free.
-const BURNING: Duration = Duration::from_secs(40);
-const RESTING: Duration = Duration::from_mins(2);
-/// Share of the slower candidates that must be found.
-const FOUND_MIN: f64 = 0.9;
-/// One false alarm in so many comparisons of equal services is allowed.
-const COMPARISONS_PER_ALARM: usize = 40;
+/// What a comparison takes at most, seconds; for the forecast before the first has ended.
+const LASTING_S: f64 = 600.0;
+/// What the usual rules judge.
+const JUDGED: &str = "p95";
 
 /// Carries out comparisons of equal services and half as many of a slower one; results that are there are not repeated.
 pub(super) fn run(
@@ -35,19 +40,55 @@ pub(super) fn run(
     results: &mut Vec<Value>,
     mut append: impl FnMut(&Value) -> Result<()>,
 ) -> Result<()> {
-    for (service_us, count) in [(SERVICE_US, comparisons), (SLOWER_US, comparisons / 2)] {
-        for seed in 1..=count {
-            let is_done = |result: &Value| {
-                result["compared"]["service_us"] == service_us && result["compared"]["seed"] == seed
-            };
-            if !results.iter().any(is_done) {
-                let result = compare(workspace, service_us, seed)?;
-                append(&result)?;
-                results.push(result);
-            }
-        }
+    let left = left(results, comparisons);
+    if left.is_empty() {
+        return Ok(());
+    }
+    otava::install(workspace)?;
+    for (done, (service_us, seed)) in left.iter().enumerate() {
+        println!(
+            "compare: {} left, about {:.1} h",
+            left.len() - done,
+            forecast_s(results, &left[done..]) / 3600.0
+        );
+        let mut result = compare(workspace, *service_us, *seed)?;
+        result["compared"]["otava"] = otava::verdict(workspace, &result["compared"]["series"])?;
+        append(&result)?;
+        results.push(result);
     }
     Ok(())
+}
+
+/// Service time and seed of the comparisons that have no result.
+fn left(results: &[Value], comparisons: u64) -> Vec<(u64, u64)> {
+    let all = [(SERVICE_US, comparisons), (SLOWER_US, comparisons / 2)];
+    all.into_iter()
+        .flat_map(|(service_us, count)| (1..=count).map(move |seed| (service_us, seed)))
+        .filter(|(service_us, seed)| {
+            !results.iter().any(|result| {
+                result["compared"]["service_us"] == *service_us
+                    && result["compared"]["seed"] == *seed
+            })
+        })
+        .collect()
+}
+
+/// How long these comparisons take, by those of the same services that have ended.
+fn forecast_s(results: &[Value], left: &[(u64, u64)]) -> f64 {
+    let mean_s = |service_us: u64| {
+        let seconds: Vec<f64> = results
+            .iter()
+            .map(|result| &result["compared"])
+            .filter(|compared| compared["service_us"] == service_us)
+            .filter_map(|compared| compared["seconds"].as_f64())
+            .collect();
+        if seconds.is_empty() {
+            LASTING_S
+        } else {
+            seconds.iter().sum::<f64>() / seconds.len() as f64
+        }
+    };
+    left.iter().map(|(service_us, _)| mean_s(*service_us)).sum()
 }
 
 fn compare(workspace: &Workspace, service_us: u64, seed: u64) -> Result<Value> {
@@ -58,9 +99,13 @@ fn compare(workspace: &Workspace, service_us: u64, seed: u64) -> Result<Value> {
     };
     let (base, head) = (start(SERVICE_US)?, start(service_us)?);
     let folder = tempfile::tempdir()?;
+    let busy = busy_share()?;
     let stopwatch = Stopwatch::start();
     let burner = Burner::start();
-    let output = Command::new(workspace.release("plimsoll"))
+    // It ends with the soak, also when that is killed: nothing may disturb the soak that goes on.
+    let output = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL"])
+        .arg(workspace.release("plimsoll"))
         .args([
             "compare",
             "--base-url",
@@ -68,156 +113,93 @@ fn compare(workspace: &Workspace, service_us: u64, seed: u64) -> Result<Value> {
             "--head-url",
             head.url(),
         ])
-        .args(["--rate", RATE, "--json", "--quiet", "--seed"])
-        .arg(seed.to_string())
+        .args(["--rate", RATE, "--json", "--quiet", "--out", "."])
+        .args(["--seed", &seed.to_string()])
         .current_dir(folder.path())
         .stdin(Stdio::null())
-        .stderr(Stdio::null())
         .output()
-        .context("cannot run plimsoll")?;
+        .context("cannot run setpriv with plimsoll")?;
     drop(burner);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    let result = json!({ "compared": {
+    let report: Value = serde_json::from_slice(&output.stdout).with_context(|| {
+        let text = String::from_utf8_lossy(&output.stderr);
+        format!("plimsoll compare gave no result: {}", text.trim())
+    })?;
+    let seconds = stopwatch.elapsed().as_secs_f64();
+    println!(
+        "compare {SERVICE_US} µs with {service_us} µs, seed {seed}: {} after {seconds:.0} s",
+        report["verdict"].as_str().unwrap_or("no verdict"),
+    );
+    Ok(json!({ "compared": {
         "service_us": service_us,
         "seed": seed,
         "verdict": report["verdict"],
         "exit": output.status.code(),
+        "void": report["void"],
         "p50": report["metrics"]["p50"],
         "blocks": report["blocks"],
         "usual_rules": report["usual_rules"],
-        "seconds": stopwatch.elapsed().as_secs_f64(),
-    }});
-    println!(
-        "compare {SERVICE_US} µs with {service_us} µs, seed {seed}: {} after {:.0} s",
-        report["verdict"],
-        stopwatch.elapsed().as_secs_f64()
-    );
-    Ok(result)
+        "series": series(folder.path())?,
+        "busy": busy,
+        "seconds": seconds,
+    }}))
 }
 
-/// Takes a core again and again until it is dropped.
-struct Burner {
-    is_over: Arc<AtomicBool>,
-    /// Dropped to end the rest of the thread.
-    rest: Option<mpsc::SyncSender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Burner {
-    fn start() -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (rest, over) = mpsc::sync_channel::<()>(1);
-        let flag = Arc::clone(&is_over);
-        let thread = thread::spawn(move || {
-            while over.recv_timeout(RESTING) == Err(RecvTimeoutError::Timeout) {
-                let stopwatch = Stopwatch::start();
-                while stopwatch.elapsed() < BURNING && !flag.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            }
-        });
-        Self {
-            is_over,
-            rest: Some(rest),
-            thread: Some(thread),
+/// The judged metric of the trials that measured, of the baseline and of the candidate, from the log of the comparison.
+fn series(folder: &Path) -> Result<[Vec<f64>; 2]> {
+    let mut series = [Vec::new(), Vec::new()];
+    for entry in fs::read_dir(folder)? {
+        let log = entry?.path().join("experiment.log");
+        if !log.exists() {
+            continue;
+        }
+        let text =
+            fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
+        for line in text.lines() {
+            let event: Value = serde_json::from_str(line)?;
+            let ended = &event["trial_ended"];
+            let value = ended["outcome"]["measured"][JUDGED].as_f64();
+            let is_candidate = ended["trial"]["cell"] == 1;
+            series[usize::from(is_candidate)].extend(value);
         }
     }
-}
-
-impl Drop for Burner {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.rest = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Prints what ours and the rules in common use concluded; true if ours alarms rarely enough and finds what was planted.
-pub(super) fn summarise(results: &[Value]) -> bool {
-    let of = |service_us: u64| -> Vec<&Value> {
-        results
-            .iter()
-            .map(|result| &result["compared"])
-            .filter(|compared| compared["service_us"] == service_us)
-            .collect()
-    };
-    let (equal, slower) = (of(SERVICE_US), of(SLOWER_US));
-    if equal.is_empty() && slower.is_empty() {
-        return true;
-    }
-    let is_alarm = |verdict: &Value| verdict == "better" || verdict == "worse";
-    let alarms = equal
-        .iter()
-        .filter(|compared| is_alarm(&compared["verdict"]))
-        .count();
-    let found = slower
-        .iter()
-        .filter(|compared| compared["verdict"] == "worse")
-        .count();
-    println!(
-        "compare: {alarms} false alarms in {} comparisons of equal services, 5 % found in {found} of {}",
-        equal.len(),
-        slower.len()
-    );
-    for (index, rule) in usual_rules(&equal, &slower).iter().enumerate() {
-        let count = |compared: &[&Value], wanted: &dyn Fn(&Value) -> bool| {
-            compared
-                .iter()
-                .filter(|compared| wanted(&compared["usual_rules"][index]["verdict"]))
-                .count()
-        };
-        println!(
-            "  {rule}: {} false alarms, found in {}",
-            count(&equal, &is_alarm),
-            count(&slower, &|verdict| verdict == "worse")
-        );
-    }
-    alarms * COMPARISONS_PER_ALARM <= equal.len() && found as f64 >= FOUND_MIN * slower.len() as f64
-}
-
-/// Names of the rules beside ours.
-fn usual_rules(equal: &[&Value], slower: &[&Value]) -> Vec<String> {
-    let first = equal.iter().chain(slower).next();
-    let rules = first.and_then(|compared| compared["usual_rules"].as_array());
-    rules
-        .into_iter()
-        .flatten()
-        .filter_map(|rule| Some(rule["rule"].as_str()?.to_owned()))
-        .collect()
+    Ok(series)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn results(service_us: u64, verdicts: &[&str]) -> Vec<Value> {
-        let result = |verdict: &&str| {
-            json!({ "compared": {
-                "service_us": service_us, "verdict": verdict,
-                "usual_rules": [{ "rule": "last", "verdict": "worse" }],
-            }})
-        };
-        verdicts.iter().map(result).collect()
+    #[test]
+    fn results_that_are_there_are_not_repeated() {
+        let done = |service_us: u64, seed: u64| json!({ "compared": { "service_us": service_us, "seed": seed, "seconds": 100.0 }});
+        let results = [done(SERVICE_US, 1), done(SLOWER_US, 2)];
+        let left = left(&results, 4);
+        assert_eq!(
+            left,
+            [
+                (SERVICE_US, 2),
+                (SERVICE_US, 3),
+                (SERVICE_US, 4),
+                (SLOWER_US, 1)
+            ]
+        );
+        assert!((forecast_s(&results, &left) - 400.0).abs() < 1e-9);
+        assert!((forecast_s(&[], &left) - 4.0 * LASTING_S).abs() < 1e-9);
     }
 
     #[test]
-    fn one_alarm_in_forty_is_allowed() {
-        let mut equal = vec!["same"; 39];
-        equal.push("worse");
-        assert!(summarise(&results(SERVICE_US, &equal)));
-        equal[0] = "better";
-        assert!(!summarise(&results(SERVICE_US, &equal)));
-        assert!(summarise(&[]));
-    }
-
-    #[test]
-    fn nine_of_ten_must_be_found() {
-        let mut slower = vec!["worse"; 18];
-        slower.extend(["undecided"; 2]);
-        assert!(summarise(&results(SLOWER_US, &slower)));
-        slower[0] = "undecided";
-        assert!(!summarise(&results(SLOWER_US, &slower)));
+    fn the_series_are_those_of_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("compare-1")).unwrap();
+        let ended = |cell: u64, outcome: Value| json!({ "trial_ended": { "trial": { "cell": cell }, "outcome": outcome } });
+        let lines = [
+            json!({ "experiment_started": {} }),
+            ended(1, json!({ "measured": { "p95": 11.0 } })),
+            ended(0, json!({ "measured": { "p95": 10.0 } })),
+            ended(0, json!({ "void": "robbed" })),
+        ];
+        let text: String = lines.map(|line| format!("{line}\n")).concat();
+        fs::write(folder.path().join("compare-1/experiment.log"), text).unwrap();
+        assert_eq!(series(folder.path()).unwrap(), [vec![10.0], vec![11.0]]);
     }
 }

@@ -36,14 +36,10 @@ pub(crate) struct CompareArguments {
     /// Write an HTML page [default: report.html in the folder of the trials; for run files, none]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
-    /// Folder for the trials
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "./plimsoll",
-        help_heading = "Output"
-    )]
-    pub(crate) out: PathBuf,
+    /// Folder for the log, the page and the run files of trials; a comparison that was killed there goes on [default: a new
+    /// folder in ./plimsoll]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
     /// Print no progress
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,

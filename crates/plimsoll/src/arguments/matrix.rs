@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use plimsoll_analysis::experiment::result::WEIGHTED;
+use plimsoll_config::Problem;
 
-use super::{Classes, classes, duration_above_zero};
+use super::{Classes, CycleTargetArguments, classes, duration_above_zero};
 
 /// An experiment: the same measurement in every cell of a matrix of settings.
 #[expect(
@@ -23,7 +25,7 @@ pub(crate) struct MatrixArguments {
     /// Time of all trials together: cells race, and those that are beaten at no higher price are dropped
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
     pub(crate) within: Option<Duration>,
-    /// Print cells, trials and their time, and measure nothing
+    /// Print cells, trials, their time and price, and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Confirm that the targets are yours: allows load on public addresses
@@ -38,7 +40,43 @@ pub(crate) struct MatrixArguments {
     /// Bounds of the response classes: fast below the first, slow above the second [default: 800ms,1200ms]
     #[arg(long, value_name = "TIME,TIME", value_parser = classes)]
     pub(crate) classes: Option<Classes>,
+    /// Weight of an axis in the ranking by meters: load, response, good, cpu, memory or price, such as price=2 [default: 1
+    /// each]
+    #[arg(long = "weight", value_name = "AXIS=NUMBER", value_parser = weight)]
+    pub(crate) weights: Vec<(String, f64)>,
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) cycles: CycleTargetArguments,
+}
+
+/// Largest weight of an axis.
+const WEIGHT_MAX: f64 = 1000.0;
+
+/// `price=2`.
+fn weight(text: &str) -> Result<(String, f64), Problem> {
+    let valid = || {
+        let names = WEIGHTED.join(", ");
+        format!("an axis ({names}) and a number from 0 to {WEIGHT_MAX}, such as price=2")
+    };
+    let parsed = text.split_once('=').and_then(|(name, number)| {
+        let number: f64 = number.parse().ok()?;
+        let is_valid = WEIGHTED.contains(&name) && (0.0..=WEIGHT_MAX).contains(&number);
+        is_valid.then(|| (name.to_owned(), number))
+    });
+    parsed.ok_or_else(|| Problem::new(text, 0..text.len(), "not a weight", valid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_has_a_known_axis_and_a_number() {
+        assert_eq!(weight("price=2").unwrap(), ("price".to_owned(), 2.0));
+        for text in ["price", "speed=1", "price=-1", "price=NaN", "price="] {
+            assert!(weight(text).is_err(), "{text}");
+        }
+    }
 }

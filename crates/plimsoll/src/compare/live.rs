@@ -1,29 +1,37 @@
 //! Trials in turn: A B B A or B A A B, until the data decides.
 
+mod definition;
+mod folder;
+mod progress;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plimsoll_analysis::experiment::comparison::blocks::TRIALS_PER_BLOCK;
 use plimsoll_analysis::experiment::comparison::usual_rules::{RuleVerdict, usual_verdicts};
 use plimsoll_analysis::experiment::effect::{Criteria, Direction};
-use plimsoll_analysis::experiment::metrics::{LOAD_LINE, P50, P95, RunMetrics, THROUGHPUT};
+use plimsoll_analysis::experiment::metrics::{LOAD_LINE, P95, RunMetrics, THROUGHPUT};
 use plimsoll_analysis::experiment::trial::Scale;
 use plimsoll_lab::clock;
-use plimsoll_lab::experiment::comparison::{BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks};
-use plimsoll_lab::experiment::log::{ExperimentHeader, ExperimentLog, FORMAT};
+use plimsoll_lab::experiment::comparison::{
+    BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks, LOOKS_AT_LINE, LOOKS_AT_RATE,
+};
+use plimsoll_lab::experiment::log::ExperimentLog;
 use plimsoll_lab::experiment::service_trials::{RUNS, ServiceTrials};
-use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord};
-use plimsoll_lab::experiment::{ExperimentEnd, ExperimentWatcher, run_experiment};
-use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
+use plimsoll_lab::experiment::trial::{RecordedOutcome, TrialRecord};
+use plimsoll_lab::experiment::{ExperimentEnd, run_experiment};
+use plimsoll_lab::progress::{StopFlag, Watcher as _};
 use plimsoll_lab::service::ExperimentServices;
 use plimsoll_lab::{output, run, run_log};
 use plimsoll_model::histogram::Histogram;
-use plimsoll_model::redact;
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
+use plimsoll_model::verdict::Verdict;
 use plimsoll_report::Report;
 use plimsoll_report::compare::{BlockCounts, ComparedRuns, ComparedSide};
-use plimsoll_report::number::{rate, short};
+use plimsoll_report::number::rate;
 
+use self::progress::{BlockProgress, TrialLine};
 use super::loads::SideLoads;
 use super::sides::Sides;
 use super::{append, present};
@@ -34,36 +42,45 @@ use crate::live_line::LiveLine;
 use crate::screen::{Screen, eprint};
 use crate::{services, signals};
 
-/// Blocks after which trials at a rate are looked at: five metrics of which three vary need eight to be significant.
-const LOOKS_AT_RATE: [u32; 2] = [8, 18];
-/// The same for load lines, one metric.
-const LOOKS_AT_LINE: [u32; 2] = [7, 10];
+/// The run file of the load by which the capacity of the baseline is found.
+const CAPACITY_RUN: &str = "capacity.run";
 
-/// Runs the trials and compares their two sides.
+/// Runs the trials, or those that are left, and compares their two sides.
 pub(super) fn compare(arguments: &CompareArguments, screen: Screen) -> Result<Exit, CliError> {
-    let seed = match arguments.live.seed {
-        Some(seed) => seed,
-        None => {
-            getrandom::u64().map_err(|error| CliError::new(Exit::Internal, error.to_string()))?
-        }
-    };
-    let sides = Sides::of(arguments, seed)?;
+    let sides = Sides::of(arguments)?;
     let loads = SideLoads::of(&sides, &arguments.live)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let experiment = LiveExperiment {
+    let folder = folder::folder(arguments.out.as_deref(), &sides, &stop)?;
+    let mut services = open_services(&sides, &folder, &stop)?;
+    let header = definition::header(arguments, &sides, &mut services)?;
+    let log = ExperimentLog::open(&folder, header)?;
+    output::create_folder(&folder.join(RUNS)).map_err(|error| folder::not_made(&folder, &error))?;
+    let mut experiment = LiveExperiment {
         arguments,
         sides: &sides,
-        folder: new_folder(&arguments.out)?,
+        folder,
         stop,
-        seed,
+        seed: log.header().seed,
+        log,
     };
-    let (end, blocks, log) = experiment.carry_out(loads)?;
-    let exit = experiment.deliver(&blocks, log.records(), screen)?;
+    experiment.note_begin(&mut services);
+    let (end, blocks) = experiment.carry_out(services, loads)?;
+    let exit = experiment.deliver(&blocks, screen)?;
+    experiment.note_end(end, &blocks);
     Ok(match end {
         ExperimentEnd::Interrupted => Exit::Interrupted,
         ExperimentEnd::Complete | ExperimentEnd::Spent => exit,
     })
+}
+
+fn open_services(
+    sides: &Sides,
+    folder: &Path,
+    stop: &StopFlag,
+) -> Result<ExperimentServices, CliError> {
+    let experiment = Arc::new(sides.experiment().clone());
+    services::open(experiment, Path::new("."), folder, Vec::new(), stop.clone())
 }
 
 /// A comparison whose trials are run.
@@ -73,21 +90,88 @@ struct LiveExperiment<'a> {
     folder: PathBuf,
     stop: StopFlag,
     seed: u64,
+    log: ExperimentLog,
 }
 
 impl LiveExperiment<'_> {
+    /// What is known before the first trial.
+    fn note_begin(&self, services: &mut ExperimentServices) {
+        let folder = self.folder.display();
+        let changed = services.uncommitted();
+        if changed > 0 {
+            let files = if changed == 1 { "file" } else { "files" };
+            eprint(&format!(
+                "note: {changed} changed {files} of the repository not committed: neither side has the changes"
+            ));
+        }
+        let done = self.log.records().len();
+        if done > 0 {
+            eprint(&format!(
+                "note: {folder} has {done} trials of this comparison, which are kept; it goes on behind them"
+            ));
+        }
+        if !self.arguments.quiet {
+            eprint(&format!("seed {}, results in {folder}", self.seed));
+        }
+    }
+
+    /// What the user can do when it ended without an answer.
+    fn note_end(&self, end: ExperimentEnd, blocks: &ComparisonBlocks) {
+        let folder = self.folder.display();
+        if end == ExperimentEnd::Interrupted {
+            eprint(&format!(
+                "note: the same command with --out {folder} goes on"
+            ));
+            return;
+        }
+        let records = self.log.records();
+        let done = records.len() / TRIALS_PER_BLOCK;
+        let (fit, needed) = (blocks.blocks_that_fit(records), blocks.blocks_needed());
+        if fit.is_none_or(|fit| fit >= needed) || done >= needed as usize {
+            return;
+        }
+        let lasted_ms: u64 = records.iter().map(TrialRecord::lasted_ms).sum();
+        let each_s = lasted_ms.div_ceil(1_000) / done.max(1) as u64 + 1;
+        let minutes = (each_s * u64::from(needed + 1)).div_ceil(60);
+        eprint(&format!(
+            "note: an interval takes {needed} blocks, of about {each_s} s each, and --within has room for {done}: the same command with --within {minutes}m --out {folder} goes on"
+        ));
+    }
+
+    /// Checks out and builds both sides: a revision that is not built has no trials.
+    fn build(&self, services: &mut ExperimentServices) -> Result<(), CliError> {
+        for (cell, name) in self.sides.names().iter().enumerate() {
+            if !self.sides.has_sources() {
+                return Ok(());
+            }
+            let began = clock::unix_ms();
+            if !self.arguments.quiet {
+                eprint(&format!("{name}: checking out and building"));
+            }
+            let built = services.build(cell);
+            if built.is_err() {
+                for line in services.failed_build() {
+                    eprint(&format!("  | {line}"));
+                }
+            }
+            for note in built? {
+                eprint(&format!("note: {name}: {note}"));
+            }
+            let took_s = clock::unix_ms().saturating_sub(began).div_ceil(1_000);
+            if !self.arguments.quiet {
+                eprint(&format!("{name}: ready to start after {took_s} s"));
+            }
+        }
+        Ok(())
+    }
+
     fn carry_out(
-        &self,
+        &mut self,
+        mut services: ExperimentServices,
         mut loads: SideLoads<'_>,
-    ) -> Result<(ExperimentEnd, ComparisonBlocks, ExperimentLog), CliError> {
+    ) -> Result<(ExperimentEnd, ComparisonBlocks), CliError> {
         let quiet = self.arguments.quiet;
-        let mut services = services::open(
-            Arc::new(self.sides.experiment().clone()),
-            Path::new("."),
-            &self.folder,
-            Vec::new(),
-            self.stop.clone(),
-        )?;
+        self.build(&mut services)?;
         let mut line = TrialLine(LiveLine::new(quiet));
         let is_of_lines = loads.needs_capacity();
         if is_of_lines {
@@ -105,66 +189,33 @@ impl LiveExperiment<'_> {
         } else {
             LOOKS_AT_RATE
         };
-        let mut log = ExperimentLog::open(&self.folder, self.header())?;
-        let mut blocks = self.blocks(&looks);
+        let mut blocks = self.blocks(looks);
         let mut trials = ServiceTrials {
             services,
             loads: &mut loads,
             folder: self.folder.clone(),
-            started_unix_ms: log.header().started_unix_ms,
+            started_unix_ms: self.log.header().started_unix_ms,
             stop: self.stop.clone(),
             watcher: &mut line,
         };
-        let mut progress = BlockProgress {
-            names: self.sides.names(),
-            blocks: looks[looks.len() - 1],
-            quiet,
-        };
-        let end = run_experiment(
-            &mut log,
-            &mut blocks,
-            &mut trials,
-            &self.stop,
-            &mut progress,
-        );
+        let mut progress = BlockProgress::new(self.sides.names(), blocks.clone(), quiet);
+        let log = &mut self.log;
+        let end = run_experiment(log, &mut blocks, &mut trials, &self.stop, &mut progress);
         let closed = trials.services.close();
         line.0.clear();
         let end = end?;
         closed?;
-        Ok((end, blocks, log))
+        Ok((end, blocks))
     }
 
-    fn blocks(&self, looks: &[u32]) -> ComparisonBlocks {
+    fn blocks(&self, looks: [u32; 2]) -> ComparisonBlocks {
         let seed = Seed(self.seed);
         let criteria = Criteria {
             margin: self.arguments.margin,
             ..Criteria::standard(Direction::LowerIsBetter, Scale::Ratio, seed)
         };
         let within = self.arguments.live.within;
-        ComparisonBlocks::new(looks.to_vec(), within, criteria, seed)
-    }
-
-    /// What the log records of the comparison; commands may have secrets and are left out.
-    fn header(&self) -> ExperimentHeader {
-        let target = |cell: usize| {
-            let (what, target) = self.sides.target(cell);
-            redact::text(target.unwrap_or(what)).into_owned()
-        };
-        let targets = [target(BASELINE_CELL), target(CANDIDATE_CELL)];
-        ExperimentHeader {
-            format: FORMAT,
-            command: "compare".to_owned(),
-            source: targets[0].clone(),
-            started_at: jiff::Timestamp::now().to_string(),
-            started_unix_ms: clock::unix_ms(),
-            seed: self.seed,
-            definition: serde_json::json!({
-                "sides": self.sides.names(),
-                "targets": targets,
-                "rate": self.arguments.live.rate,
-                "margin": self.arguments.margin,
-            }),
-        }
+        ComparisonBlocks::new(looks, within, criteria, seed)
     }
 
     /// What the baseline carries, by a closed load.
@@ -174,12 +225,18 @@ impl LiveExperiment<'_> {
         loads: &SideLoads<'_>,
         line: &mut TrialLine,
     ) -> Result<f64, CliError> {
+        let path = self.folder.join(RUNS).join(CAPACITY_RUN);
+        // All trials have the same load, also those after a kill.
+        if let Some(capacity) = known_capacity(&path) {
+            return Ok(capacity);
+        }
+        let _ = std::fs::remove_file(&path);
         let mut service = services.apply(BASELINE_CELL)?;
         let ready = service.ready();
         let measured = match ready {
             Err(fault) => Err(CliError::from(fault)),
             Ok(_) => loads.probe(self.seed).and_then(|mut assignment| {
-                assignment.log_path = self.folder.join(RUNS).join("capacity.run");
+                assignment.log_path = path;
                 assignment.probes.pids.extend(service.processes());
                 Ok(run::run(assignment, self.stop.clone(), line)?)
             }),
@@ -191,24 +248,17 @@ impl LiveExperiment<'_> {
             let message = "interrupted before the first trial";
             return Err(CliError::new(Exit::Interrupted, message));
         }
-        RunMetrics::of(&finished.run)
-            .value(THROUGHPUT)
-            .filter(|throughput| *throughput > 0.0)
-            .ok_or_else(|| {
-                CliError::new(
-                    Exit::Unreachable,
-                    "the baseline answers no request, so there is no load to begin with",
-                )
-                .remedy("check the URL, and --ready if the service needs time after its start")
-            })
+        throughput(&finished.run).ok_or_else(|| {
+            CliError::new(
+                Exit::Unreachable,
+                "the baseline answers no request, so there is no load to begin with",
+            )
+            .remedy("check the URL, and --ready if the service needs time after its start")
+        })
     }
 
-    fn deliver(
-        &self,
-        blocks: &ComparisonBlocks,
-        records: &[TrialRecord],
-        screen: Screen,
-    ) -> Result<Exit, CliError> {
+    fn deliver(&self, blocks: &ComparisonBlocks, screen: Screen) -> Result<Exit, CliError> {
+        let records = self.log.records();
         let result = blocks.result(records);
         let runs = [BASELINE_CELL, CANDIDATE_CELL].map(|cell| self.last_run(records, cell));
         let side = |cell: usize| ComparedSide {
@@ -266,15 +316,19 @@ impl LiveExperiment<'_> {
     }
 }
 
-/// A folder of its own for these trials.
-fn new_folder(out: &Path) -> Result<PathBuf, CliError> {
-    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
-    let folder = out.join(format!("compare-{}", now.strftime("%Y%m%dT%H%M%S%.3fZ")));
-    output::create_folder(&folder.join(RUNS)).map_err(|error| {
-        CliError::usage(format!("cannot make {}: {error}", folder.display()))
-            .remedy("choose another folder with --out DIR")
-    })?;
-    Ok(folder)
+/// The capacity that an earlier start has measured to its end.
+fn known_capacity(path: &Path) -> Option<f64> {
+    let reading = run_log::read(path).ok()?;
+    let ending = reading.run.ending.as_ref()?;
+    if ending.verdict == Verdict::Interrupted {
+        return None;
+    }
+    throughput(&reading.run)
+}
+
+fn throughput(run: &Run) -> Option<f64> {
+    let throughput = RunMetrics::of(run).value(THROUGHPUT);
+    throughput.filter(|throughput| *throughput > 0.0)
 }
 
 /// What rules in common use conclude from the same trials.
@@ -294,58 +348,4 @@ fn usual(records: &[TrialRecord], runs: &[Option<Run>; 2]) -> Vec<RuleVerdict> {
         all
     });
     usual_verdicts(&trials, metric, Some([&requests[0], &requests[1]]))
-}
-
-/// The live line of the loads.
-struct TrialLine(LiveLine);
-
-impl Watcher for TrialLine {
-    fn window_closed(&mut self, progress: &Progress<'_>) {
-        self.0.window_closed(progress);
-    }
-
-    fn noted(&mut self, text: &str) {
-        self.0.noted(text);
-    }
-}
-
-/// A line for each trial.
-struct BlockProgress<'p> {
-    names: &'p [String; 2],
-    /// Blocks at most.
-    blocks: u32,
-    quiet: bool,
-}
-
-impl ExperimentWatcher for BlockProgress<'_> {
-    fn trial_ended(&mut self, records: &[TrialRecord], _left: &[usize]) {
-        let Some(record) = records.last().filter(|_| !self.quiet) else {
-            return;
-        };
-        let PlannedTrial {
-            block,
-            position,
-            cell,
-            ..
-        } = record.trial;
-        let outcome = match &record.outcome {
-            RecordedOutcome::Failed(reason) => format!("failed: {reason}"),
-            RecordedOutcome::Void(reason) => format!("void: {reason}"),
-            RecordedOutcome::Measured(metrics) => {
-                let value = |name: &str| metrics.get(name).copied().map(short);
-                match (value(LOAD_LINE), value(P50), value(P95)) {
-                    (Some(line), ..) => format!("line {line} req/s"),
-                    (None, Some(p50), Some(p95)) => format!("p50 {p50} ms, p95 {p95} ms"),
-                    _ => "measured".to_owned(),
-                }
-            }
-        };
-        eprint(&format!(
-            "block {} of at most {}, trial {} of 4, {}: {outcome}",
-            block + 1,
-            self.blocks,
-            position + 1,
-            self.names[cell.min(1)]
-        ));
-    }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use plimsoll_config::plan::LoadPlan;
 use plimsoll_model::experiment::{
-    Axis, CommandLine, Condition, ConditionTerm, Design, Experiment, LevelPiece, LevelText,
-    Measure, MeasureTarget, Measurement, OnlyIf, Readiness, ReadyCheck, Setup, SourceCheckout,
-    TrialOrder,
+    Axis, CertificateTrust, CommandLine, Condition, ConditionTerm, Design, Experiment, LevelPiece,
+    LevelText, Measure, MeasureTarget, Measurement, OnlyIf, Readiness, ReadyCheck, Setup,
+    SourceCheckout, TrialOrder,
 };
 
 use crate::arguments::{CompareArguments, LiveArguments};
@@ -34,7 +34,7 @@ pub(super) struct Sides {
 
 impl Sides {
     /// The sides that the flags name.
-    pub(super) fn of(arguments: &CompareArguments, seed: u64) -> Result<Self, CliError> {
+    pub(super) fn of(arguments: &CompareArguments) -> Result<Self, CliError> {
         let live = &arguments.live;
         if arguments.what.len() > 1 {
             return Err(CliError::usage(
@@ -44,14 +44,14 @@ impl Sides {
         }
         let what = arguments.what.first();
         match (&live.base_url, &live.head_url, what) {
-            (Some(base), Some(head), what) => Self::of_urls([base, head], what, seed),
-            (_, _, Some(what)) => Self::of_services(live, what, seed),
+            (Some(base), Some(head), what) => Self::of_urls([base, head], what),
+            (_, _, Some(what)) => Self::of_services(live, what),
             _ => Err(CliError::usage("trials in turn need a URL or a plan file")),
         }
     }
 
     /// Services that run already; requests are those of a plan file, or of the URLs.
-    fn of_urls(urls: [&String; 2], what: Option<&String>, seed: u64) -> Result<Self, CliError> {
+    fn of_urls(urls: [&String; 2], what: Option<&String>) -> Result<Self, CliError> {
         let mut has_fixed_load = false;
         if let Some(what) = what {
             if !plan_file::is_plan(what) {
@@ -65,7 +65,7 @@ impl Sides {
         }
         let axes = vec![side_axis(["base", "head"])];
         Ok(Self {
-            experiment: experiment(axes, Vec::new(), Vec::new(), None, seed)?,
+            experiment: experiment(axes, Vec::new(), Vec::new(), None)?,
             names: ["base", "head"].map(str::to_owned),
             targets: urls.map(String::clone),
             plan: what.cloned(),
@@ -74,20 +74,20 @@ impl Sides {
     }
 
     /// Services that are started for each trial.
-    fn of_services(live: &LiveArguments, what: &str, seed: u64) -> Result<Self, CliError> {
+    fn of_services(live: &LiveArguments, what: &str) -> Result<Self, CliError> {
         let plan = plan_file::read_if_plan(what, None)?;
         let url = match &plan {
             Some(plan) => plan.plan.target.clone(),
             None => what.to_owned(),
         };
-        let ready = ready(live, &url)?;
+        let ready = ready(live, &url, plan.as_ref())?;
         let (names, axes, only_if, setups) = match (&live.base, &live.head, &live.git) {
             (Some(base), Some(head), _) => commands(&base.0, &head.0),
             (_, _, Some(_)) => revisions(live),
             _ => return Err(CliError::usage("--base and --head belong together")),
         };
         Ok(Self {
-            experiment: experiment(axes, only_if, setups, Some(ready), seed)?,
+            experiment: experiment(axes, only_if, setups, Some(ready))?,
             names,
             targets: [url.clone(), url],
             has_fixed_load: plan.as_ref().is_some_and(is_fixed),
@@ -98,6 +98,12 @@ impl Sides {
     /// The experiment: cell 0 is the baseline, cell 1 the candidate.
     pub(super) fn experiment(&self) -> &Experiment {
         &self.experiment
+    }
+
+    /// Whether the sides are revisions that are checked out and built.
+    pub(super) fn has_sources(&self) -> bool {
+        let mut setups = self.experiment.setups.iter();
+        setups.any(|setup| setup.source.is_some())
     }
 
     /// Names of the sides.
@@ -201,7 +207,6 @@ fn experiment(
     only_if: Vec<OnlyIf>,
     setups: Vec<Setup>,
     ready: Option<ReadyCheck>,
-    seed: u64,
 ) -> Result<Experiment, CliError> {
     let design = Design::new(axes).varying_only(only_if);
     let cells = design
@@ -213,7 +218,8 @@ fn experiment(
         cells,
         trials: 1,
         order: TrialOrder::Random,
-        seed: Some(seed),
+        // That of the log.
+        seed: None,
         measure: Measure {
             target: MeasureTarget::Url(LevelText::default()),
             measurement: Measurement::PlanLoad,
@@ -230,7 +236,11 @@ fn experiment(
 }
 
 /// The check that a started service is ready: that of `--ready`, else the address of the target.
-fn ready(live: &LiveArguments, url: &str) -> Result<ReadyCheck, CliError> {
+fn ready(
+    live: &LiveArguments,
+    url: &str,
+    plan: Option<&LoadedPlan>,
+) -> Result<ReadyCheck, CliError> {
     let text = |text: String| LevelText::new(vec![LevelPiece::Text(text)]);
     let readiness = match &live.ready {
         Some(ready) if ready.starts_with("http://") || ready.starts_with("https://") => {
@@ -247,6 +257,10 @@ fn ready(live: &LiveArguments, url: &str) -> Result<ReadyCheck, CliError> {
     Ok(ReadyCheck {
         readiness,
         within: live.ready_within,
+        trust: plan.map_or_else(CertificateTrust::default, |plan| CertificateTrust {
+            insecure: plan.plan.transport.insecure,
+            ca_file: plan.plan.transport.ca_file.clone(),
+        }),
     })
 }
 

@@ -1,29 +1,47 @@
-//! What a cell costs: by the prices of the experiment, else the CPUs that it is given.
+//! What a cell costs: by the prices of the experiment, else by those of the plan that it measures, else the CPUs that it
+//! is given.
 
+use plimsoll_lab::experiment::forecast::{CellPrice, CellPrices};
 use plimsoll_model::experiment::Experiment;
 use plimsoll_model::plan::Facts;
-use plimsoll_model::price::HeldResources;
+use plimsoll_model::price::{HeldResources, Price};
+
+use crate::explain::CliError;
 
 /// The cost of each cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CellCost {
     pub(super) unit: String,
     pub(super) by_cell: Vec<f64>,
+    /// The prices; `None` where cells are compared by their CPUs.
+    pub(super) prices: Option<CellPrices>,
 }
 
 impl CellCost {
-    /// Prices by the hour, on a machine with these facts; without prices, CPUs.
-    pub(super) fn of(experiment: &Experiment, machine: &Facts) -> Option<Self> {
-        let Some(price) = &experiment.price else {
-            return Self::by_cpus(experiment);
+    /// Prices by the hour, on a machine with these facts; without prices, CPUs. `plans` are the prices of the plans that
+    /// the cells measure.
+    pub(super) fn of(
+        experiment: &Experiment,
+        plans: &[Option<Price>],
+        machine: &Facts,
+    ) -> Result<Option<Self>, CliError> {
+        let Some(prices) = prices(experiment, plans)? else {
+            return Ok(Self::by_cpus(experiment));
         };
         let machine = held(machine);
-        let cells = 0..experiment.cells.len();
-        let by_cell = cells.map(|cell| experiment.price_per_hour(cell, machine));
-        Some(Self {
-            unit: format!("{}/h", price.at(0)?.currency),
-            by_cell: by_cell.collect::<Option<_>>()?,
-        })
+        let cell = |(cell, price): (usize, Price)| CellPrice {
+            hour: price.per_hour(experiment.held(cell, machine)),
+            price,
+        };
+        let currency = prices
+            .first()
+            .map_or_else(String::new, |price| price.currency.clone());
+        let cells: Vec<CellPrice> = prices.into_iter().enumerate().map(cell).collect();
+        Ok(Some(Self {
+            unit: format!("{currency}/h"),
+            by_cell: cells.iter().map(|cell| cell.hour).collect(),
+            prices: Some(CellPrices::new(currency, cells)),
+        }))
     }
 
     /// CPUs of all services together; `None` where a service that is started has no number of them.
@@ -45,12 +63,53 @@ impl CellCost {
         is_limited.then(|| Self {
             unit: "CPUs".to_owned(),
             by_cell,
+            prices: None,
         })
     }
 }
 
+/// The prices of each cell: those of the experiment, else those of the plans; `None` without any.
+fn prices(
+    experiment: &Experiment,
+    plans: &[Option<Price>],
+) -> Result<Option<Vec<Price>>, CliError> {
+    const REMEDY: &str = "name one `price` in the experiment, which is used for all cells";
+    if let Some(price) = &experiment.price {
+        let cells = 0..experiment.cells.len();
+        return Ok(cells.map(|cell| price.at(cell).cloned()).collect());
+    }
+    let Some(first) = plans.iter().flatten().next() else {
+        return Ok(None);
+    };
+    let text = |cell: usize| {
+        let levels = experiment.cells.get(cell);
+        levels.map_or_else(String::new, |levels| {
+            experiment.design.describe(levels).to_string()
+        })
+    };
+    let mut found = Vec::with_capacity(plans.len());
+    for (cell, price) in plans.iter().enumerate() {
+        let Some(price) = price else {
+            let text = text(cell);
+            let message = format!("the plan of {text} has no `price`, that of other cells has one");
+            return Err(CliError::usage(message).remedy(REMEDY));
+        };
+        if price.currency != first.currency {
+            let message = format!(
+                "the plan of {} has its price in {}, that of other cells in {}",
+                text(cell),
+                price.currency,
+                first.currency
+            );
+            return Err(CliError::usage(message).remedy(REMEDY));
+        }
+        found.push(price.clone());
+    }
+    Ok(Some(found))
+}
+
 /// What a machine has that may be used here.
-fn held(machine: &Facts) -> HeldResources {
+pub(super) fn held(machine: &Facts) -> HeldResources {
     let fact = |name: &str| machine.get(name)?.parse::<f64>().ok();
     let cpus = fact("cores_allowed")
         .or_else(|| fact("cores"))
@@ -64,7 +123,7 @@ fn held(machine: &Facts) -> HeldResources {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use plimsoll_model::experiment::{
@@ -72,11 +131,9 @@ mod tests {
         TrialOrder,
     };
 
-    use plimsoll_model::price::Price;
-
     use super::*;
 
-    fn experiment(setups: Vec<Setup>) -> Experiment {
+    pub(in super::super) fn experiment(setups: Vec<Setup>) -> Experiment {
         let levels = vec!["1".to_owned(), "2".to_owned()];
         let design = Design::new(vec![Axis::new("cores", levels)]);
         Experiment {
@@ -114,14 +171,14 @@ mod tests {
         let each = PerCell::Each(vec![Some(1.0), Some(2.0)]);
         let cost = CellCost::of(
             &experiment(vec![setup(Some(each)), setup(Some(PerCell::Every(0.5)))]),
+            &[None, None],
             &Facts::new(),
         );
-        assert_eq!(cost.unwrap().by_cell, [1.5, 2.5]);
-        assert_eq!(
-            CellCost::of(&experiment(vec![setup(None)]), &Facts::new()),
-            None
-        );
-        assert_eq!(CellCost::of(&experiment(Vec::new()), &Facts::new()), None);
+        assert_eq!(cost.unwrap().unwrap().by_cell, [1.5, 2.5]);
+        for setups in [vec![setup(None)], Vec::new()] {
+            let cost = CellCost::of(&experiment(setups), &[None, None], &Facts::new());
+            assert_eq!(cost.unwrap(), None);
+        }
     }
 
     #[test]
@@ -134,10 +191,39 @@ mod tests {
             cpu_hour: 0.5,
             ..Price::default()
         }));
-        let cost = CellCost::of(&priced, &Facts::new()).unwrap();
+        let plans = [Some(price("USD")), Some(price("USD"))];
+        let cost = CellCost::of(&priced, &plans, &Facts::new());
+        let cost = cost.unwrap().unwrap();
         assert_eq!(
             (cost.unit.as_str(), cost.by_cell),
             ("EUR/h", vec![0.6, 1.1])
         );
+    }
+
+    fn price(currency: &str) -> Price {
+        Price {
+            currency: currency.to_owned(),
+            cpu_hour: 0.5,
+            ..Price::default()
+        }
+    }
+
+    #[test]
+    fn without_its_own_the_prices_of_the_plans_hold() {
+        let each = PerCell::Each(vec![Some(1.0), Some(2.0)]);
+        let experiment = experiment(vec![setup(Some(each))]);
+        let of = |plans: [Option<Price>; 2]| CellCost::of(&experiment, &plans, &Facts::new());
+        let cost = of([Some(price("USD")), Some(price("USD"))]);
+        let cost = cost.unwrap().unwrap();
+        assert_eq!(
+            (cost.unit.as_str(), &cost.by_cell[..]),
+            ("USD/h", &[0.5, 1.0][..])
+        );
+        assert_eq!(cost.prices.unwrap().currency(), "USD");
+        let mixed = of([Some(price("USD")), Some(price("EUR"))]).unwrap_err();
+        assert!(mixed.to_string().contains("cores=2"), "{mixed}");
+        assert!(mixed.to_string().contains("in EUR"), "{mixed}");
+        let missing = of([Some(price("USD")), None]).unwrap_err();
+        assert!(missing.to_string().contains("has no `price`"), "{missing}");
     }
 }

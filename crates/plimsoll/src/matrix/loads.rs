@@ -15,6 +15,7 @@ use plimsoll_model::experiment::{
 };
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Load, LoadUnit};
+use plimsoll_model::price::Price;
 
 use crate::arguments::{
     Classes, Cli, Command, LimitArguments, OutputArguments, RunArguments, TransportArguments,
@@ -44,6 +45,17 @@ struct PlannedLoad {
     search: Option<LimitOrder>,
     transport: TransportArguments,
     output: OutputArguments,
+}
+
+/// What is known of the loads of a cell before the first trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Rehearsal {
+    /// What the plan watches.
+    pub(crate) components: Vec<Component>,
+    /// How long the plan's own load lasts, or the longest search.
+    pub(crate) lasting: Duration,
+    /// The prices of the plan.
+    pub(crate) price: Option<Price>,
 }
 
 /// How much load.
@@ -94,18 +106,21 @@ impl MatrixLoads {
         }
     }
 
-    /// Resolves the loads of a cell, and returns the components that its plan watches and how long its own load lasts.
-    pub(crate) fn rehearse(&self, cell: usize) -> Result<(Vec<Component>, Duration), CliError> {
+    /// Resolves the loads of a cell.
+    pub(crate) fn rehearse(&self, cell: usize) -> Result<Rehearsal, CliError> {
         let loads = self.planned(cell, 0)?;
-        let components = loads
-            .first()
-            .map(|load| load.planned.watch.components.clone())
-            .unwrap_or_default();
+        let first = loads.first().map(|load| &load.planned);
+        let components = first.map(|planned| planned.watch.components.clone());
+        let price = first.and_then(|planned| planned.plan.price.clone());
         let lasting = loads.iter().map(|load| match &load.search {
             Some(order) => longest(order.ambition),
             None => load.planned.plan.load.lasting(),
         });
-        Ok((components, lasting.sum()))
+        Ok(Rehearsal {
+            components: components.unwrap_or_default(),
+            lasting: lasting.sum(),
+            price,
+        })
     }
 
     /// The unit of load lines, and the objective.
@@ -169,6 +184,7 @@ impl MatrixLoads {
                         SearchEffort::Quick => Ambition::Quick,
                         SearchEffort::Standard => Ambition::Standard,
                         SearchEffort::Thorough => Ambition::Thorough,
+                        SearchEffort::Within(budget) => Ambition::Within(*budget),
                     })),
                     planned,
                     transport: arguments.transport,

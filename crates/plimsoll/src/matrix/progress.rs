@@ -2,12 +2,14 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_lab::experiment::ExperimentWatcher;
-use plimsoll_lab::experiment::forecast::TrialTimes;
+use plimsoll_lab::experiment::forecast::{CellPrices, ExperimentForecast};
 use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
 use plimsoll_lab::progress::{Progress, Watcher};
 use plimsoll_model::experiment::Experiment;
+use plimsoll_report::matrix::{BlockForecastObject, block_forecast};
 use plimsoll_report::number;
 
 use crate::live_line::LiveLine;
@@ -30,6 +32,12 @@ impl Watcher for TrialLine {
 pub(super) struct MatrixProgress {
     pub(super) experiment: Arc<Experiment>,
     pub(super) estimated_ms: Vec<u64>,
+    /// Prices of the cells.
+    pub(super) prices: Option<CellPrices>,
+    /// Time of all trials together.
+    pub(super) budget: Option<Duration>,
+    /// Trials that the log had at the start.
+    pub(super) records_before: usize,
     /// Metrics of which the first that a trial has is shown.
     pub(super) metrics: [&'static str; 3],
     pub(super) quiet: bool,
@@ -65,6 +73,16 @@ impl MatrixProgress {
         }
     }
 
+    fn forecast(&self, records: &[TrialRecord], left: &[usize]) -> ExperimentForecast {
+        ExperimentForecast::of(
+            &self.estimated_ms,
+            self.prices.as_ref(),
+            records,
+            left,
+            self.budget,
+        )
+    }
+
     fn print(&self, text: &str) {
         if self.quiet {
             return;
@@ -91,9 +109,29 @@ impl ExperimentWatcher for MatrixProgress {
         let Some(record) = records.last() else {
             return;
         };
-        let times = TrialTimes::of(&self.estimated_ms, records);
-        let left_s = number::seconds(whole_seconds(times.sum_ms(left)));
+        let left_s = number::seconds(whole_seconds(self.forecast(records, left).left_ms));
         self.print(&format!("  {}; {left_s} left", self.outcome_text(record)));
+    }
+
+    fn block_ended(&mut self, block: u32, records: &[TrialRecord], left: &[usize]) {
+        if block > 0 || records.len() <= self.records_before {
+            return;
+        }
+        let forecast = self.forecast(records, left);
+        let forecast = BlockForecastObject {
+            seconds: forecast.total_ms() / 1e3,
+            price: forecast.total_price(),
+        };
+        let currency = self.prices.as_ref().map(CellPrices::currency);
+        let most = if self.budget.is_some() {
+            " at most"
+        } else {
+            ""
+        };
+        self.print(&format!(
+            "forecast after the first block: {}{most} in all",
+            block_forecast(forecast, currency)
+        ));
     }
 }
 

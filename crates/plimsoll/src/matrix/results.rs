@@ -1,5 +1,6 @@
 //! What the trials show, and the files that say it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_analysis::experiment::result::{MatrixFactor, MatrixResult, MatrixTrials};
@@ -9,12 +10,16 @@ use plimsoll_lab::experiment::trial::{RecordedOutcome, TrialRecord, TrialRole};
 use plimsoll_lab::output;
 use plimsoll_model::experiment::{Experiment, Factor};
 use plimsoll_model::objective::Objective;
+use plimsoll_model::price::HeldResources;
 use plimsoll_model::seed::Seed;
 use plimsoll_report::matrix::{
-    self, MatrixFiles, MatrixObject, MatrixReport, MatrixState, MatrixTrial, TrialResult,
+    self, BlockForecastObject, CellPricing, MatrixFiles, MatrixObject, MatrixReport, MatrixState,
+    MatrixTrial, SpentObject, TrialResult,
 };
 
 use super::cost::CellCost;
+use super::cycle;
+use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::{CliError, chain};
 use crate::screen::{Screen, print};
@@ -32,8 +37,15 @@ pub(super) struct Outcome<'o> {
     pub(super) end: ExperimentEnd,
     pub(super) dropped: Vec<usize>,
     pub(super) cost: Option<&'o CellCost>,
+    pub(super) forecast: Option<BlockForecastObject>,
     pub(super) load_unit: &'static str,
     pub(super) objective: Option<&'o Objective>,
+    /// What the machine has.
+    pub(super) machine: HeldResources,
+    /// Weights of the axes of the ranking.
+    pub(super) weights: BTreeMap<String, f64>,
+    /// The record of cycles that the result is appended to.
+    pub(super) cycles: Option<&'o CycleTarget>,
 }
 
 /// Writes the tables and the page, prints the result, and returns the exit code.
@@ -69,6 +81,9 @@ pub(super) fn deliver(
         dropped: outcome.dropped.clone(),
         load_unit: outcome.load_unit,
         price_unit: outcome.cost.map(|cost| cost.unit.as_str()),
+        pricing: pricing(outcome),
+        spent: spent(outcome),
+        forecast: outcome.forecast,
         input: &input,
         result: &result,
     };
@@ -79,10 +94,49 @@ pub(super) fn deliver(
     } else {
         print(&matrix::summary(&report, &files, screen.colours_data()));
     }
+    if let Some(target) = outcome.cycles {
+        cycle::append(target, outcome, &input, &result, folder)?;
+    }
     match error {
         Some(error) => Err(error),
         None => Ok(exit(outcome)),
     }
+}
+
+/// What each cell costs, with the traffic of its trials.
+fn pricing(outcome: &Outcome<'_>) -> Vec<CellPricing> {
+    let Some(prices) = outcome.cost.and_then(|cost| cost.prices.as_ref()) else {
+        return Vec::new();
+    };
+    let cells = prices.cells().iter().enumerate();
+    cells
+        .map(|(cell, priced)| {
+            let records = outcome.records.iter();
+            let of_cell = records.filter(|record| record.trial.cell == cell);
+            let (requests, bytes) =
+                of_cell.fold((0, 0), |(requests, bytes): (u64, u64), record| {
+                    let traffic = record.traffic;
+                    (
+                        requests.saturating_add(traffic.requests),
+                        bytes.saturating_add(traffic.bytes_out),
+                    )
+                });
+            CellPricing {
+                price: priced.price.clone(),
+                per_hour: priced.hour,
+                bytes_by_request: bytes as f64 / requests.max(1) as f64,
+            }
+        })
+        .collect()
+}
+
+/// What the trials cost.
+fn spent(outcome: &Outcome<'_>) -> Option<SpentObject> {
+    let prices = outcome.cost?.prices.as_ref()?;
+    Some(SpentObject {
+        price: prices.spent(outcome.records),
+        currency: prices.currency().to_owned(),
+    })
 }
 
 /// Writes what can be written: those files, and the first error.
@@ -158,6 +212,10 @@ fn input(outcome: &Outcome<'_>) -> MatrixTrials {
             .collect(),
         cells,
         prices: outcome.cost.map(|cost| cost.by_cell.clone()),
+        held: (0..experiment.cells.len())
+            .map(|cell| experiment.held(cell, outcome.machine))
+            .collect(),
+        weights: outcome.weights.clone(),
         objective_s: objective_s(outcome),
         seed: Seed(outcome.header.seed),
     }

@@ -3,6 +3,10 @@
 use std::fs;
 
 use jsonschema::Validator;
+use plimsoll_lab::watch::WatchLog;
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::plan::Facts;
+use plimsoll_model::reading::Readings;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
 use serde_json::Value;
 
@@ -76,9 +80,9 @@ fn a_run_shows_its_availability_and_a_dead_service_has_none() {
     let origin = KnownLaw::start(KnownLawPlan::default()).unwrap();
     let place = Sandbox::new();
     let url = origin.url();
-    let alive = place.run(&["run", &url, "--rate", "50/s", "--for", "2s", "--json"]);
+    let alive = place.run(&["run", &url, "--rate", "50/s", "--for", "1s", "--json"]);
     let nothing = format!("http://{}/", plimsoll_testkit::port::unused());
-    let dead = place.run(&["run", &nothing, "--rate", "50/s", "--for", "2s", "--json"]);
+    let dead = place.run(&["run", &nothing, "--rate", "50/s", "--for", "1s", "--json"]);
     let (alive, dead) = (run_file(&alive.json()), run_file(&dead.json()));
     let report = |files: &[&str]| {
         place
@@ -108,6 +112,57 @@ fn a_run_shows_its_availability_and_a_dead_service_has_none() {
 
 fn run_file(json: &Value) -> String {
     json["run_file"].as_str().unwrap().to_owned()
+}
+
+/// Readings of the first ten minutes of that log; the listener is gone from second 200 to 279.
+fn watch_file(place: &Sandbox, listens: impl Fn(u32) -> bool) {
+    let path = place.path().join("watch.run");
+    let started = "2026-11-01T00:00:00Z".to_owned();
+    let mut log = WatchLog::create(&path, None, started, Facts::default()).unwrap();
+    let listener = [("listener", "127.0.0.1:80"), ("process", metric::TARGET)];
+    for second in 0..600 {
+        let mut values = std::collections::BTreeMap::from([
+            (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
+            (metric::TCP_IN_USE.to_owned(), 2.0),
+        ]);
+        if listens(second) {
+            values.insert(series(metric::LISTEN_QUEUE, &listener), 0.0);
+        }
+        let readings = Readings {
+            second,
+            values,
+            ..Readings::default()
+        };
+        log.append(Some(&readings), &[]);
+    }
+    assert_eq!(log.close(), None);
+}
+
+#[test]
+fn a_file_of_watch_shows_downtime_alone_and_beside_a_log() {
+    let place = Sandbox::new();
+    watch_file(&place, |second| !(200..280).contains(&second));
+    let alone = place.run(&["report", "watch.run", "--json"]);
+    let found = &alone.json()["availability"];
+    assert_eq!(count(found, "service_s"), 600, "{alone:?}");
+    assert_eq!(count(found, "down_s"), 80);
+    assert_eq!(found["incidents"][0]["at"], "2026-11-01T00:03:20Z");
+    assert!(found["reliability"].is_null());
+    let text = place.run(&["report", "watch.run"]);
+    assert!(text.stdout.contains("1 min 20 s down"), "{text:?}");
+    assert!(text.stdout.contains("no file has requests"), "{text:?}");
+    // The log goes on through it every five seconds: something else answers.
+    fs::write(place.path().join("access.log"), log(0..20)).unwrap();
+    let joined = place.run(&["report", "access.log", "watch.run", "--json"]);
+    let found = &joined.json()["availability"];
+    assert_eq!(count(found, "service_s"), 1_200, "{joined:?}");
+    assert_eq!(count(found, "down_s"), 0);
+    assert_eq!(count(found, "requests"), 200);
+    fs::remove_file(place.path().join("watch.run")).unwrap();
+    watch_file(&place, |_| false);
+    let empty = place.run(&["report", "watch.run"]);
+    assert_eq!(empty.code, 2, "{empty:?}");
+    assert!(empty.stderr.contains("watch.run"), "{empty:?}");
 }
 
 #[test]

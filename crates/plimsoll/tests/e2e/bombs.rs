@@ -262,9 +262,9 @@ fn a_run_file_of_endless_events_is_cut_off() {
     let mut bytes = std::fs::read(&file).unwrap();
     let note = format!(
         "{{\"event\":\"note_made\",\"data\":{{\"second\":1,\"text\":\"{}\"}}}}\n",
-        "a".repeat(1000)
+        "a".repeat(100_000)
     );
-    let many = note.repeat(1000);
+    let many = note.repeat(10);
     let notes = packed(&vec![many.as_bytes(); 400]);
     assert!(notes.len() < 2 << 20, "{} bytes hold 400 MB", notes.len());
     bytes.extend(notes);

@@ -112,14 +112,19 @@ fn the_action_keeps_the_history_of_jobs_at_the_same_time_and_never_passes_withou
     };
     let repository = Repository::new();
     let arguments = format!(
-        "run\n{}\n--rate\n20/s\n--for\n1s\n--name\nshop\n",
+        "run\n{}\n--rate\n50/s\n--for\n500ms\n--name\nshop\n",
         origin.url()
     );
-    for clone in ["a", "b"] {
-        assert_code(&repository.step(restore, clone, &[]), &[0]);
-        let measured = repository.step(measure, clone, &[("ARGUMENTS", &arguments)]);
-        assert_code(&measured, &[0]);
-    }
+    std::thread::scope(|jobs| {
+        for clone in ["a", "b"] {
+            let (repository, arguments) = (&repository, &arguments);
+            jobs.spawn(move || {
+                assert_code(&repository.step(restore, clone, &[]), &[0]);
+                let measured = repository.step(measure, clone, &[("ARGUMENTS", arguments)]);
+                assert_code(&measured, &[0]);
+            });
+        }
+    });
     assert_code(&repository.step(judge, "a", &[]), &[0]);
     // The second to push finds the line of the first.
     for clone in ["a", "b"] {
@@ -177,7 +182,7 @@ fn the_template_measures_judges_and_writes_a_note() {
     assert_eq!(scripts.len(), 1);
     let repository = Repository::new();
     let arguments = format!(
-        "run\n{}\n--rate\n20/s\n--for\n1s\n--name\nshop",
+        "run\n{}\n--rate\n50/s\n--for\n500ms\n--name\nshop",
         origin.url()
     );
     let url = origin.url();

@@ -61,7 +61,7 @@ fn runs_append_their_line_with_the_commit_of_the_folder() {
     fs::write(git.join("refs/heads/main"), commit(7)).unwrap();
     let url = origin.url();
     let load = [
-        "run", &url, "--rate", "50/s", "--for", "2s", "--name", "shop",
+        "run", &url, "--rate", "50/s", "--for", "1s", "--name", "shop",
     ];
     for more in [
         &["--history", "ci"][..],
@@ -240,9 +240,9 @@ fn a_folder_that_cannot_be_written_does_not_lose_the_result() {
         "run",
         &url,
         "--rate",
-        "20/s",
+        "50/s",
         "--for",
-        "1s",
+        "200ms",
         "--history",
         "taken/x",
         "--json",

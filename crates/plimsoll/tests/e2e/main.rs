@@ -13,6 +13,7 @@ mod collectors_logs;
 mod collectors_runtimes;
 mod collectors_traces;
 mod compare;
+mod compare_git;
 mod confirm;
 mod cookies;
 mod cycles;

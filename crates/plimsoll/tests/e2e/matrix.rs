@@ -1,13 +1,12 @@
 //! `plimsoll matrix` on the sample site, started, limited and stopped by the experiment.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::kill::after;
 use crate::support::Sandbox;
 
 /// An experiment on the sample site: pages of two sizes.
@@ -17,7 +16,7 @@ struct SiteExperiment {
 }
 
 impl SiteExperiment {
-    fn new(trials: u32, seconds: u32) -> Self {
+    fn new(trials: u32, lasting: &str) -> Self {
         let place = Sandbox::new();
         // Free a moment ago; nobody else is given it so soon.
         let port = TcpListener::bind("127.0.0.1:0")
@@ -26,18 +25,18 @@ impl SiteExperiment {
             .port();
         fs::create_dir(place.path().join("site")).unwrap();
         let experiment = Self { place, port };
-        experiment.write(trials, seconds);
+        experiment.write(trials, lasting);
         experiment
     }
 
-    fn write(&self, trials: u32, seconds: u32) {
+    fn write(&self, trials: u32, lasting: &str) {
         let program = env!("CARGO_BIN_EXE_plimsoll");
         let port = self.port;
         let text = format!(
             "axes: {{ nodes: [60, 2000] }}\n\
              trials: {trials}\n\
              seed: 7\n\
-             measure: {{ url: 'http://127.0.0.1:{port}/', loads: 40/s, for: {seconds}s }}\n\
+             measure: {{ url: 'http://127.0.0.1:{port}/', loads: 40/s, for: {lasting} }}\n\
              apply:\n\
              \x20 command: ['{program}', demo, --serve, '127.0.0.1:{port}', --nodes, '{{{{ nodes }}}}', --out, site]\n\
              ready: '127.0.0.1:{port}'\n\
@@ -68,7 +67,7 @@ impl SiteExperiment {
 
 #[test]
 fn a_dry_run_measures_nothing() {
-    let site = SiteExperiment::new(3, 30);
+    let site = SiteExperiment::new(3, "30s");
     let output = site
         .place
         .run(&["matrix", "site.yaml", "--dry-run", "--json"]);
@@ -88,7 +87,7 @@ fn a_dry_run_measures_nothing() {
 
 #[test]
 fn every_cell_is_measured_and_nothing_is_left() {
-    let site = SiteExperiment::new(2, 2);
+    let site = SiteExperiment::new(2, "1s");
     let output = site
         .place
         .run(&["matrix", "site.yaml", "--json", "--quiet"]);
@@ -136,14 +135,11 @@ fn every_cell_is_measured_and_nothing_is_left() {
 
 #[test]
 fn a_killed_matrix_resumes_where_it_was() {
-    let site = SiteExperiment::new(2, 1);
-    let mut child = site.place.start(&["matrix", "site.yaml", "--quiet"]);
-    for _ in 0..3000 {
-        if site.records().len() >= 2 {
-            break;
-        }
-        after(Duration::from_millis(20));
-    }
+    let site = SiteExperiment::new(2, "300ms");
+    let mut child = site.place.start(&["matrix", "site.yaml"]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let is_third = lines.any(|line| line.unwrap().starts_with("trial 3 of 6"));
+    assert!(is_third, "it ended before");
     // In the midst of the third trial, or of its preparation.
     child.kill().unwrap();
     child.wait().unwrap();
@@ -161,7 +157,7 @@ fn a_killed_matrix_resumes_where_it_was() {
 
 #[test]
 fn another_experiment_in_the_folder_is_refused() {
-    let site = SiteExperiment::new(1, 1);
+    let site = SiteExperiment::new(1, "300ms");
     let output = site.place.run(&["matrix", "site.yaml", "--resume"]);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
@@ -169,7 +165,7 @@ fn another_experiment_in_the_folder_is_refused() {
         "{output:?}"
     );
     site.place.run(&["matrix", "site.yaml", "--quiet"]);
-    site.write(4, 1);
+    site.write(4, "300ms");
     let output = site.place.run(&["matrix", "site.yaml", "--quiet"]);
     assert_eq!(output.code, 2, "{output:?}");
     for part in [
@@ -182,7 +178,7 @@ fn another_experiment_in_the_folder_is_refused() {
 
 #[test]
 fn a_service_that_never_becomes_ready_fails_its_cell_alone() {
-    let site = SiteExperiment::new(1, 1);
+    let site = SiteExperiment::new(1, "300ms");
     let path = site.place.path().join("site.yaml");
     let text = fs::read_to_string(&path).unwrap();
     // The second level is refused by the site, which ends.

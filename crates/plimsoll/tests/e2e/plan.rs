@@ -188,6 +188,33 @@ fn the_plans_of_the_case_studies_and_the_docs_are_valid() {
 }
 
 #[test]
+fn the_matrices_of_the_case_studies_are_valid_and_last_an_hour_at_most() {
+    let place = Sandbox::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases");
+    let run = |words: &[&str], file: &str| {
+        let path = root.join(file);
+        place.run(&[words, &[path.to_str().unwrap()]].concat())
+    };
+    for plan in ["consult/walk.yaml", "newspaper/pages.yaml"] {
+        assert_output(&run(&["check"], plan), 0, &["valid plan"]);
+    }
+    for edge in ["consult/edge.yaml", "consult/fragments.yaml"] {
+        assert_output(&run(&["edge", "check"], edge), 0, &[]);
+    }
+    for (file, cells) in [("consult/matrix.yaml", 40), ("newspaper/matrix.yaml", 5)] {
+        let output = run(&["matrix", "--dry-run", "--json"], file);
+        assert_output(&output, 0, &[]);
+        let forecast: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(forecast["cells"].as_array().unwrap().len(), cells);
+        assert_eq!(forecast["trials_per_cell"], 3);
+        // A start of the service, its reset and a machine at rest take some seconds.
+        let trials = forecast["trials"].as_f64().unwrap();
+        let seconds = forecast["seconds"].as_f64().unwrap() + 8.0 * trials;
+        assert!(seconds <= 3600.0, "{file}: {seconds}");
+    }
+}
+
+#[test]
 fn what_cannot_be_watched_is_said() {
     let place = exam();
     let watched = format!("{EXAM}watch: {{ host: local, process: nginx, envoy: db }}\n");

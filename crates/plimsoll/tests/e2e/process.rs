@@ -188,7 +188,7 @@ fn a_search_asks_processes_too() {
     let site = site::start().unwrap();
     let place = examples();
     let url = format!("http://{}", site.address());
-    let output = place.run(&[
+    let output = place.two_gate_trials(&[
         "limit",
         "editor-python.yaml",
         "--target",
@@ -199,9 +199,8 @@ fn a_search_asks_processes_too() {
         "--json",
     ]);
     let json = output.json();
-    if output.measured().is_some() {
-        assert!([0, 3, 4].contains(&output.code), "{output:?}");
-    }
+    // A machine that is too busy ends it as void.
+    assert!([130, 6].contains(&output.code), "{output:?}");
     // Labels keep their meaning from trial to trial.
     let labels: Vec<&str> = json["steps"]
         .as_array()

@@ -1,5 +1,6 @@
 //! Runs the binary and reads its output.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -106,6 +107,31 @@ impl Sandbox {
             "{arguments:?}: {result:?}"
         );
         result
+    }
+
+    /// Starts the gate of a search, and interrupts it after two of its trials, which shows all but how it is decided.
+    pub(crate) fn two_gate_trials(&self, arguments: &[&str]) -> CommandOutput {
+        let mut child = self.start(arguments);
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (mut text, mut trials) = (String::new(), 0);
+        while trials < 2 {
+            let before = text.len();
+            if stderr.read_line(&mut text).unwrap() == 0 {
+                break;
+            }
+            trials += usize::from(text[before..].starts_with("gate  "));
+        }
+        // One that has ended already is not told.
+        let _ = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        stderr.read_to_string(&mut text).unwrap();
+        let output = child.wait_with_output().unwrap();
+        CommandOutput {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: text,
+        }
     }
 
     /// The run files below `./plimsoll`.

@@ -80,36 +80,11 @@ pub fn compare_blocks(trials: &[ExperimentTrial], criteria: Criteria) -> BlockCo
         .map(ExperimentTrial::block)
         .filter(|block| !void.contains(block))
         .collect::<BTreeSet<u32>>();
-    let is_of_lines = names(&whole).contains(LOAD_LINE);
-    let mut effects: Vec<MetricEffect> = Vec::new();
-    if is_of_lines {
-        effects.extend(effect(
-            &whole,
-            LOAD_LINE,
-            LOAD_LINE,
-            MetricWeight::Main,
-            criteria,
-        ));
-    }
-    for (name, weight) in METRICS {
-        let weight = if is_of_lines {
-            // Over a load that rises until the service fails they describe the overload.
-            MetricWeight::Reported
-        } else {
-            weight
-        };
-        effects.extend(effect(&whole, name, name, weight, criteria));
-    }
-    let steps = if is_of_lines {
-        Vec::new()
-    } else {
-        steps(&whole, criteria)
-    };
-    let metrics = with_verdicts(effects);
+    let (metrics, steps) = compared(&whole, criteria);
     let mut comparison = Comparison::of_metrics(metrics, steps, criteria.margin);
-    if fails_more(&whole, failed, criteria.alpha()) {
+    if fails_more(&whole, failed, criteria.error) {
         comparison = comparison.with_verdict(ComparisonVerdict::Worse);
-    } else if fails_more(&whole, (failed.1, failed.0), criteria.alpha()) {
+    } else if fails_more(&whole, (failed.1, failed.0), criteria.error) {
         comparison = comparison.with_verdict(ComparisonVerdict::Better);
     }
     if 3 * void.len() > blocks.len() {
@@ -126,6 +101,39 @@ pub fn compare_blocks(trials: &[ExperimentTrial], criteria: Criteria) -> BlockCo
         void: void.len(),
         failed,
     }
+}
+
+/// The metrics, and those of steps. Where there are steps, both share the error: either may decide.
+fn compared(
+    whole: &[ExperimentTrial],
+    criteria: Criteria,
+) -> (Vec<ComparedMetric>, Vec<ComparedStep>) {
+    if names(whole).contains(LOAD_LINE) {
+        // Over a load that rises until the service fails the others describe the overload.
+        let reported = METRICS.map(|(name, _)| (name, MetricWeight::Reported));
+        let all = [(LOAD_LINE, MetricWeight::Main)]
+            .into_iter()
+            .chain(reported);
+        return (metrics(whole, all, criteria), Vec::new());
+    }
+    let has_steps = names(whole).into_iter().any(|name| step_of(name).is_some());
+    let criteria = Criteria {
+        error: criteria.error / if has_steps { 2.0 } else { 1.0 },
+        ..criteria
+    };
+    (
+        metrics(whole, METRICS.into_iter(), criteria),
+        steps(whole, criteria),
+    )
+}
+
+fn metrics(
+    whole: &[ExperimentTrial],
+    all: impl Iterator<Item = (&'static str, MetricWeight)>,
+    criteria: Criteria,
+) -> Vec<ComparedMetric> {
+    let effects = all.filter_map(|(name, weight)| effect(whole, name, name, weight, criteria));
+    with_verdicts(effects.collect())
 }
 
 /// Trials of blocks that are whole: an interrupted block is no fair pair.

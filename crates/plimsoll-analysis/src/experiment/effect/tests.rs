@@ -52,7 +52,7 @@ fn six_pairs_are_the_fewest() {
     assert_eq!(six.verdict(), EffectVerdict::Worse);
     assert_eq!(six.more_trials(), Some(0));
     let looks = Criteria {
-        looks: 5,
+        error: 0.01,
         ..criteria(0)
     };
     // 2/2⁸ = 0.0078 ≤ 0.01.
@@ -139,7 +139,7 @@ fn looking_five_times_spends_the_error_once() {
             let all = pairs(20, 0.0, 0.03, seed);
             [8, 10, 12, 16, 20].iter().any(|&count| {
                 let looks = Criteria {
-                    looks: 5,
+                    error: 0.01,
                     margin: 0.0,
                     replicates: 100,
                     ..criteria(seed)

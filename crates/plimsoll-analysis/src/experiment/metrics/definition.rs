@@ -33,6 +33,8 @@ pub const CPU_PER_REQUEST: &str = "cpu_per_request";
 pub const CPU: &str = "cpu";
 /// Resident memory of the target, bytes. With the label `process`, of other processes.
 pub const MEMORY: &str = "memory";
+/// Share of the time in which the busiest disk of the machine had work, 0 to 1.
+pub const DISK: &str = "disk";
 /// Requests that ended.
 pub const REQUESTS: &str = "requests";
 /// Of these, good.

@@ -10,7 +10,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::window::StepWindow;
 
 use super::definition::{
-    ALL_PREFIX, CPU, CPU_PER_REQUEST, ERRORS, FAILED, FAILED_PREFIX, FAST, MAX, MEAN, MEMORY,
+    ALL_PREFIX, CPU, CPU_PER_REQUEST, DISK, ERRORS, FAILED, FAILED_PREFIX, FAST, MAX, MEAN, MEMORY,
     MIDDLE, MIN, OK, P50, P75, P90, P95, P99, REQUESTS, SD, SLOW, THROUGHPUT,
 };
 use super::{MetricValues, StepKey};
@@ -181,6 +181,15 @@ pub(super) fn resources(run: &Run, spans: &[MeasuredSpan], requests: u64) -> Met
                 values.insert(name(metric), mean);
             }
         }
+    }
+    let disks = run.readings.names();
+    let disks = disks.filter(|name| labels::metric(name) == metric::DISK_UTILIZATION);
+    let busy = disks.filter_map(|name| {
+        let read = readings(run, spans, name)?;
+        Some(read.iter().sum::<f64>() / read.len() as f64)
+    });
+    if let Some(busiest) = busy.max_by(f64::total_cmp) {
+        values.insert(DISK.to_owned(), busiest);
     }
     values
 }

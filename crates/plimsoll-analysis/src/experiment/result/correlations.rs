@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::metrics::{ALL_PREFIX, FAILED_PREFIX};
 use super::super::trial::TrialOutcome;
 use super::{CONFIDENCE, MatrixTrials};
 use crate::stats::correlation::{Spearman, noise_bound, spearman};
@@ -29,21 +30,31 @@ pub struct Correlations {
     pub noise: f64,
 }
 
-/// Every factor against every metric of the whole load. Steps and single loads are left out.
+/// Every factor against every metric of the whole load. Steps and single loads are left out, and the times of failed
+/// requests and of all, which repeat those of good ones; so is what fewer than half of the trials measured, whose noise would
+/// be that of all.
 pub(super) fn correlations(input: &MatrixTrials, names: &BTreeSet<String>) -> Correlations {
     let names: Vec<&String> = names
         .iter()
         .filter(|name| {
             let is_whole = |label| plimsoll_model::labels::label(name, label).is_none();
-            is_whole("step") && is_whole("load")
+            let is_plain = !name.starts_with(ALL_PREFIX) && !name.starts_with(FAILED_PREFIX);
+            is_plain && is_whole("step") && is_whole("load")
         })
         .take(METRICS_MAX)
         .collect();
+    let measured = input.trials.iter().filter(|(_, trial)| {
+        matches!(trial.outcome(), TrialOutcome::Measured(_)) && trial.levels().is_some()
+    });
+    let measured = measured.count();
     let mut found = Correlations::default();
     let mut pairs_min = usize::MAX;
     for factor in 0..input.factors.len() {
         for name in &names {
             let pairs = pairs(input, factor, name);
+            if 2 * pairs.len() < measured {
+                continue;
+            }
             let (levels, values): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
             if let Some(spearman) = spearman(&levels, &values) {
                 pairs_min = pairs_min.min(levels.len());

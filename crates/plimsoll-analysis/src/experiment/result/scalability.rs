@@ -51,15 +51,22 @@ pub struct FactorScale {
 }
 
 /// Geometric means of the metrics of a cell.
-type Means = BTreeMap<&'static str, f64>;
+pub(super) type Means = BTreeMap<&'static str, f64>;
 
-const NAMES: [&str; 6] = [
+/// Names of the axes of the ranking.
+pub const WEIGHTED: [&str; 6] = ["load", "response", "good", "cpu", "memory", "price"];
+
+const NAMES: [&str; 10] = [
     metrics::LOAD_LINE,
     metrics::THROUGHPUT,
+    metrics::REQUESTS,
+    metrics::MEAN,
+    metrics::P50,
     metrics::P95,
     metrics::ERRORS,
     metrics::CPU,
     metrics::MEMORY,
+    metrics::DISK,
 ];
 
 /// The meters of all cells against the first that was measured.
@@ -75,11 +82,7 @@ pub(super) fn meters(input: &MatrixTrials) -> Vec<CellMeters> {
         let (Some(found), Some(base)) = (found, &means[reference]) else {
             return CellMeters::default();
         };
-        meters_of(
-            (found, price(cell)),
-            (base, price(reference)),
-            input.objective_s,
-        )
+        meters_of((found, price(cell)), (base, price(reference)), input)
     };
     means.iter().enumerate().map(of_cell).collect()
 }
@@ -87,7 +90,7 @@ pub(super) fn meters(input: &MatrixTrials) -> Vec<CellMeters> {
 fn meters_of(
     (found, price): (&Means, Option<f64>),
     (base, base_price): (&Means, Option<f64>),
-    objective_s: Option<f64>,
+    input: &MatrixTrials,
 ) -> CellMeters {
     let axis = |name: &str, is_higher_better: bool| {
         let axis = Axis {
@@ -133,10 +136,15 @@ fn meters_of(
     let load_ratio = load.map(|axis| axis.ratio());
     let allocated = size(price_axis);
     let whole = |resources: Option<f64>| Some(capacity(load_ratio?, performance?, resources?));
-    let ranked: Vec<Axis> = [load, response, good, cpu, memory, price_axis]
+    let weighable = [load, response, good, cpu, memory, price_axis];
+    let weighted = WEIGHTED
         .into_iter()
-        .flatten()
-        .collect();
+        .zip(weighable)
+        .filter_map(|(name, axis)| {
+            let weight = input.weights.get(name).copied().unwrap_or(1.0);
+            Some(Axis { weight, ..axis? })
+        });
+    let ranked: Vec<Axis> = weighted.filter(|axis| axis.weight > 0.0).collect();
     CellMeters {
         allocated,
         used,
@@ -144,7 +152,7 @@ fn meters_of(
         load: load_ratio,
         capacity: whole(allocated),
         effective_capacity: whole(used),
-        productivity: value_of(found, price, objective_s),
+        productivity: value_of(found, price, input.objective_s),
         mean: normalised_mean(&ranked),
         worst_axis: ranked.iter().map(Axis::ratio).min_by(f64::total_cmp),
     }
@@ -157,8 +165,8 @@ fn value_of(found: &Means, price: Option<f64>, objective_s: Option<f64>) -> Opti
     productivity(throughput, response_s, objective_s?, price? / 3600.0)
 }
 
-/// Mean of the logarithms of each metric; of errors, which may be zero, the plain mean.
-fn means(input: &MatrixTrials, cell: usize) -> Option<Means> {
+/// Mean of the logarithms of each metric; of shares that may be zero, the plain mean.
+pub(super) fn means(input: &MatrixTrials, cell: usize) -> Option<Means> {
     let mut sums: BTreeMap<&'static str, (f64, f64)> = BTreeMap::new();
     let trials = input.trials.iter();
     for (_, trial) in trials.filter(|(of, trial)| *of == cell && !trial.is_reference()) {
@@ -169,11 +177,7 @@ fn means(input: &MatrixTrials, cell: usize) -> Option<Means> {
             let Some(value) = values.get(name) else {
                 continue;
             };
-            let value = if name == metrics::ERRORS {
-                *value
-            } else {
-                value.ln()
-            };
+            let value = if is_share(name) { *value } else { value.ln() };
             if value.is_finite() {
                 let sum = sums.entry(name).or_default();
                 *sum = (sum.0 + value, sum.1 + 1.0);
@@ -184,15 +188,15 @@ fn means(input: &MatrixTrials, cell: usize) -> Option<Means> {
         .into_iter()
         .map(|(name, (sum, count))| {
             let mean = sum / count;
-            let mean = if name == metrics::ERRORS {
-                mean
-            } else {
-                mean.exp()
-            };
+            let mean = if is_share(name) { mean } else { mean.exp() };
             (name, mean)
         })
         .collect();
     (!means.is_empty()).then_some(means)
+}
+
+fn is_share(name: &str) -> bool {
+    [metrics::ERRORS, metrics::DISK].contains(&name)
 }
 
 /// The plain forms over the points of a law.

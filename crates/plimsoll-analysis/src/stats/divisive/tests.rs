@@ -111,6 +111,15 @@ fn constant_and_short_series_have_none() {
 }
 
 #[test]
+fn the_largest_numbers_end_in_no_panic() {
+    for (low, high) in [(1e-308, 1e308), (-1e308, 1e308), (1e-308, 1e-307)] {
+        let mut step = [low; 30];
+        step[21..].fill(high);
+        let _ = change_points(&step, Parameters::default());
+    }
+}
+
+#[test]
 fn steady_series_rarely_alarm_and_steps_are_found() {
     let (mut alarms, mut exact) = (0, 0);
     for seed in 0..100 {

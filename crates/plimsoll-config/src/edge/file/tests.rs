@@ -84,7 +84,7 @@ fn every_word_has_its_meaning() {
          access_log: { file: '-', format: combined }\n\
          limits: { body: 1MiB, per_address: 20, head_timeout: 2s }\n\
          pools:\n  \
-           a: { servers: [http://127.0.0.1:1], balance: { hash: header X-User }, max_in_flight: adaptive }\n  \
+           a: { servers: [http://127.0.0.1:1], balance: { hash: header X-User }, max_in_flight: \"{{ env('LIMIT', 'adaptive') }}\" }\n  \
            b: { servers: [http://127.0.0.1:1], balance: { cookie: stay }, max_in_flight: 3, retries: 5% }\n\
          routes:\n\
          - { match: { path: '~^/u/([0-9]+)', methods: [GET], share: 5% }, pool: b, class: sheddable,\n    \
@@ -104,6 +104,7 @@ fn every_word_has_its_meaning() {
         edge.pools[1].load_balancer,
         BalancingPolicy::Cookie("stay".to_owned())
     );
+    assert_eq!(edge.pools[0].ceiling, Ceiling::Adaptive);
     assert_eq!(edge.pools[1].ceiling, Ceiling::Fixed(3));
     let route = &edge.routes[0];
     assert_eq!(

@@ -4,7 +4,7 @@ use std::fs;
 use plimsoll_model::seed::Seed;
 use serde_json::json;
 
-use super::super::trial::{RecordedOutcome, TrialRole};
+use super::super::trial::{RecordedOutcome, TrialRole, TrialTraffic};
 use super::*;
 
 fn header(trials: u32) -> ExperimentHeader {
@@ -36,6 +36,10 @@ fn record(index: u32) -> TrialRecord {
         began_ms: 10,
         ended_ms: 20,
         outcome: RecordedOutcome::Measured(BTreeMap::from(values)),
+        traffic: TrialTraffic {
+            requests: 3,
+            bytes_out: 4,
+        },
         runs: vec!["runs/0.run".to_owned()],
         notes: Vec::new(),
     }

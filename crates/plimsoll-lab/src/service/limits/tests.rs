@@ -1,5 +1,10 @@
 //! Control groups of version 2 in a folder with the kernel's names: on a machine of version 1 there are none.
 
+use std::os::unix::fs::MetadataExt as _;
+
+use plimsoll_probe::rest::CgroupHierarchy;
+
+use super::group::fill;
 use super::*;
 
 fn hierarchy(mount: &Path, own: &str) -> CgroupHierarchy {
@@ -48,6 +53,7 @@ fn a_group_of_version_2_is_made_beside_that_of_this_process() {
 fn controllers_are_enabled_at_the_root_alone() {
     let root = tempfile::tempdir().unwrap();
     group(root.path(), "");
+    fs::write(root.path().join("cgroup.procs"), "7\n").unwrap();
     let hierarchies = [hierarchy(root.path(), "")];
     let (planned, refused) = plan(&hierarchies, BOTH, "plimsoll-1");
     // A group with processes, which is not the root.
@@ -65,8 +71,98 @@ fn controllers_are_enabled_at_the_root_alone() {
     assert_eq!(fs::read_to_string(&control).unwrap(), "-memory");
     assert_eq!(
         fs::read_to_string(root.path().join("cgroup.procs")).unwrap(),
-        ""
+        "7\n"
     );
+}
+
+/// As systemd makes them for `Delegate=yes` with `DelegateSubgroup=`: the unit has no process, and belongs to its user.
+#[test]
+fn controllers_are_enabled_in_a_delegated_group_without_processes() {
+    let root = tempfile::tempdir().unwrap();
+    let unit = root.path().join("plimsoll.service");
+    group(root.path(), "cpu memory");
+    group(&unit, "");
+    group(&unit.join("supervisor"), "");
+    fs::write(unit.join("supervisor/cgroup.procs"), "7\n").unwrap();
+    let hierarchies = [hierarchy(root.path(), "plimsoll.service/supervisor")];
+    let folder = |limits: &[group::GroupLimit]| {
+        let limit = limits
+            .first()
+            .map(|it| (it.folder.clone(), it.is_to_enable));
+        limit.unwrap_or_default()
+    };
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    let (planned, _) = plan(&hierarchies, BOTH, "plimsoll-1");
+    if is_root {
+        // To root everything belongs: only the mark of systemd tells. Here the root of the tree takes the group.
+        assert_eq!(folder(&planned), (root.path().join("plimsoll-1"), false));
+        if rustix::fs::setxattr(
+            &unit,
+            "user.delegate",
+            b"1",
+            rustix::fs::XattrFlags::empty(),
+        )
+        .is_err()
+        {
+            plimsoll_testkit::not_tried::not_tried("the file system has no extended attributes");
+            return;
+        }
+    }
+    let (planned, refused) = plan(&hierarchies, BOTH, "plimsoll-1");
+    assert!(refused.is_empty(), "{refused:?}");
+    assert_eq!(folder(&planned), (unit.join("plimsoll-1"), true));
+    // With a process in it, no controller can be enabled there.
+    fs::write(unit.join("cgroup.procs"), "8\n").unwrap();
+    let (planned, _) = plan(&hierarchies, BOTH, "plimsoll-1");
+    assert_eq!(folder(&planned), (root.path().join("plimsoll-1"), false));
+}
+
+/// Sessions of users often have memory delegated, and no CPU.
+#[test]
+fn one_controller_is_taken_where_the_other_is_missing() {
+    let root = tempfile::tempdir().unwrap();
+    let slice = root.path().join("app.slice");
+    group(root.path(), "");
+    group(&slice, "memory pids");
+    for folder in [root.path(), &slice] {
+        fs::write(folder.join("cgroup.procs"), "7\n").unwrap();
+    }
+    group(&slice.join("run.scope"), "");
+    let hierarchies = [hierarchy(root.path(), "app.slice/run.scope")];
+    let (planned, refused) = plan(&hierarchies, BOTH, "plimsoll-1");
+    let [memory] = &planned[..] else {
+        panic!("{planned:?}");
+    };
+    assert_eq!(memory.controller, "memory");
+    assert_eq!(memory.folder, slice.join("plimsoll-1"));
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].1.contains("Delegate=yes"), "{refused:?}");
+}
+
+#[test]
+fn a_controller_stays_while_another_experiment_uses_it() {
+    let root = tempfile::tempdir().unwrap();
+    group(root.path(), "cpu");
+    let control = root.path().join("cgroup.subtree_control");
+    let other = root.path().join("plimsoll-of-another");
+    group(&other, "");
+    disable(&control, &["cpu".to_owned()]);
+    assert_eq!(fs::read_to_string(&control).unwrap(), "cpu");
+    fs::remove_dir_all(&other).unwrap();
+    disable(&control, &["cpu".to_owned()]);
+    assert_eq!(fs::read_to_string(&control).unwrap(), "-cpu");
+}
+
+#[test]
+fn a_group_below_a_threaded_one_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    group(root.path(), "cpu memory");
+    let hierarchies = [hierarchy(root.path(), "")];
+    let (planned, _) = plan(&hierarchies, BOTH, "plimsoll-1");
+    fs::create_dir(&planned[0].folder).unwrap();
+    fs::write(planned[0].folder.join("cgroup.type"), "domain invalid\n").unwrap();
+    let error = fill(&planned[0]).unwrap_err().to_string();
+    assert!(error.contains("threaded"), "{error}");
 }
 
 #[test]

@@ -4,12 +4,18 @@ use std::net::TcpListener;
 
 use plimsoll_lab::service::{ApplyFault, ApplyFaultKind};
 
+use plimsoll_testkit::origin::fault::{self, FaultOrigin, OriginFault};
+
 use crate::fixture::Fixture;
 
 pub(crate) const ALL: &[super::Case] = &[
     (
         "a_command_that_never_becomes_ready",
         a_command_that_never_becomes_ready,
+    ),
+    (
+        "a_certificate_is_checked_as_in_plans",
+        a_certificate_is_checked_as_in_plans,
     ),
     ("a_command_that_ends_early", a_command_that_ends_early),
     (
@@ -63,6 +69,52 @@ fn a_command_that_never_becomes_ready() {
     let ready = "ready: { command: [\"false\"], within: 300ms }";
     let fault = fault_of(&fixture, &fixture.text(&apply, ready));
     assert!(fault.to_string().contains("exit code 1"), "{fault}");
+}
+
+fn a_certificate_is_checked_as_in_plans() {
+    let fixture = Fixture::new();
+    let names = vec!["localhost".to_owned()];
+    let origin = fault::start(OriginFault::Tls(names.clone())).unwrap();
+    let other = fault::start(OriginFault::Tls(names)).unwrap();
+    let pem = |origin: &FaultOrigin| origin.certificate_pem().unwrap().to_owned();
+    fixture.write("ca.pem", pem(&origin).as_bytes());
+    fixture.write("other.pem", pem(&other).as_bytes());
+    fixture.write("prose.pem", b"nothing");
+    let url = origin.url();
+    fixture.write("conf.in", b"{{ level }}");
+    // Nothing is started: what answers is there before.
+    let text = |url: &str, more: &str| {
+        format!(
+            "axes: {{ level: [a, b] }}\n\
+             measure: {{ url: \"http://127.0.0.1:1/\", loads: [10/s], for: 1s }}\n\
+             ready: {{ http: {url:?}, within: 20s{more} }}\n\
+             apply:\n  - file: {{ template: conf.in, to: server.conf }}\n"
+        )
+    };
+    let by_address = format!("https://{}/", origin.address());
+    for (url, more) in [
+        (&url, ", ca_file: ca.pem"),
+        (&url, ", insecure: true"),
+        (&by_address, ", insecure: true"),
+    ] {
+        let mut services = fixture.open(&text(url, more));
+        let mut service = services.apply(0).unwrap();
+        service.ready().unwrap_or_else(|fault| panic!("{fault}"));
+        service.stop().unwrap();
+        services.close().unwrap();
+    }
+    for (url, more, part) in [
+        (&url, "", "certificate"),
+        (&url, ", ca_file: other.pem", "certificate"),
+        (&by_address, ", ca_file: ca.pem", "certificate"),
+        (&url, ", ca_file: absent.pem", "absent.pem"),
+        (&url, ", ca_file: prose.pem", "no certificate"),
+    ] {
+        let fault = fault_of(&fixture, &text(url, more));
+        assert_eq!(fault.kind(), ApplyFaultKind::NotReady);
+        assert!(fault.to_string().contains(part), "{more}: {fault}");
+        assert!(fault.remedy().contains("ca_file"), "{more}: {fault}");
+    }
 }
 
 fn a_command_that_ends_early() {

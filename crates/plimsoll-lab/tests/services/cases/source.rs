@@ -1,6 +1,7 @@
 //! Revisions are checked out and built, each once.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use plimsoll_lab::service::ApplyFaultKind;
 
@@ -18,6 +19,14 @@ pub(crate) const ALL: &[super::Case] = &[
     (
         "a_revision_that_does_not_exist_is_named",
         a_revision_that_does_not_exist_is_named,
+    ),
+    (
+        "hooks_and_a_monitor_of_the_repository_are_not_run",
+        hooks_and_a_monitor_of_the_repository_are_not_run,
+    ),
+    (
+        "a_branch_that_moves_changes_no_side",
+        a_branch_that_moves_changes_no_side,
     ),
 ];
 
@@ -88,5 +97,49 @@ fn a_revision_that_does_not_exist_is_named() {
     let failed = services.apply(0).unwrap_err();
     assert_eq!(failed.kind(), ApplyFaultKind::Source);
     assert!(failed.to_string().contains("git v7"), "{failed}");
+    fixture.is_clean();
+}
+
+fn hooks_and_a_monitor_of_the_repository_are_not_run() {
+    let fixture = Fixture::new();
+    fixture.repository(&["one"]);
+    let marker = fixture.base().join("hook-ran");
+    let hooks = fixture.base().join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    let script = format!("#!/bin/sh\ntouch {}\n", marker.display());
+    for hook in ["post-checkout", "fsmonitor"] {
+        let path = hooks.join(hook);
+        fs::write(&path, &script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let monitor = hooks.join("fsmonitor").display().to_string();
+    git(&fixture.base(), &["config", "core.fsmonitor", &monitor]);
+    let mut services = fixture.open(&text(&fixture, "[v0]", "cp version built"));
+    let service = services.apply(0).unwrap();
+    service.stop().unwrap();
+    assert_eq!(services.uncommitted(), 0);
+    services.close().unwrap();
+    assert!(!marker.exists());
+    fixture.is_clean();
+}
+
+fn a_branch_that_moves_changes_no_side() {
+    let fixture = Fixture::new();
+    fixture.repository(&["one", "two"]);
+    git(&fixture.base(), &["branch", "moving", "v0"]);
+    let mut services = fixture.open(&text(&fixture, "[moving, v1]", "cp version built"));
+    let before = services.commits(0).unwrap();
+    git(&fixture.base(), &["branch", "--force", "moving", "v1"]);
+    assert_eq!(services.commits(0).unwrap(), before);
+    assert_ne!(services.commits(1).unwrap(), before);
+    assert_eq!(services.build(0).unwrap(), [""; 0]);
+    let mut service = services.apply(0).unwrap();
+    service.ready().unwrap();
+    let output = fixture.results().join("output/service-1-0.log");
+    assert_eq!(fs::read_to_string(output).unwrap(), "one");
+    service.stop().unwrap();
+    fixture.write("version", b"changed and not committed");
+    assert_eq!(services.uncommitted(), 1);
+    services.close().unwrap();
     fixture.is_clean();
 }

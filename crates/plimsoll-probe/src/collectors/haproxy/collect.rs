@@ -107,6 +107,7 @@ fn record_row(row: &HaproxyRow, metrics: &mut MetricsRecorder<'_>) {
         (metric::HAPROXY_ANSWER_ERRORS, row.answer_errors),
         (metric::HAPROXY_RETRIES, row.retries),
         (metric::HAPROXY_CLIENT_ABORTS, row.client_aborts),
+        (metric::HAPROXY_REQUESTS, row.requests),
         (metric::HAPROXY_SERVER_ERRORS, row.server_errors),
     ] {
         metrics.counter(name, &of, total, 1.0);

@@ -41,6 +41,8 @@ pub(crate) struct HaproxyRow {
     pub(crate) retries: Option<u64>,
     /// Transfers that clients gave up (`cli_abrt`).
     pub(crate) client_aborts: Option<u64>,
+    /// HTTP requests (`req_tot`), of frontends.
+    pub(crate) requests: Option<u64>,
     /// Responses with 5xx (`hrsp_5xx`).
     pub(crate) server_errors: Option<u64>,
     /// Its weight (`weight`); 0 for a backup server (`bck`).
@@ -79,7 +81,7 @@ pub(crate) fn rows(text: &str) -> Vec<HaproxyRow> {
     };
     let names = [
         "qcur", "scur", "slim", "stot", "econ", "eresp", "wretr", "cli_abrt", "hrsp_5xx", "qtime",
-        "ctime", "rtime", "ttime", "weight", "bck",
+        "ctime", "rtime", "ttime", "weight", "bck", "req_tot",
     ];
     let columns = names.map(column);
     let (proxy, server, kind) = (column("pxname"), column("svname"), column("type"));
@@ -104,6 +106,7 @@ pub(crate) fn rows(text: &str) -> Vec<HaproxyRow> {
             answer_errors: value(5),
             retries: value(6),
             client_aborts: value(7),
+            requests: value(15),
             server_errors: value(8),
             weight: value(13).map(|weight| if value(14) == Some(1) { 0 } else { weight }),
             times_ms: [value(9), value(10), value(11), value(12)],

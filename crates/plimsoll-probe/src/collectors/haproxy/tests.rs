@@ -42,9 +42,11 @@ fn haproxy_is_read_with_and_without_info() {
     assert_eq!(rows[1].retries, Some(3));
     assert_eq!(parse::split(csv), Some(("", csv)));
     assert_eq!(parse::split("Permission denied\n"), None);
-    let csv = "# pxname,svname,type,weight,bck,\napp,s1,2,7,0,\napp,s2,2,7,1,\n";
+    let csv = "# pxname,svname,type,weight,bck,req_tot,\napp,s1,2,7,0,,\napp,s2,2,7,1,9,\n";
     let weights: Vec<_> = parse::rows(csv).iter().map(|row| row.weight).collect();
     assert_eq!(weights, [Some(7), Some(0)]);
+    let requests: Vec<_> = parse::rows(csv).iter().map(|row| row.requests).collect();
+    assert_eq!(requests, [None, Some(9)]);
 }
 
 #[test]

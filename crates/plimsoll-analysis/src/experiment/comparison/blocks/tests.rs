@@ -8,15 +8,11 @@ use rand::RngExt as _;
 use super::*;
 use crate::experiment::effect::Direction;
 use crate::experiment::metrics::{ERRORS, P50, P95, P99, THROUGHPUT};
-use crate::experiment::order::mirrored_order;
 use crate::experiment::trial::{Role, Scale};
-
-/// Blocks after which the data is looked at.
-const LOOKS: [u32; 2] = [8, 18];
 
 fn criteria(seed: u64) -> Criteria {
     Criteria {
-        looks: 2,
+        error: 0.016,
         replicates: 100,
         ..Criteria::standard(Direction::LowerIsBetter, Scale::Ratio, Seed(seed))
     }
@@ -53,70 +49,6 @@ fn queue(arrivals: Seed, service_ms: f64) -> TrialOutcome {
     ])
 }
 
-/// Blocks of a service of 5 ms against one of 5 ms times `factor`. Each trial varies by 1 %; in a quarter of the blocks
-/// something else takes a core from a trial on, for as long as a block.
-fn trials(blocks: u32, factor: f64, seed: u64) -> Vec<ExperimentTrial> {
-    let mut random = Seed(seed).derive(3).generator();
-    let (mut trials, mut burning) = (Vec::new(), 0_u32);
-    for block in 0..blocks {
-        let starts_at = (random.random::<f64>() < 0.25).then(|| random.random_range(0..4_usize));
-        for (position, side) in mirrored_order(block, Seed(seed)).into_iter().enumerate() {
-            if starts_at == Some(position) {
-                burning = 4;
-            }
-            let burner = if burning > 0 { 1.2 } else { 1.0 };
-            burning = burning.saturating_sub(1);
-            let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-            let level = if side == 1 { factor } else { 1.0 };
-            let service_ms = 5.0 * level * burner * (0.01 * noise).exp();
-            let outcome = queue(Seed(seed).derive(1000 + u64::from(block)), service_ms);
-            trials.push(trial(block, trials.len(), side, outcome));
-        }
-    }
-    trials
-}
-
-/// The verdict at the first look that decides, or at the last.
-fn verdict(factor: f64, seed: u64) -> ComparisonVerdict {
-    let trials = trials(LOOKS[1], factor, seed);
-    let look = |blocks: u32| {
-        let until: Vec<ExperimentTrial> = trials
-            .iter()
-            .filter(|trial| trial.block() < blocks)
-            .cloned()
-            .collect();
-        compare_blocks(&until, criteria(seed))
-    };
-    let first = look(LOOKS[0]);
-    if first.is_decided() {
-        first.comparison().verdict()
-    } else {
-        look(LOOKS[1]).comparison().verdict()
-    }
-}
-
-fn count(trials: u64, factor: f64, wanted: &[ComparisonVerdict]) -> usize {
-    (0..trials)
-        .filter(|&seed| wanted.contains(&verdict(factor, seed)))
-        .count()
-}
-
-#[test]
-fn equal_services_alarm_in_at_most_two_of_a_hundred() {
-    let alarms = count(
-        200,
-        1.0,
-        &[ComparisonVerdict::Better, ComparisonVerdict::Worse],
-    );
-    assert!(alarms <= 4, "{alarms} of 200");
-}
-
-#[test]
-fn five_percent_are_found_in_nine_of_ten() {
-    let found = count(50, 1.05, &[ComparisonVerdict::Worse]);
-    assert!(found >= 45, "{found} of 50");
-}
-
 #[test]
 fn kayentas_sample_is_worse() {
     let mut trials = Vec::new();
@@ -135,13 +67,19 @@ fn kayentas_sample_is_worse() {
     let result = compare_blocks(&trials, criteria(1));
     assert_eq!(result.comparison().verdict(), ComparisonVerdict::Worse);
     assert_eq!((result.valid(), result.void()), (10, 0));
-    assert!(result.comparison().metric(P50).unwrap().is_of_mean);
 }
 
 /// Twelve equal blocks, of which `change` replaces outcomes by block, position and side.
 fn changed(change: impl Fn(u32, usize, usize) -> Option<TrialOutcome>) -> BlockComparison {
+    changed_blocks(12, change)
+}
+
+fn changed_blocks(
+    blocks: u32,
+    change: impl Fn(u32, usize, usize) -> Option<TrialOutcome>,
+) -> BlockComparison {
     let mut trials = Vec::new();
-    for block in 0..12 {
+    for block in 0..blocks {
         for (position, side) in [0, 1, 1, 0].into_iter().enumerate() {
             let outcome = change(block, position, side).unwrap_or_else(|| queue(Seed(1), 5.0));
             trials.push(trial(block, trials.len(), side, outcome));
@@ -178,10 +116,37 @@ fn a_service_that_fails_on_one_side_is_worse() {
 
 #[test]
 fn an_interrupted_block_does_not_count() {
-    let mut all = trials(8, 1.0, 1);
-    all.truncate(30);
+    let all: Vec<ExperimentTrial> = (0..30)
+        .map(|index| {
+            trial(
+                index / 4,
+                index as usize,
+                usize::from(matches!(index % 4, 1 | 2)),
+                queue(Seed(1), 5.0),
+            )
+        })
+        .collect();
     let result = compare_blocks(&all, criteria(1));
     assert_eq!((result.valid(), result.void()), (7, 0));
+}
+
+/// Metrics of steps are further chances of a false alarm, so both share the error: seven pairs decide alone, at 1.6 %, and
+/// not beside steps.
+#[test]
+fn steps_share_the_error() {
+    let verdict = |with_step: bool| {
+        let result = changed_blocks(7, |_, _, side| {
+            let value = if side == 1 { 2.0 } else { 1.0 };
+            let mut values = vec![(P50, value)];
+            if with_step {
+                values.push(("p50{journey=shop,step=cart}", value));
+            }
+            Some(measured(&values))
+        });
+        result.comparison().verdict()
+    };
+    assert_eq!(verdict(false), ComparisonVerdict::Worse);
+    assert_eq!(verdict(true), ComparisonVerdict::Undecided);
 }
 
 #[test]
