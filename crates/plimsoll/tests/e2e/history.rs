@@ -146,7 +146,7 @@ fn a_step_is_found_with_its_commits_and_fails_the_gate() {
         "{junit}"
     );
     let page = fs::read_to_string(place.path().join("out/h.html")).unwrap();
-    assert!(page.contains("The newest runs are worse"), "{page}");
+    assert!(page.contains("The newest run is worse"), "{page}");
     let markdown = history(&place, &["--markdown"]);
     assert_eq!(markdown.code, 0, "without --gate");
     assert!(
