@@ -25,6 +25,7 @@ use plimsoll_lab::experiment::matrix::{MatrixBlocks, MatrixDesign, Race};
 use plimsoll_lab::experiment::run_experiment;
 use plimsoll_lab::experiment::service_trials::ServiceTrials;
 use plimsoll_lab::progress::StopFlag;
+use plimsoll_lab::service::{self, ExperimentServices};
 use plimsoll_model::component::Component;
 use plimsoll_model::experiment::{Experiment, Measurement};
 use plimsoll_model::objective::Objective;
@@ -82,7 +83,13 @@ pub(crate) fn matrix(arguments: &MatrixArguments, screen: Screen) -> Result<Exit
     }
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let mut log = ExperimentLog::open(&prepared.folder, header(&prepared, arguments)?)?;
+    let mut log = match ExperimentLog::open(&prepared.folder, header(&prepared, arguments)?) {
+        Err(error @ ExperimentLogError::OtherExperiment { .. }) => {
+            put_back(&prepared, &stop)?;
+            return Err(error.into());
+        }
+        opened => opened?,
+    };
     let seed = log.header().seed;
     if !arguments.quiet {
         let forecast = forecast::object(&prepared, arguments.within, Some(seed), log.records());
@@ -122,6 +129,27 @@ pub(crate) fn matrix(arguments: &MatrixArguments, screen: Screen) -> Result<Exit
     )
 }
 
+/// Puts back what a killed experiment left applied, also when its file was changed since.
+fn put_back(prepared: &PreparedMatrix, stop: &StopFlag) -> Result<(), CliError> {
+    if service::has_applied(&prepared.folder) {
+        open_services(prepared, stop)?.close()?;
+    }
+    Ok(())
+}
+
+fn open_services(
+    prepared: &PreparedMatrix,
+    stop: &StopFlag,
+) -> Result<ExperimentServices, CliError> {
+    services::open(
+        Arc::clone(&prepared.experiment),
+        &prepared.base,
+        &prepared.folder,
+        prepared.components.clone(),
+        stop.clone(),
+    )
+}
+
 fn carry_out(
     prepared: &mut PreparedMatrix,
     log: &mut ExperimentLog,
@@ -129,13 +157,7 @@ fn carry_out(
     arguments: &MatrixArguments,
     stop: &StopFlag,
 ) -> Result<plimsoll_lab::experiment::ExperimentEnd, CliError> {
-    let services = services::open(
-        Arc::clone(&prepared.experiment),
-        &prepared.base,
-        &prepared.folder,
-        prepared.components.clone(),
-        stop.clone(),
-    )?;
+    let services = open_services(prepared, stop)?;
     let mut line = TrialLine(LiveLine::new(arguments.quiet));
     let mut trials = ServiceTrials {
         services,

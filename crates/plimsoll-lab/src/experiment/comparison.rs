@@ -26,11 +26,25 @@ pub const CANDIDATE_CELL: usize = 1;
 pub const LOOKS_AT_RATE: [u32; 2] = [11, 22];
 /// The same for load lines, one metric, and a block takes twice as long.
 pub const LOOKS_AT_LINE: [u32; 2] = [9, 12];
+/// The time that [`LOOKS_AT_RATE`] and [`LOOKS_AT_LINE`] are meant for.
+const LOOKS_WITHIN: Duration = Duration::from_mins(10);
+/// Blocks of a comparison at most.
+const BLOCKS_MAX: u32 = 1000;
 /// Chance of a false alarm that each look may spend. Little at the first, so that the last keeps its power; 2 % in all.
 const LOOK_ERRORS: [f64; 2] = [0.004, 0.016];
 /// Blocks after which a side that has failed in every trial ends the comparison: by chance alone one side would not fail in
 /// six trials and the other in none.
 const FAILING_BLOCKS: u32 = 3;
+
+/// The looks of a comparison within a time: a longer one has as many more blocks before each. A shorter one is ended by
+/// its time.
+pub fn looks_within(looks: [u32; 2], within: Duration) -> [u32; 2] {
+    let meant_for = LOOKS_WITHIN.as_millis();
+    looks.map(|blocks| {
+        let blocks = u128::from(blocks) * within.as_millis().max(meant_for) / meant_for;
+        u32::try_from(blocks).unwrap_or(BLOCKS_MAX).min(BLOCKS_MAX)
+    })
+}
 
 /// Sides that have never measured because the service failed.
 fn failing_sides(records: &[TrialRecord]) -> usize {

@@ -14,7 +14,7 @@ use plimsoll_analysis::experiment::metrics::{LOAD_LINE, P95, RunMetrics, THROUGH
 use plimsoll_analysis::experiment::trial::Scale;
 use plimsoll_lab::clock;
 use plimsoll_lab::experiment::comparison::{
-    BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks, LOOKS_AT_LINE, LOOKS_AT_RATE,
+    BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks, LOOKS_AT_LINE, LOOKS_AT_RATE, looks_within,
 };
 use plimsoll_lab::experiment::log::ExperimentLog;
 use plimsoll_lab::experiment::service_trials::{RUNS, ServiceTrials};
@@ -189,6 +189,7 @@ impl LiveExperiment<'_> {
         } else {
             LOOKS_AT_RATE
         };
+        let looks = looks_within(looks, self.arguments.live.within);
         let mut blocks = self.blocks(looks);
         let mut trials = ServiceTrials {
             services,

@@ -145,6 +145,12 @@ fn a_killed_matrix_resumes_where_it_was() {
     child.wait().unwrap();
     let before = site.records();
     assert!(before.len() >= 2, "{before:?}");
+    // A start that is refused, as the file was changed, stops the service too.
+    site.write(4, "300ms");
+    let refused = site.place.run(&["matrix", "site.yaml", "--quiet"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(!site.is_site_running(), "{refused:?}");
+    site.write(2, "300ms");
     let output = site
         .place
         .run(&["matrix", "site.yaml", "--resume", "--json", "--quiet"]);

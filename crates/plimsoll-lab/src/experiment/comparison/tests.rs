@@ -129,6 +129,16 @@ fn the_budget_is_kept() {
 }
 
 #[test]
+fn more_time_allows_more_blocks() {
+    let looks = |minutes| looks_within([11, 22], Duration::from_mins(minutes));
+    assert_eq!(
+        [looks(1), looks(10), looks(20)],
+        [[11, 22], [11, 22], [22, 44]]
+    );
+    assert_eq!(looks(6000), [1000, 1000]);
+}
+
+#[test]
 fn two_sides_that_fail_end_it_after_a_block() {
     let mut blocks = blocks(Duration::from_hours(1));
     let mut records = carry_out(&mut self::blocks(Duration::ZERO), |_| 1.0);
