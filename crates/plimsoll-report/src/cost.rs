@@ -85,6 +85,16 @@ impl CostObject {
         })
     }
 
+    /// The costs for columns of a table: what each is of, without the currency, and its value where it is known.
+    pub(crate) fn columns(&self) -> [(&'static str, Option<CostEstimate>); 4] {
+        [
+            ("per million requests", self.per_million_requests),
+            ("per 1,000 users and hour", self.per_thousand_users_hour),
+            ("per month", self.per_month),
+            ("per month, last percent", self.last_percent_per_month),
+        ]
+    }
+
     /// In words: `0.42 EUR (0.4 to 0.45) per million requests`.
     pub fn text(&self) -> String {
         let costs = [
@@ -108,6 +118,12 @@ impl CostObject {
 }
 
 impl CostEstimate {
+    /// `0.42 (0.4 to 0.45)`, without the currency.
+    pub(crate) fn number(&self) -> String {
+        let (value, low, high) = (money(self.value), money(self.low), money(self.high));
+        format!("{value} ({low} to {high})")
+    }
+
     /// `0.42 EUR (0.4 to 0.45)`.
     pub(crate) fn text(&self, currency: &str) -> String {
         let (value, low, high) = (money(self.value), money(self.low), money(self.high));

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::object::counts;
 use super::text::{level_text, notices, ranked, remark, sentence};
 use super::{MatrixReport, charts, correlations, distributions, effects};
+use crate::cost::CostObject;
 use crate::history_page::day;
 use crate::html::{StaticPage, page_banner};
 use crate::number::{count, money, seconds, short, whole};
@@ -106,7 +107,7 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
     let ranked = ranked(report);
     let prices = report.input.prices.as_ref().zip(report.price_unit);
     let metric = report.result.metric.as_deref().unwrap_or_default();
-    let has_cost = ranked.iter().any(|cell| report.cost(*cell).is_some());
+    let costs = CostColumns::of(report, &ranked);
     let content = html! {
         (charts::price_chart(report))
         div.scroll tabindex="0" role="region" aria-label="Cells" {
@@ -115,9 +116,9 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
                     th scope="col" { "cell" }
                     th scope="col" { (MatrixReport::metric_text(metric)) }
                     @if let Some((_, unit)) = prices { th scope="col" { "price, " (unit) } }
-                    @if has_cost { th scope="col" { "cost at the line" } }
                     th scope="col" { "trials" }
                     th.text scope="col" { "remarks" }
+                    @for head in &costs.heads { th scope="col" { (head) } }
                 } }
                 tbody { @for &cell in ranked.iter().take(CELLS_MAX) {
                     @let result = &report.result.cells[cell];
@@ -127,11 +128,9 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
                         @if let Some((prices, _)) = prices {
                             td { (prices.get(cell).map_or_else(|| "–".to_owned(), |price| short(*price))) }
                         }
-                        @if has_cost {
-                            td { (report.cost(cell).map_or_else(|| "–".to_owned(), |cost| printable(&cost.text()))) }
-                        }
                         td { (result.measured) }
                         td.text { (remark(report, cell)) }
+                        @for cost in costs.row(report, cell) { td { (cost) } }
                     }
                 } }
             }
@@ -142,6 +141,40 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
         (reasons(report))
     };
     section("cells", "Cells", &content)
+}
+
+/// The costs at the line, one column for each that a cell has.
+struct CostColumns {
+    shown: Vec<usize>,
+    heads: Vec<String>,
+}
+
+impl CostColumns {
+    fn of(report: &MatrixReport<'_>, cells: &[usize]) -> Self {
+        let costs: Vec<CostObject> = cells.iter().filter_map(|cell| report.cost(*cell)).collect();
+        let Some(first) = costs.first() else {
+            return Self {
+                shown: Vec::new(),
+                heads: Vec::new(),
+            };
+        };
+        let names = first.columns().map(|(name, _)| name);
+        let is_known =
+            |column: &usize| costs.iter().any(|cost| cost.columns()[*column].1.is_some());
+        let shown: Vec<usize> = (0..names.len()).filter(is_known).collect();
+        let head = |column: &usize| format!("{} {}", printable(&first.currency), names[*column]);
+        let heads = shown.iter().map(head).collect();
+        Self { shown, heads }
+    }
+
+    fn row(&self, report: &MatrixReport<'_>, cell: usize) -> Vec<String> {
+        let cost = report.cost(cell);
+        let text = |column: &usize| {
+            let estimate = cost.as_ref().and_then(|cost| cost.columns()[*column].1);
+            estimate.map_or_else(|| "–".to_owned(), |estimate| estimate.number())
+        };
+        self.shown.iter().map(text).collect()
+    }
 }
 
 /// Why trials failed or are void.
