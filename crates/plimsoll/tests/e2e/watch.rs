@@ -34,11 +34,15 @@ fn readings_are_written_once_and_are_no_run() {
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains("w.run exists"), "{output:?}");
     assert_eq!(std::fs::read(place.path().join("w.run")).unwrap(), before);
-    for arguments in [&["report", "w.run"][..], &["export", "w.run", "--csv"]] {
+    // The report of a watched service is its availability, and nothing here was one.
+    for (arguments, remedy) in [
+        (&["report", "w.run"][..], "the URL of a service"),
+        (&["export", "w.run", "--csv"], "--cpu w.run"),
+    ] {
         let output = place.run(arguments);
         assert_eq!(output.code, 2, "{output:?}");
         assert!(
-            output.stderr.contains("plimsoll watch") && output.stderr.contains("--cpu w.run"),
+            output.stderr.contains("plimsoll watch") && output.stderr.contains(remedy),
             "{output:?}"
         );
     }
