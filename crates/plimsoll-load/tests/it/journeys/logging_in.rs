@@ -86,10 +86,11 @@ fn a_user_that_forgets_keeps_the_cookies_of_an_iteration_only() {
     let mut written = tutor("secret");
     written.scenario.journeys[0].forgets = true;
     // Without a session, the site answers with a redirect to the login.
-    let total = written.run(site.address(), iterations(2.0, 6));
-    assert_eq!((total.iterations, total.users_lost), (6, 0));
-    assert_eq!((ends(&total, 1), ends(&total, 2)), ((2, 2), (2, 6)));
-    assert_eq!(site.count("POST /save"), 2);
+    // A single user, as it is left to chance how several share their iterations.
+    let total = written.run(site.address(), iterations(1.0, 3));
+    assert_eq!((total.iterations, total.users_lost), (3, 0));
+    assert_eq!((ends(&total, 1), ends(&total, 2)), ((1, 1), (1, 3)));
+    assert_eq!(site.count("POST /save"), 1);
 }
 
 #[test]
