@@ -2,6 +2,7 @@
 //! known delay, a plan to change.
 
 pub mod browser;
+pub mod cases;
 pub mod corpus;
 pub mod countries;
 pub mod folder_watch;

@@ -331,6 +331,20 @@ fn whole_ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
+/// p50, p95 and p99 in milliseconds of five seconds of 100 requests per second, Poisson by `arrivals`, at a single server
+/// that takes `service_ms` for each. Equal arrivals make two services comparable request by request.
+pub fn quantiles_of_a_trial(arrivals: Seed, service_ms: f64) -> [f64; 3] {
+    let mut random = arrivals.generator();
+    let (mut wait_ms, mut times) = (0.0_f64, Vec::with_capacity(500));
+    for _ in 0..500 {
+        times.push(wait_ms + service_ms);
+        let gap_ms = -10.0 * (1.0 - random.random::<f64>()).ln();
+        wait_ms = (wait_ms + service_ms - gap_ms).max(0.0);
+    }
+    times.sort_by(f64::total_cmp);
+    [times[250], times[475], times[495]]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,7 @@ mod processes;
 mod source;
 mod surroundings;
 
-/// Name and function of a case.
-pub(crate) type Case = (&'static str, fn());
+use plimsoll_testkit::cases::Case;
 
 /// All cases.
 pub(crate) fn all() -> impl Iterator<Item = Case> {

@@ -5,7 +5,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a test without the usual harness reports by itself how it went, and a service writes output"
+    reason = "a service writes output"
 )]
 #![expect(
     clippy::unwrap_used,
@@ -17,7 +17,6 @@ mod fixture;
 mod killed;
 mod server;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 /// First argument of the launcher.
@@ -36,29 +35,5 @@ fn main() -> ExitCode {
         Some(killed::WORD) => return killed::apply(&arguments[1..]),
         _ => {}
     }
-    let is_list = arguments.iter().any(|word| word == "--list");
-    let filters: Vec<&String> = arguments
-        .iter()
-        .filter(|word| !word.starts_with('-'))
-        .collect();
-    let mut failed = Vec::new();
-    for (name, case) in cases::all() {
-        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter.as_str())) {
-            continue;
-        }
-        if is_list {
-            println!("{name}: test");
-        } else if catch_unwind(AssertUnwindSafe(case)).is_ok() {
-            println!("test {name} ... ok");
-        } else {
-            println!("test {name} ... FAILED");
-            failed.push(name);
-        }
-    }
-    if failed.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        println!("failed: {failed:?}");
-        ExitCode::FAILURE
-    }
+    plimsoll_testkit::cases::run(&arguments, cases::all())
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use jsonschema::Validator;
 use plimsoll_lab::watch::WatchLog;
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::plan::Facts;
@@ -45,13 +44,7 @@ fn an_outage_in_logs_is_an_incident_with_its_users() {
     let output = place.run(&[&files[..], &more].concat());
     assert_eq!(output.code, 0, "{output:?}");
     let json = output.json();
-    let schema = place.run(&["generate", "schema", "availability"]);
-    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&json)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    place.assert_follows_schema("availability", &json);
     // Ten of 10,000 minutes: 99.9 %, three nines.
     let found = &json["availability"];
     assert!((number(found, "nines") - 3.0).abs() < 1e-9, "{found:#}");

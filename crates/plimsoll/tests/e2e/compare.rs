@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use jsonschema::Validator;
 use plimsoll_lab::run_log::RunLog;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::plan::{Facts, Load, LoadUnit, Plan};
@@ -69,16 +68,6 @@ fn compared(output: &CommandOutput) -> Option<Value> {
     assert_eq!(output.code, 6, "{output:?}");
     plimsoll_testkit::not_tried::disturbed(json["void"].to_string());
     None
-}
-
-fn is_valid(place: &Sandbox, json: &Value) {
-    let schema = place.run(&["generate", "schema", "compare"]).json();
-    let validator: Validator = jsonschema::draft202012::new(&schema).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(json)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:#?}\n{json:#}");
 }
 
 /// Writes the file of a run against a law, in virtual time: 400/s for 26 s.
@@ -146,7 +135,7 @@ fn run_files_have_a_verdict() {
     };
     let output = compare(&["a.run", "b.run"]);
     let json = output.json();
-    is_valid(&place, &json);
+    place.assert_follows_schema("compare", &json);
     assert_eq!(
         (output.code, &json["verdict"]),
         (3, &Value::from("worse")),
@@ -177,7 +166,7 @@ fn run_files_have_a_verdict() {
 
 fn several_are_judged_by_the_worst(place: &Sandbox, several: &CommandOutput) {
     let json = several.json();
-    is_valid(place, &json);
+    place.assert_follows_schema("compare", &json);
     assert_eq!(several.code, 3, "{json:#}");
     assert_eq!(json["candidate"]["name"], "b");
     assert_eq!(json["comparisons"].as_array().unwrap().len(), 2);
@@ -214,7 +203,7 @@ fn what_cannot_be_compared_is_named() {
             arguments.extend_from_slice(across);
             let output = place.run(&arguments);
             let json = output.json();
-            is_valid(&place, &json);
+            place.assert_follows_schema("compare", &json);
             assert_eq!(output.code, 2, "{json:#}");
             assert_eq!(json["verdict"], "incomparable");
             assert_eq!(json["differences"][0]["what"], what, "{json:#}");
@@ -242,7 +231,7 @@ fn bad_input_is_refused_with_place_and_remedy() {
     cut(&place, "a.run", "cut.run");
     let output = place.run(&["compare", "a.run", "cut.run", "--json"]);
     let json = output.json();
-    is_valid(&place, &json);
+    place.assert_follows_schema("compare", &json);
     assert_eq!(
         (output.code, &json["verdict"]),
         (6, &Value::from("undecided"))
@@ -307,7 +296,7 @@ fn trials_in_turn_find_a_slower_service() {
     let Some(json) = compared(&output) else {
         return;
     };
-    is_valid(&place, &json);
+    place.assert_follows_schema("compare", &json);
     let late_ms = Duration::from_millis(1);
     if is_late(base.counts().late_mean(), late_ms) || is_late(head.counts().late_mean(), late_ms) {
         return;
@@ -352,7 +341,7 @@ fn a_candidate_that_does_not_start_is_worse() {
     let Some(json) = compared(&output) else {
         return;
     };
-    is_valid(&place, &json);
+    place.assert_follows_schema("compare", &json);
     assert_eq!(output.code, 3, "{output:?}");
     assert_eq!(count(&json, "blocks.failed_before"), 0);
     assert!(number(&json, "blocks.failed_after") >= 6.0, "{json:#}");

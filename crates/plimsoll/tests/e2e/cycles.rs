@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use jsonschema::Validator;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
 
 use crate::support::{CommandOutput, Sandbox, number};
@@ -44,13 +43,7 @@ fn cycles_are_printed_with_gain_and_next_limit() {
     let json = print_record(&place, &["--json"]);
     assert_eq!(json.code, 0, "{json:?}");
     let json = json.json();
-    let schema = place.run(&["generate", "schema", "ledger"]);
-    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&json)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    place.assert_follows_schema("ledger", &json);
     let cycle = &json["cycles"][1];
     assert_eq!(cycle["diagnosis"], "CPU of node");
     assert_eq!(cycle["next_limit"], "pool of db");

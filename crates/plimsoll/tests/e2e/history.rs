@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use jsonschema::Validator;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
 use serde_json::Value;
 
@@ -118,13 +117,7 @@ fn a_step_is_found_with_its_commits_and_fails_the_gate() {
     assert_eq!(output.code, 3, "{output:?}");
     assert!(output.stderr.contains("p95 rose from"), "{output:?}");
     let json = output.json();
-    let schema = place.run(&["generate", "schema", "history"]);
-    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&json)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    place.assert_follows_schema("history", &json);
     assert_eq!(json["gate"]["verdict"], "regressed");
     let changes = json["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 1, "{changes:?}");

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::support::{CommandOutput, Sandbox, assert_near, count, number};
@@ -102,15 +101,8 @@ fn the_day_of_a_log_is_that_of_its_generator() {
 fn the_object_follows_its_schema() {
     let place = Sandbox::new();
     write(&place, "access.log", hour().as_bytes());
-    let schema = place.run(&["generate", "schema", "log"]);
-    assert_eq!(schema.code, 0, "{schema:?}");
-    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
     let day = day(&place, &["access.log"]);
-    let errors: Vec<String> = validator
-        .iter_errors(&day)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    place.assert_follows_schema("log", &day);
 }
 
 #[test]

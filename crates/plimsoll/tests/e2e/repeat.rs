@@ -7,7 +7,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use jsonschema::Validator;
 use plimsoll_testkit::not_tried;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
 use plimsoll_testkit::turns::alone;
@@ -111,13 +110,7 @@ fn the_same_load_is_run_again_and_compared_with_itself() {
     // Void runs of a busy machine decide nothing; a machine that became busier looks like a service that does not recover.
     assert!([0, 3, 4, 6].contains(&output.code), "{output:?}");
     let json = output.json();
-    let schema = place.run(&["generate", "schema", "repeat"]);
-    let validator: Validator = jsonschema::draft202012::new(&schema.json()).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&json)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    place.assert_follows_schema("repeat", &json);
     assert_eq!(json["runs"].as_array().unwrap().len(), 3);
     for metric in json["metrics"].as_array().unwrap() {
         assert_eq!(metric["values"].as_array().unwrap().len(), 3, "{metric}");

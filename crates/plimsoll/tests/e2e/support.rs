@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jsonschema::Validator;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -132,6 +133,18 @@ impl Sandbox {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: text,
         }
+    }
+
+    /// Holds an object against the schema that `plimsoll generate schema NAME` prints.
+    pub(crate) fn assert_follows_schema(&self, name: &str, json: &Value) {
+        let output = self.run(&["generate", "schema", name]);
+        assert_eq!(output.code, 0, "{output:?}");
+        let validator: Validator = jsonschema::draft202012::new(&output.json()).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(json)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{json:#}");
     }
 
     /// The run files below `./plimsoll`.

@@ -6,6 +6,7 @@ use plimsoll_analysis::experiment::comparison::ComparisonVerdict;
 use plimsoll_analysis::experiment::effect::Direction;
 use plimsoll_analysis::experiment::metrics::{ERRORS, P50, P95, P99, THROUGHPUT};
 use plimsoll_analysis::experiment::trial::Scale;
+use plimsoll_testkit::queue::quantiles_of_a_trial;
 use rand::RngExt as _;
 
 use super::*;
@@ -156,19 +157,12 @@ fn normal(random: &mut impl rand::Rng) -> f64 {
 
 /// Quantiles of five seconds of 100 requests per second at a service time.
 fn queue(arrivals: Seed, service_ms: f64) -> RecordedOutcome {
-    let mut random = arrivals.generator();
-    let (mut wait_ms, mut times) = (0.0_f64, Vec::with_capacity(500));
-    for _ in 0..500 {
-        times.push(wait_ms + service_ms);
-        let gap_ms = -10.0 * (1.0 - random.random::<f64>()).ln();
-        wait_ms = (wait_ms + service_ms - gap_ms).max(0.0);
-    }
-    times.sort_by(f64::total_cmp);
+    let [p50, p95, p99] = quantiles_of_a_trial(arrivals, service_ms);
     let metrics = [
         (THROUGHPUT, 100.0),
-        (P50, times[250]),
-        (P95, times[475]),
-        (P99, times[495]),
+        (P50, p50),
+        (P95, p95),
+        (P99, p99),
         (ERRORS, 0.0),
     ];
     RecordedOutcome::Measured(metrics.map(|(name, value)| (name.to_owned(), value)).into())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::seed::Seed;
-use rand::RngExt as _;
+use plimsoll_testkit::queue::quantiles_of_a_trial;
 
 use super::*;
 use crate::experiment::effect::Direction;
@@ -32,19 +32,12 @@ fn measured(values: &[(&str, f64)]) -> TrialOutcome {
 
 /// Five seconds of 100 requests per second; the arrivals are those of the block, for both sides.
 fn queue(arrivals: Seed, service_ms: f64) -> TrialOutcome {
-    let mut random = arrivals.generator();
-    let (mut wait_ms, mut times) = (0.0_f64, Vec::with_capacity(500));
-    for _ in 0..500 {
-        times.push(wait_ms + service_ms);
-        let gap_ms = -10.0 * (1.0 - random.random::<f64>()).ln();
-        wait_ms = (wait_ms + service_ms - gap_ms).max(0.0);
-    }
-    times.sort_by(f64::total_cmp);
+    let [p50, p95, p99] = quantiles_of_a_trial(arrivals, service_ms);
     measured(&[
         (THROUGHPUT, 100.0),
-        (P50, times[250]),
-        (P95, times[475]),
-        (P99, times[495]),
+        (P50, p50),
+        (P95, p95),
+        (P99, p99),
         (ERRORS, 0.0),
     ])
 }
