@@ -82,6 +82,19 @@ impl Watcher for LiveLine {
     }
 }
 
+/// The live line of the loads of an experiment, whose trials have a line of their own.
+pub(crate) struct TrialLine(pub(crate) LiveLine);
+
+impl Watcher for TrialLine {
+    fn window_closed(&mut self, progress: &Progress<'_>) {
+        self.0.window_closed(progress);
+    }
+
+    fn noted(&mut self, text: &str) {
+        self.0.noted(text);
+    }
+}
+
 /// Columns of the terminal; 80 if unknown.
 fn width() -> usize {
     rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col).max(20))

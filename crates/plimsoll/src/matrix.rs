@@ -35,13 +35,13 @@ use plimsoll_report::matrix::forecast_summary;
 
 use self::cost::CellCost;
 use self::loads::{MatrixLoads, Rehearsal};
-use self::progress::{MatrixProgress, TrialLine};
+use self::progress::MatrixProgress;
 use self::results::Outcome;
 use crate::arguments::MatrixArguments;
 use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::{CliError, chain};
-use crate::live_line::LiveLine;
+use crate::live_line::{LiveLine, TrialLine};
 use crate::screen::{Screen, eprint, print};
 use crate::{plan_file, services, signals};
 

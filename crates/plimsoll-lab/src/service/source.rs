@@ -62,6 +62,27 @@ pub(super) struct Checkouts {
     failed_build: Option<PathBuf>,
 }
 
+/// The source of a setup in a cell, as the experiment names it.
+struct NamedSource {
+    repository: PathBuf,
+    revision: String,
+    /// For messages.
+    place: String,
+}
+
+impl NamedSource {
+    /// `None` when the setup has no source in this cell.
+    fn of(stage: &Stage, cell: usize, setup: usize) -> Option<Self> {
+        let source = stage.experiment.setups[setup].source.as_ref()?;
+        let revision = stage.text(cell, &source.revision)?;
+        Some(Self {
+            repository: stage.path(&source.repository),
+            place: format!("git {revision}"),
+            revision,
+        })
+    }
+}
+
 impl Checkouts {
     /// The last lines of the last build that failed.
     pub(super) fn failed_build(&self) -> Vec<String> {
@@ -82,16 +103,10 @@ impl Checkouts {
         if let Some(known) = self.commits.get(&(cell, setup)) {
             return Ok(Some(known.clone()));
         }
-        let experiment = Arc::clone(&stage.experiment);
-        let Some(source) = &experiment.setups[setup].source else {
+        let Some(named) = NamedSource::of(stage, cell, setup) else {
             return Ok(None);
         };
-        let Some(revision) = stage.text(cell, &source.revision) else {
-            return Ok(None);
-        };
-        let repository = stage.path(&source.repository);
-        let place = format!("git {revision}");
-        let commit = commit_of(stage, &repository, &revision, &place)?;
+        let commit = commit_of(stage, &named.repository, &named.revision, &named.place)?;
         self.commits.insert((cell, setup), commit.clone());
         Ok(Some(commit))
     }
@@ -104,19 +119,18 @@ impl Checkouts {
         cell: usize,
         setup: usize,
     ) -> Result<Option<PathBuf>, ApplyFault> {
-        let experiment = Arc::clone(&stage.experiment);
-        let Some(source) = &experiment.setups[setup].source else {
+        let Some(NamedSource {
+            repository, place, ..
+        }) = NamedSource::of(stage, cell, setup)
+        else {
             return Ok(None);
         };
-        let Some(revision) = stage.text(cell, &source.revision) else {
-            return Ok(None);
-        };
-        let repository = stage.path(&source.repository);
-        let place = format!("git {revision}");
         let Some(commit) = self.commit(stage, cell, setup)? else {
             return Ok(None);
         };
-        let build = source.build.as_ref();
+        let experiment = Arc::clone(&stage.experiment);
+        let source = experiment.setups[setup].source.as_ref();
+        let build = source.and_then(|source| source.build.as_ref());
         let key = CheckoutKey {
             build: build.map_or_else(Vec::new, |build| stage.words(cell, &build.words)),
             repository,

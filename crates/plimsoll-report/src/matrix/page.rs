@@ -107,7 +107,7 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
     let ranked = ranked(report);
     let prices = report.input.prices.as_ref().zip(report.price_unit);
     let metric = report.result.metric.as_deref().unwrap_or_default();
-    let costs = CostColumns::of(report, &ranked);
+    let (cost_heads, costs) = cost_columns(report, &ranked);
     let content = html! {
         (charts::price_chart(report))
         div.scroll tabindex="0" role="region" aria-label="Cells" {
@@ -118,9 +118,9 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
                     @if let Some((_, unit)) = prices { th scope="col" { "price, " (unit) } }
                     th scope="col" { "trials" }
                     th.text scope="col" { "remarks" }
-                    @for head in &costs.heads { th scope="col" { (head) } }
+                    @for head in &cost_heads { th scope="col" { (head) } }
                 } }
-                tbody { @for &cell in ranked.iter().take(CELLS_MAX) {
+                tbody { @for (&cell, costs) in ranked.iter().zip(&costs).take(CELLS_MAX) {
                     @let result = &report.result.cells[cell];
                     tr.beaten[result.is_beaten] {
                         th scope="row" { (printable(&report.cell_text(cell))) }
@@ -130,7 +130,7 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
                         }
                         td { (result.measured) }
                         td.text { (remark(report, cell)) }
-                        @for cost in costs.row(report, cell) { td { (cost) } }
+                        @for cost in costs { td { (cost) } }
                     }
                 } }
             }
@@ -143,38 +143,26 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
     section("cells", "Cells", &content)
 }
 
-/// The costs at the line, one column for each that a cell has.
-struct CostColumns {
-    shown: Vec<usize>,
-    heads: Vec<String>,
-}
-
-impl CostColumns {
-    fn of(report: &MatrixReport<'_>, cells: &[usize]) -> Self {
-        let costs: Vec<CostObject> = cells.iter().filter_map(|cell| report.cost(*cell)).collect();
-        let Some(first) = costs.first() else {
-            return Self {
-                shown: Vec::new(),
-                heads: Vec::new(),
-            };
-        };
-        let names = first.columns().map(|(name, _)| name);
-        let is_known =
-            |column: &usize| costs.iter().any(|cost| cost.columns()[*column].1.is_some());
-        let shown: Vec<usize> = (0..names.len()).filter(is_known).collect();
-        let head = |column: &usize| format!("{} {}", printable(&first.currency), names[*column]);
-        let heads = shown.iter().map(head).collect();
-        Self { shown, heads }
-    }
-
-    fn row(&self, report: &MatrixReport<'_>, cell: usize) -> Vec<String> {
-        let cost = report.cost(cell);
+/// The costs at the line, one column for each that a cell has: heads, and the row of each cell.
+fn cost_columns(report: &MatrixReport<'_>, cells: &[usize]) -> (Vec<String>, Vec<Vec<String>>) {
+    let costs: Vec<Option<CostObject>> = cells.iter().map(|cell| report.cost(*cell)).collect();
+    let known: Vec<_> = costs.iter().flatten().map(CostObject::columns).collect();
+    let Some((first, currency)) = known.first().zip(costs.iter().flatten().next()) else {
+        return (Vec::new(), vec![Vec::new(); cells.len()]);
+    };
+    let is_known = |column: &usize| known.iter().any(|columns| columns[*column].1.is_some());
+    let shown: Vec<usize> = (0..first.len()).filter(is_known).collect();
+    let head = |column: &usize| format!("{} {}", printable(&currency.currency), first[*column].0);
+    let row = |cost: &Option<CostObject>| {
+        let columns = cost.as_ref().map(CostObject::columns);
         let text = |column: &usize| {
-            let estimate = cost.as_ref().and_then(|cost| cost.columns()[*column].1);
+            let estimate = columns.and_then(|columns| columns[*column].1);
             estimate.map_or_else(|| "–".to_owned(), |estimate| estimate.number())
         };
-        self.shown.iter().map(text).collect()
-    }
+        shown.iter().map(text).collect()
+    };
+    let rows = costs.iter().map(row).collect();
+    (shown.iter().map(head).collect(), rows)
 }
 
 /// Why trials failed or are void.

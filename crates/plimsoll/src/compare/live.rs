@@ -31,14 +31,14 @@ use plimsoll_report::Report;
 use plimsoll_report::compare::{BlockCounts, ComparedRuns, ComparedSide};
 use plimsoll_report::number::rate;
 
-use self::progress::{BlockProgress, TrialLine};
+use self::progress::BlockProgress;
 use super::loads::SideLoads;
 use super::sides::Sides;
 use super::{append, present};
 use crate::arguments::CompareArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
-use crate::live_line::LiveLine;
+use crate::live_line::{LiveLine, TrialLine};
 use crate::screen::{Screen, eprint};
 use crate::{services, signals};
 

@@ -7,26 +7,11 @@ use std::time::Duration;
 use plimsoll_lab::experiment::ExperimentWatcher;
 use plimsoll_lab::experiment::forecast::{CellPrices, ExperimentForecast};
 use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
-use plimsoll_lab::progress::{Progress, Watcher};
 use plimsoll_model::experiment::Experiment;
 use plimsoll_report::matrix::{BlockForecastObject, block_forecast};
 use plimsoll_report::number;
 
-use crate::live_line::LiveLine;
 use crate::screen::eprint;
-
-/// The live line of loads; trials of searches have no line of their own.
-pub(super) struct TrialLine(pub(super) LiveLine);
-
-impl Watcher for TrialLine {
-    fn window_closed(&mut self, progress: &Progress<'_>) {
-        self.0.window_closed(progress);
-    }
-
-    fn noted(&mut self, text: &str) {
-        self.0.noted(text);
-    }
-}
 
 /// A line for each trial, with the time that is left.
 pub(super) struct MatrixProgress {

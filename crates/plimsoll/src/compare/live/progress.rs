@@ -7,24 +7,9 @@ use plimsoll_analysis::experiment::metrics::{LOAD_LINE, P50, P95};
 use plimsoll_lab::experiment::ExperimentWatcher;
 use plimsoll_lab::experiment::comparison::ComparisonBlocks;
 use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord};
-use plimsoll_lab::progress::{Progress, Watcher};
 use plimsoll_report::number::{seconds, short};
 
-use crate::live_line::LiveLine;
 use crate::screen::eprint;
-
-/// The live line of the loads.
-pub(super) struct TrialLine(pub(super) LiveLine);
-
-impl Watcher for TrialLine {
-    fn window_closed(&mut self, progress: &Progress<'_>) {
-        self.0.window_closed(progress);
-    }
-
-    fn noted(&mut self, text: &str) {
-        self.0.noted(text);
-    }
-}
 
 /// A line for each trial.
 pub(super) struct BlockProgress<'p> {
