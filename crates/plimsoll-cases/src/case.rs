@@ -190,17 +190,49 @@ impl Case {
         arguments: (&MeasurementArguments, &CaseArguments),
         values: &Values,
     ) -> Result<ReportPage> {
-        let page = self.definition.pages.get(name);
-        let page =
-            page.with_context(|| format!("cases/{}/case.toml has no [pages.{name}]", self.name))?;
-        let terms = plimsoll_harness::template::fill("case.toml", &page.terms, values)?;
-        let mut page = ReportPage::new(&page.title, &format!("case {}", self.name), &terms)?;
-        page.defined_in(&definition_of(self.name));
+        let task = format!("case {}", self.name);
+        let mut page = self.defined_page(name, &task, values)?;
         page.check_machine(arguments.0.anyway)?;
         if arguments.1.quick {
             page.remark(&self.definition.quick);
         }
         Ok(page)
+    }
+
+    /// The beginning of a page of the data file.
+    fn defined_page(&self, name: &str, task: &str, values: &Values) -> Result<ReportPage> {
+        let page = self.definition.pages.get(name);
+        let page =
+            page.with_context(|| format!("cases/{}/case.toml has no [pages.{name}]", self.name))?;
+        let terms = plimsoll_harness::template::fill("case.toml", &page.terms, values)?;
+        let mut written = ReportPage::new(&page.title, task, &terms)?;
+        written.defined_in(&definition_of(self.name));
+        Ok(written)
+    }
+
+    /// Writes the page of a matrix from its output.
+    pub(crate) fn write_matrix(&self, file: &Path, arguments: &MeasurementArguments) -> Result<()> {
+        let task = format!("case {} --matrix FILE", self.name);
+        let mut page = self.defined_page("matrix", &task, &Values::default())?;
+        crate::matrix::fill(&mut page, file)?;
+        page.command(&format!("cargo xtask case {} --stack", self.name));
+        page.command(&format!(
+            "plimsoll matrix cases/{}/matrix.yaml --json > FILE",
+            self.name
+        ));
+        write(
+            &self.workspace,
+            &self.out_beside(arguments, "matrix"),
+            &page.finish(),
+        )
+    }
+
+    /// Where a further page goes: `NAME-FURTHER.md` beside the first.
+    pub(crate) fn out_beside(&self, arguments: &MeasurementArguments, further: &str) -> PathBuf {
+        let out = self.out(arguments);
+        let mut name = out.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{further}.md"));
+        out.with_file_name(name)
     }
 
     /// Writes a page to `--out`, or to the project's own.

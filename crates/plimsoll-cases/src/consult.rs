@@ -18,14 +18,14 @@ use self::report::ConsultRow;
 use self::stack::{ConsultSetup, ConsultStack, ConsultStores};
 use crate::case::{Case, Served};
 use crate::database;
+use crate::matrix::MatrixCaseArguments;
 
 #[derive(Args)]
 pub(crate) struct ConsultArguments {
     #[command(flatten)]
     case: CaseArguments,
-    /// Only start the stores that matrix.yaml needs, and stop them on Ctrl-C
-    #[arg(long, conflicts_with_all = ["quick", "serve", "smoke"])]
-    stack: bool,
+    #[command(flatten)]
+    matrix: MatrixCaseArguments,
     /// Skip the edge that assembles fragments
     #[arg(long)]
     no_fragments: bool,
@@ -38,10 +38,13 @@ pub(crate) struct ConsultArguments {
 
 pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
     let case = Case::new("consult")?;
+    if let Some(file) = &arguments.matrix.matrix {
+        return case.write_matrix(file, &arguments.measurement);
+    }
     database::see_to_postgres()?;
     let (load, servers) = two_cores()?;
     case.build(&arguments.measurement)?;
-    if arguments.stack {
+    if arguments.matrix.stack {
         return Case::serve(|| {
             let stores = ConsultStores::start(&case)?;
             let lines = stores.lines(&case);

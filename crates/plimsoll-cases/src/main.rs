@@ -10,6 +10,7 @@ mod case;
 mod consult;
 mod database;
 mod market;
+mod matrix;
 mod newspaper;
 mod plimsoll_run;
 mod tutor;

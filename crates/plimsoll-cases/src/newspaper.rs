@@ -7,7 +7,6 @@ mod smoke;
 mod stack;
 mod study;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -23,16 +22,16 @@ use self::report::NewspaperRow;
 use self::stack::{NewspaperSettings, NewspaperStack};
 use self::study::Study;
 use crate::case::{Case, Served};
+use crate::matrix::MatrixCaseArguments;
 
 #[derive(Args)]
 pub(crate) struct NewspaperArguments {
     #[command(flatten)]
     case: CaseArguments,
-    /// Only start the articles that matrix.yaml needs, and stop them on Ctrl-C
-    #[arg(long, conflicts_with_all = ["quick", "serve", "smoke"])]
-    stack: bool,
+    #[command(flatten)]
+    matrix: MatrixCaseArguments,
     /// Only one of the two tables
-    #[arg(long, value_name = "TABLE", conflicts_with_all = ["serve", "smoke", "stack"])]
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["serve", "smoke", "stack", "matrix"])]
     only: Option<NewspaperTable>,
     /// Rendering processes of the site, in the table and with --serve
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -55,9 +54,12 @@ enum NewspaperTable {
 
 pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
     let case = Case::new("newspaper")?;
+    if let Some(file) = &arguments.matrix.matrix {
+        return case.write_matrix(file, &arguments.measurement);
+    }
     node::install(&case.folder.join("site"))?;
     case.build(&arguments.measurement)?;
-    if arguments.stack {
+    if arguments.matrix.stack {
         return Case::serve(|| {
             let articles = stack::articles(&case, arguments.settings())?;
             let lines = vec![
@@ -134,9 +136,7 @@ fn measure(arguments: &NewspaperArguments, case: &Case) -> Result<()> {
         let table = cycles::measure(&meter)?;
         println!("\n{table}");
         cycles_page.table(&table);
-        let mut name = out.file_stem().unwrap_or_default().to_owned();
-        name.push("-cycles.md");
-        let out: PathBuf = out.with_file_name(name);
+        let out = case.out_beside(&arguments.measurement, "cycles");
         write(&case.workspace, &out, &cycles_page.finish())?;
     }
     Ok(())

@@ -39,6 +39,9 @@ pub(crate) struct SoakArguments {
     /// Comparisons of equal services; half as many find a slower one; 0 skips them
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     comparisons: u64,
+    /// Comparisons beside each other: they wait for timers more than they compute
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    comparisons_at_once: u8,
     /// Minutes of each fuzz target; 0 skips them
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=1_440))]
     fuzz_minutes: u64,
@@ -100,9 +103,14 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         append(&path, &result)?;
         results.push(result);
     }
-    compared::run(&workspace, arguments.comparisons, &mut results, |result| {
-        append(&path, result)
-    })?;
+    let at_once = usize::from(arguments.comparisons_at_once);
+    compared::run(
+        &workspace,
+        arguments.comparisons,
+        at_once,
+        &mut results,
+        |result| append(&path, result),
+    )?;
     if arguments.fuzz_minutes > 0 {
         fuzzed::run(&workspace, arguments.fuzz_minutes, &mut results, |result| {
             append(&path, result)

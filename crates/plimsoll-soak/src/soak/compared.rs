@@ -9,6 +9,9 @@ mod tally;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 use anyhow::{Context as _, Result};
 use plimsoll_harness::clock::Stopwatch;
@@ -33,37 +36,68 @@ const LASTING_S: f64 = 600.0;
 /// What the usual rules judge.
 const JUDGED: &str = "p95";
 
-/// Carries out comparisons of equal services and half as many of a slower one; results that are there are not repeated.
+/// Carries out comparisons of equal services and half as many of a slower one, some of them beside each other; results
+/// that are there are not repeated.
 pub(super) fn run(
     workspace: &Workspace,
     comparisons: u64,
+    at_once: usize,
     results: &mut Vec<Value>,
     mut append: impl FnMut(&Value) -> Result<()>,
 ) -> Result<()> {
-    let left = left(results, comparisons);
-    if left.is_empty() {
+    let pending = left(results, comparisons);
+    if pending.is_empty() {
         return Ok(());
     }
     otava::install(workspace)?;
-    for (done, (service_us, seed)) in left.iter().enumerate() {
-        println!(
-            "compare: {} left, about {:.1} h",
-            left.len() - done,
-            forecast_s(results, &left[done..]) / 3600.0
-        );
-        let mut result = compare(workspace, *service_us, *seed)?;
-        result["compared"]["otava"] = otava::verdict(workspace, &result["compared"]["series"])?;
-        append(&result)?;
-        results.push(result);
-    }
-    Ok(())
+    let busy = busy_share()?;
+    let _burner = Burner::start();
+    let begun = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (sender, ended) = mpsc::channel();
+        for _ in 0..at_once.min(pending.len()) {
+            let (sender, pending, begun) = (sender.clone(), &pending, &begun);
+            scope.spawn(move || {
+                let next = || pending.get(begun.fetch_add(1, Ordering::Relaxed));
+                while let Some((service_us, seed)) = next() {
+                    let result = compare(workspace, *service_us, *seed);
+                    // Nobody waits any more after an error.
+                    if sender.send(result).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        print_forecast(results, &pending, at_once);
+        for result in ended {
+            let mut result = result?;
+            let compared = &mut result["compared"];
+            compared["otava"] = otava::verdict(workspace, &compared["series"])?;
+            compared["busy"] = json!(busy);
+            compared["at_once"] = json!(at_once);
+            append(&result)?;
+            results.push(result);
+            print_forecast(results, &left(results, comparisons), at_once);
+        }
+        Ok(())
+    })
 }
 
-/// Service time and seed of the comparisons that have no result.
+/// How long the rest takes.
+fn print_forecast(results: &[Value], left: &[(u64, u64)], at_once: usize) {
+    let hours = forecast_s(results, left) / at_once as f64 / 3600.0;
+    println!("compare: {} left, about {hours:.1} h", left.len());
+}
+
+/// Service time and seed of the comparisons that have no result. A slower service follows each two equal ones, so that a
+/// soak that is not at its end has both.
 fn left(results: &[Value], comparisons: u64) -> Vec<(u64, u64)> {
-    let all = [(SERVICE_US, comparisons), (SLOWER_US, comparisons / 2)];
-    all.into_iter()
-        .flat_map(|(service_us, count)| (1..=count).map(move |seed| (service_us, seed)))
+    (1..=comparisons)
+        .flat_map(|seed| {
+            let slower = (seed % 2 == 0).then_some((SLOWER_US, seed / 2));
+            [Some((SERVICE_US, seed)), slower].into_iter().flatten()
+        })
         .filter(|(service_us, seed)| {
             !results.iter().any(|result| {
                 result["compared"]["service_us"] == *service_us
@@ -99,9 +133,7 @@ fn compare(workspace: &Workspace, service_us: u64, seed: u64) -> Result<Value> {
     };
     let (base, head) = (start(SERVICE_US)?, start(service_us)?);
     let folder = tempfile::tempdir()?;
-    let busy = busy_share()?;
     let stopwatch = Stopwatch::start();
-    let burner = Burner::start();
     // It ends with the soak, also when that is killed: nothing may disturb the soak that goes on.
     let output = Command::new("setpriv")
         .args(["--pdeathsig", "KILL"])
@@ -119,7 +151,6 @@ fn compare(workspace: &Workspace, service_us: u64, seed: u64) -> Result<Value> {
         .stdin(Stdio::null())
         .output()
         .context("cannot run setpriv with plimsoll")?;
-    drop(burner);
     let report: Value = serde_json::from_slice(&output.stdout).with_context(|| {
         let text = String::from_utf8_lossy(&output.stderr);
         format!("plimsoll compare gave no result: {}", text.trim())
@@ -139,7 +170,6 @@ fn compare(workspace: &Workspace, service_us: u64, seed: u64) -> Result<Value> {
         "blocks": report["blocks"],
         "usual_rules": report["usual_rules"],
         "series": series(folder.path())?,
-        "busy": busy,
         "seconds": seconds,
     }}))
 }
@@ -178,9 +208,9 @@ mod tests {
             left,
             [
                 (SERVICE_US, 2),
+                (SLOWER_US, 1),
                 (SERVICE_US, 3),
-                (SERVICE_US, 4),
-                (SLOWER_US, 1)
+                (SERVICE_US, 4)
             ]
         );
         assert!((forecast_s(&results, &left) - 400.0).abs() < 1e-9);

@@ -34,8 +34,10 @@ fn page(compared: &Compared<'_>) -> Result<String> {
     let busy = all()
         .filter_map(|it| it["busy"].as_f64())
         .fold(0.0, f64::max);
+    let at_once = all().filter_map(|it| it["at_once"].as_u64()).max();
     page.paragraph(&format!(
-        "Cores busy before a comparison: at most {}.",
+        "Comparisons beside each other: {}. Cores busy before the first: at most {}.",
+        at_once.unwrap_or(1),
         percent(busy)
     ));
     if busy > BUSY_MAX {
@@ -82,7 +84,10 @@ fn page(compared: &Compared<'_>) -> Result<String> {
     table.row(row("5 % slower", &compared.slower));
     page.table(&table);
     page.remark("Blocks, minutes and ratio: median, with the smallest and largest in brackets.");
-    page.command("cargo xtask soak --seeds 0 --memory-minutes 0 --fuzz-minutes 0");
+    page.command(&format!(
+        "cargo xtask soak --seeds 0 --memory-minutes 0 --fuzz-minutes 0 --comparisons-at-once {}",
+        at_once.unwrap_or(1)
+    ));
     Ok(page.finish())
 }
 
@@ -127,7 +132,7 @@ mod tests {
     fn the_page_holds_ours_beside_the_others() {
         let result = |service_us: u64, verdict: &str, seconds: f64| {
             json!({ "compared": {
-                "service_us": service_us, "verdict": verdict, "otava": "same", "busy": 0.01, "seconds": seconds,
+                "service_us": service_us, "verdict": verdict, "otava": "same", "busy": 0.01, "at_once": 4, "seconds": seconds,
                 "p50": { "ratio": 1.07 }, "blocks": { "valid": 22 }, "void": null,
                 "usual_rules": [{ "rule": "t-test", "verdict": "worse" }],
             }})
@@ -142,6 +147,7 @@ mod tests {
             "| plimsoll compare | 0 | 19 | 0 |",
             "| t-test | 40 | 20 | 0 |",
             "| Apache Otava 0.8.0, baseline then candidate | 0 | 0 | 0 |",
+            "Comparisons beside each other: 4. Cores busy before the first: at most 1.0 %.",
             "| 5 % slower | 0 | 19 | 0 | 1 | 0 | 22 (22-22) | 5.0 (5.0-10.0) | 1.070 (1.070-1.070) |",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
