@@ -136,7 +136,7 @@ impl MeasuredMatrix {
             "In brackets the 95 % interval; bold: cannot be told from the best cell by these trials.",
         );
         page.chapter("What each setting does");
-        page.table(&self.effects_table(metric, &self.effects));
+        page.table(&effects_table(metric, &self.effects));
         let decided: Vec<&Effect> = self
             .interactions
             .iter()
@@ -244,22 +244,6 @@ impl MeasuredMatrix {
         table
     }
 
-    fn effects_table(&self, metric: &str, effects: &[Effect]) -> Table {
-        let mut table = Table::new(["setting", "from", "to", "effect", "95 %", "", "pairs"]);
-        for effect in effects.iter().filter(|effect| effect.metric == metric) {
-            table.row([
-                effect.factor.as_str(),
-                &effect.from,
-                &effect.to,
-                &effect.size(),
-                &effect.interval(),
-                effect.word(),
-                &effect.pairs.to_string(),
-            ]);
-        }
-        table
-    }
-
     fn fill_scales(&self, page: &mut ReportPage) {
         if self.scales.is_empty() {
             return;
@@ -283,6 +267,22 @@ impl MeasuredMatrix {
         }
         page.table(&table);
     }
+}
+
+fn effects_table(metric: &str, effects: &[Effect]) -> Table {
+    let mut table = Table::new(["setting", "from", "to", "effect", "95 %", "", "pairs"]);
+    for effect in effects.iter().filter(|effect| effect.metric == metric) {
+        table.row([
+            effect.factor.as_str(),
+            &effect.from,
+            &effect.to,
+            &effect.size(),
+            &effect.interval(),
+            effect.word(),
+            &effect.pairs.to_string(),
+        ]);
+    }
+    table
 }
 
 fn interactions_table(effects: &[&Effect]) -> Table {

@@ -3,6 +3,7 @@
 
 pub mod browser;
 pub mod cases;
+pub mod compared_services;
 pub mod corpus;
 pub mod countries;
 pub mod folder_watch;

@@ -331,18 +331,31 @@ fn whole_ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
-/// p50, p95 and p99 in milliseconds of five seconds of 100 requests per second, Poisson by `arrivals`, at a single server
-/// that takes `service_ms` for each. Equal arrivals make two services comparable request by request.
-pub fn quantiles_of_a_trial(arrivals: Seed, service_ms: f64) -> [f64; 3] {
+/// Response times in milliseconds, ascending, of five seconds of 100 requests per second, Poisson by `arrivals`, at a single
+/// server that takes `service_ms` for each. Equal arrivals make two services comparable request by request.
+pub fn times_of_a_trial(arrivals: Seed, service_ms: f64) -> Vec<f64> {
     let mut random = arrivals.generator();
-    let (mut wait_ms, mut times) = (0.0_f64, Vec::with_capacity(500));
-    for _ in 0..500 {
+    let (mut wait_ms, mut times) = (0.0_f64, Vec::with_capacity(REQUESTS));
+    for _ in 0..REQUESTS {
         times.push(wait_ms + service_ms);
         let gap_ms = -10.0 * (1.0 - random.random::<f64>()).ln();
         wait_ms = (wait_ms + service_ms - gap_ms).max(0.0);
     }
     times.sort_by(f64::total_cmp);
-    [times[250], times[475], times[495]]
+    times
+}
+
+/// Requests of a trial.
+const REQUESTS: usize = 500;
+
+/// p50, p95 and p99 in milliseconds of [`times_of_a_trial`].
+pub fn quantiles_of_a_trial(arrivals: Seed, service_ms: f64) -> [f64; 3] {
+    quantiles_of(&times_of_a_trial(arrivals, service_ms))
+}
+
+/// p50, p95 and p99 of ascending times of a trial.
+pub fn quantiles_of(times: &[f64]) -> [f64; 3] {
+    [500, 950, 990].map(|per_mille| times[times.len() * per_mille / 1000])
 }
 
 #[cfg(test)]

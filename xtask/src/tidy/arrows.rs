@@ -114,7 +114,13 @@ const CRATE_RULES: [CrateRule; 25] = [
     },
     CrateRule {
         name: "plimsoll-soak",
-        may_know: &[HARNESS],
+        may_know: &[
+            HARNESS,
+            MODEL,
+            "plimsoll-analysis",
+            "plimsoll-lab",
+            TESTKIT,
+        ],
     },
     CrateRule {
         name: "xtask",

@@ -5,6 +5,7 @@ mod burner;
 mod otava;
 mod page;
 mod tally;
+mod virtual_time;
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +55,7 @@ pub(super) fn run(
     let _burner = Burner::start();
     let begun = AtomicUsize::new(0);
     thread::scope(|scope| {
-        let (sender, ended) = mpsc::channel();
+        let (sender, ended) = mpsc::sync_channel(at_once);
         for _ in 0..at_once.min(pending.len()) {
             let (sender, pending, begun) = (sender.clone(), &pending, &begun);
             scope.spawn(move || {

@@ -6,8 +6,8 @@ use plimsoll_analysis::experiment::comparison::ComparisonVerdict;
 use plimsoll_analysis::experiment::effect::Direction;
 use plimsoll_analysis::experiment::metrics::{ERRORS, P50, P95, P99, THROUGHPUT};
 use plimsoll_analysis::experiment::trial::Scale;
-use plimsoll_testkit::queue::quantiles_of_a_trial;
-use rand::RngExt as _;
+use plimsoll_testkit::compared_services::ComparedServices;
+use plimsoll_testkit::queue::quantiles_of;
 
 use super::*;
 use crate::experiment::trial::{PlannedTrial, TrialRole, TrialTraffic};
@@ -150,14 +150,12 @@ fn two_sides_that_fail_end_it_after_a_block() {
     assert!(blocks.next_block(1, &records).is_empty());
 }
 
-/// Standard normal, from twelve uniform values.
-fn normal(random: &mut impl rand::Rng) -> f64 {
-    (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
-}
-
-/// Quantiles of five seconds of 100 requests per second at a service time.
-fn queue(arrivals: Seed, service_ms: f64) -> RecordedOutcome {
-    let [p50, p95, p99] = quantiles_of_a_trial(arrivals, service_ms);
+/// The quantiles of the response times of a trial of 100 requests per second; void without them.
+fn outcome(times: Option<Vec<f64>>) -> RecordedOutcome {
+    let Some(times) = times else {
+        return RecordedOutcome::Void("robbed".to_owned());
+    };
+    let [p50, p95, p99] = quantiles_of(&times);
     let metrics = [
         (THROUGHPUT, 100.0),
         (P50, p50),
@@ -168,9 +166,7 @@ fn queue(arrivals: Seed, service_ms: f64) -> RecordedOutcome {
     RecordedOutcome::Measured(metrics.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
-/// A service of 5 ms against one of 5 ms times `factor`, until the comparison ends. Each trial varies by 1 % and takes
-/// 6.5 s; in a quarter of the blocks something else takes a core from a trial on, for as long as a block, and one trial in
-/// a hundred is void.
+/// A service of 5 ms against one of 5 ms times `factor`, until the comparison ends. A trial takes 6.5 s.
 fn compared(factor: f64, seed: u64) -> (ComparisonVerdict, u64) {
     let criteria = Criteria {
         replicates: 100,
@@ -178,28 +174,16 @@ fn compared(factor: f64, seed: u64) -> (ComparisonVerdict, u64) {
     };
     let budget = Duration::from_mins(10);
     let mut blocks = ComparisonBlocks::new(LOOKS_AT_RATE, budget, criteria, Seed(seed));
-    let mut random = Seed(seed).derive(3).generator();
-    let (mut records, mut burning) = (Vec::new(), 0_u32);
+    let mut services = ComparedServices::new(factor, Seed(seed));
+    let mut records = Vec::new();
     for block in 0..100 {
-        let starts_at = (random.random::<f64>() < 0.25).then(|| random.random_range(0..4_u32));
         let planned = blocks.next_block(block, &records);
         if planned.is_empty() {
             break;
         }
-        let arrivals = Seed(seed).derive(1000 + u64::from(block));
+        services.begin_block(block);
         for (position, (cell, _)) in (0..).zip(planned) {
-            if starts_at == Some(position) {
-                burning = 4;
-            }
-            let burner = if burning > 0 { 1.2 } else { 1.0 };
-            burning = burning.saturating_sub(1);
-            let level = if cell == CANDIDATE_CELL { factor } else { 1.0 };
-            let service_ms = 5.0 * level * burner * (0.01 * normal(&mut random)).exp();
-            let outcome = if random.random::<f64>() < 0.01 {
-                RecordedOutcome::Void("robbed".to_owned())
-            } else {
-                queue(arrivals, service_ms)
-            };
+            let outcome = outcome(services.trial(position, cell == CANDIDATE_CELL));
             let index = u32::try_from(records.len()).unwrap();
             records.push(record(index, block, position, cell, outcome, 6_500));
         }

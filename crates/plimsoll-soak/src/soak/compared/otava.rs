@@ -24,6 +24,12 @@ pub(super) fn install(workspace: &Workspace) -> Result<()> {
 
 /// What it concludes from the series of the baseline and of the candidate: more time is worse.
 pub(super) fn verdict(workspace: &Workspace, series: &Value) -> Result<Value> {
+    let verdicts = verdicts(workspace, &[series])?;
+    Ok(json!(verdicts.first().context("Otava has no verdict")?))
+}
+
+/// The same for many comparisons at once.
+pub(super) fn verdicts(workspace: &Workspace, series: &[&Value]) -> Result<Vec<&'static str>> {
     let mut child = Command::new(environment(workspace).join("bin/python"))
         // Neither the folder of the program nor variables of the user add packages.
         .arg("-I")
@@ -34,7 +40,7 @@ pub(super) fn verdict(workspace: &Workspace, series: &Value) -> Result<Value> {
         .spawn()
         .context("cannot run Otava")?;
     let mut input = child.stdin.take().context("Otava has no input")?;
-    write!(input, "{}", json!([series]))?;
+    write!(input, "{}", json!(series))?;
     drop(input);
     let output = child.wait_with_output()?;
     ensure!(
@@ -42,10 +48,17 @@ pub(super) fn verdict(workspace: &Workspace, series: &Value) -> Result<Value> {
         "Otava failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let changes: [f64; 1] = serde_json::from_slice(&output.stdout)?;
-    Ok(json!(match changes[0] {
-        change if change > 0.0 => "worse",
-        change if change < 0.0 => "better",
+    let changes: Vec<f64> = serde_json::from_slice(&output.stdout)?;
+    ensure!(
+        changes.len() == series.len(),
+        "Otava judged {} of {} comparisons",
+        changes.len(),
+        series.len()
+    );
+    let verdict = |change: &f64| match change {
+        change if *change > 0.0 => "worse",
+        change if *change < 0.0 => "better",
         _ => "same",
-    }))
+    };
+    Ok(changes.iter().map(verdict).collect())
 }

@@ -8,67 +8,121 @@ use plimsoll_harness::page::{ReportPage, Table, percent, write};
 use plimsoll_harness::workspace::Workspace;
 use serde_json::Value;
 
-use super::tally::{Compared, OURS};
+use super::tally::{COMPARISONS_PER_ALARM, Compared, OURS};
+use super::virtual_time;
 
 /// Path of the page.
 const PAGE: &str = "docs/benchmarks/compare.md";
-/// Comparisons of equal services and of a slower one that the page needs.
-const WHOLE: (usize, usize) = (40, 20);
-const TERMS: &str = "Two processes answer in turn, one request at a time, after a service time that a timer keeps: 5 ms, and for the \
-    planted change 5.25 ms. Each comparison is `plimsoll compare --base-url A --head-url B --rate 100/s` with a seed of its \
-    own, at most ten minutes. Something else takes a core for 40 of each 160 seconds. The rules beside ours judge p95 of the \
-    same trials, the t-test the requests of the last trial of each side.";
-
-/// Writes the page if all comparisons have their results.
-pub(in crate::soak) fn write_page(workspace: &Workspace, results: &[Value]) -> Result<()> {
-    let compared = Compared::of(results);
-    if compared.equal.len() < WHOLE.0 || compared.slower.len() < WHOLE.1 {
-        return Ok(());
-    }
-    write(workspace, Path::new(PAGE), &page(&compared)?)
+/// What is asked of comparisons.
+struct Asked {
+    place: &'static str,
+    /// Comparisons of equal services, and of a slower one.
+    equal: usize,
+    slower: usize,
+    /// One false alarm is allowed in so many.
+    per_alarm: usize,
 }
 
-fn page(compared: &Compared<'_>) -> Result<String> {
-    let mut page = ReportPage::new("Equal services and a slower one", "soak", TERMS)?;
-    let all = || compared.equal.iter().chain(&compared.slower);
-    let busy = all()
-        .filter_map(|it| it["busy"].as_f64())
-        .fold(0.0, f64::max);
-    let at_once = all().filter_map(|it| it["at_once"].as_u64()).max();
-    page.paragraph(&format!(
-        "Comparisons beside each other: {}. Cores busy before the first: at most {}.",
-        at_once.unwrap_or(1),
-        percent(busy)
-    ));
-    if busy > BUSY_MAX {
-        page.paragraph("**Other work shared the machine beside the planted one.**");
+const IN_VIRTUAL_TIME: Asked = Asked {
+    place: "in virtual time",
+    equal: 200,
+    slower: 50,
+    per_alarm: 50,
+};
+const ON_SOCKETS: Asked = Asked {
+    place: "on sockets",
+    equal: 40,
+    slower: 20,
+    per_alarm: COMPARISONS_PER_ALARM,
+};
+const TERMS: &str = "Two services answer in turn, one request at a time, after a fixed service time: 5 ms, and for the planted change \
+    5.25 ms. Each comparison is that of `plimsoll compare --base-url A --head-url B --rate 100/s` with a seed of its own, at most \
+    ten minutes; something else takes a core for a quarter of the time. In virtual time the services are a queue with a formula, \
+    and the burner makes them slower by a fifth; on sockets they are processes that keep time by a timer, beside a real one. The \
+    rules beside ours judge p95 of the same trials, the t-test the requests of the last trial of each side.";
+
+/// Writes the page, from the comparisons in virtual time and those on sockets.
+pub(in crate::soak) fn write_page(
+    workspace: &Workspace,
+    comparisons: u64,
+    results: &[Value],
+) -> Result<()> {
+    if comparisons == 0 {
+        return Ok(());
     }
+    let virtual_results = virtual_time::results(workspace, comparisons)?;
+    let page = page(&Compared::of(&virtual_results), &Compared::of(results))?;
+    write(workspace, Path::new(PAGE), &page)
+}
+
+fn page(in_virtual_time: &Compared<'_>, on_sockets: &Compared<'_>) -> Result<String> {
+    let mut page = ReportPage::new("Equal services and a slower one", "soak", TERMS)?;
+    require(&mut page, &IN_VIRTUAL_TIME, in_virtual_time);
+    require(&mut page, &ON_SOCKETS, on_sockets);
+    fill(&mut page, "In virtual time", in_virtual_time);
+    fill(&mut page, "On sockets", on_sockets);
+    page.remark("Blocks, minutes and ratio: median, with the smallest and largest in brackets.");
+    page.command("cargo xtask soak --seeds 0 --memory-minutes 0 --fuzz-minutes 0");
+    Ok(page.finish())
+}
+
+/// Whether what is asked is met; open while there are too few comparisons.
+fn require(page: &mut ReportPage, asked: &Asked, compared: &Compared<'_>) {
     let tallies = compared.tallies();
-    let (equal, slower) = (compared.equal.len(), compared.slower.len());
     let ours = &tallies[0];
+    let (equal, slower) = (compared.equal.len(), compared.slower.len());
+    let alarms = compared.alarms_are_few(ours.alarms, asked.per_alarm);
     page.requirement(
-        "equal services told apart: at most one in forty",
+        &format!(
+            "{}: at most one in {} equal services told apart",
+            asked.place, asked.per_alarm
+        ),
         Some(&format!("{} of {equal}", ours.alarms)),
-        Some(compared.alarms_are_few(ours.alarms)),
+        (equal >= asked.equal).then_some(alarms),
     );
+    let found = compared.found_are_enough(ours.found);
     page.requirement(
-        "5 % more service time found: at least nine of ten",
+        &format!(
+            "{}: 5 % more service time found in at least nine of ten",
+            asked.place
+        ),
         Some(&format!("{} of {slower}", ours.found)),
-        Some(compared.found_are_enough(ours.found)),
+        (slower >= asked.slower).then_some(found),
     );
-    page.chapter("The same trials by other rules");
+}
+
+/// What ours and the other rules say.
+fn fill(page: &mut ReportPage, title: &str, compared: &Compared<'_>) {
+    if compared.is_empty() {
+        return;
+    }
+    page.chapter(title);
+    let all = || compared.equal.iter().chain(&compared.slower);
+    let busy = all().filter_map(|it| it["busy"].as_f64()).reduce(f64::max);
+    if let Some(busy) = busy {
+        let at_once = all().filter_map(|it| it["at_once"].as_u64()).max();
+        page.paragraph(&format!(
+            "Comparisons beside each other: {}. Cores busy before the first: at most {}.",
+            at_once.unwrap_or(1),
+            percent(busy)
+        ));
+        if busy > BUSY_MAX {
+            page.paragraph("**Other work shared the machine beside the planted one.**");
+        }
+    }
+    let (equal, slower) = (compared.equal.len(), compared.slower.len());
     let mut table = Table::new([
         "rule".to_owned(),
         format!("false alarms in {equal}"),
         format!("found in {slower}"),
         "called better".to_owned(),
     ]);
-    for tally in &tallies {
+    for tally in &compared.tallies() {
         let counts = [tally.alarms, tally.found, tally.reversed].map(|count| count.to_string());
         table.row([&[tally.rule.clone()][..], &counts].concat());
     }
     page.table(&table);
-    page.chapter(&format!("What {OURS} says"));
+    page.paragraph(&format!("What {OURS} says:"));
     let mut table = Table::new([
         "services",
         "better",
@@ -83,12 +137,6 @@ fn page(compared: &Compared<'_>) -> Result<String> {
     table.row(row("equal", &compared.equal));
     table.row(row("5 % slower", &compared.slower));
     page.table(&table);
-    page.remark("Blocks, minutes and ratio: median, with the smallest and largest in brackets.");
-    page.command(&format!(
-        "cargo xtask soak --seeds 0 --memory-minutes 0 --fuzz-minutes 0 --comparisons-at-once {}",
-        at_once.unwrap_or(1)
-    ));
-    Ok(page.finish())
 }
 
 fn row(name: &str, compared: &[&Value]) -> Vec<String> {
@@ -140,10 +188,12 @@ mod tests {
         let mut results = vec![result(SERVICE_US, "same", 540.0); 40];
         results.extend(vec![result(SLOWER_US, "worse", 300.0); 19]);
         results.push(result(SLOWER_US, "undecided", 600.0));
-        let page = page(&Compared::of(&results)).unwrap();
+        let page = page(&Compared::of(&results[..3]), &Compared::of(&results)).unwrap();
         for line in [
-            "| equal services told apart: at most one in forty | 0 of 40 | met |",
-            "| 5 % more service time found: at least nine of ten | 19 of 20 | met |",
+            "| in virtual time: at most one in 50 equal services told apart | 0 of 3 | **open** |",
+            "| in virtual time: 5 % more service time found in at least nine of ten | 0 of 0 | **open** |",
+            "| on sockets: at most one in 40 equal services told apart | 0 of 40 | met |",
+            "| on sockets: 5 % more service time found in at least nine of ten | 19 of 20 | met |",
             "| plimsoll compare | 0 | 19 | 0 |",
             "| t-test | 40 | 20 | 0 |",
             "| Apache Otava 0.8.0, baseline then candidate | 0 | 0 | 0 |",

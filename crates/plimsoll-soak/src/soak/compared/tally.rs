@@ -6,7 +6,7 @@ use super::{SERVICE_US, SLOWER_US};
 
 /// Share of the slower candidates that must be found.
 pub(super) const FOUND_MIN: f64 = 0.9;
-/// One false alarm in so many comparisons of equal services is allowed.
+/// One false alarm in so many comparisons of equal services on sockets is allowed.
 pub(super) const COMPARISONS_PER_ALARM: usize = 40;
 /// Name of the rule that is ours.
 pub(super) const OURS: &str = "plimsoll compare";
@@ -88,9 +88,9 @@ impl<'r> Compared<'r> {
         }
     }
 
-    /// Whether so many alarms are few enough.
-    pub(super) fn alarms_are_few(&self, alarms: usize) -> bool {
-        alarms * COMPARISONS_PER_ALARM <= self.equal.len()
+    /// Whether so many alarms are few enough, if one in `per_alarm` comparisons is allowed.
+    pub(super) fn alarms_are_few(&self, alarms: usize, per_alarm: usize) -> bool {
+        alarms * per_alarm <= self.equal.len()
     }
 
     /// Whether so many found are enough.
@@ -121,7 +121,8 @@ pub(in crate::soak) fn summarise(results: &[Value]) -> bool {
             tally.rule, tally.alarms, tally.found, tally.reversed
         );
     }
-    compared.alarms_are_few(tallies[0].alarms) && compared.found_are_enough(tallies[0].found)
+    compared.alarms_are_few(tallies[0].alarms, COMPARISONS_PER_ALARM)
+        && compared.found_are_enough(tallies[0].found)
 }
 
 #[cfg(test)]
