@@ -114,13 +114,7 @@ const CRATE_RULES: [CrateRule; 25] = [
     },
     CrateRule {
         name: "plimsoll-soak",
-        may_know: &[
-            HARNESS,
-            MODEL,
-            "plimsoll-analysis",
-            "plimsoll-lab",
-            TESTKIT,
-        ],
+        may_know: &[HARNESS, MODEL, "plimsoll-analysis", "plimsoll-lab", TESTKIT],
     },
     CrateRule {
         name: "xtask",

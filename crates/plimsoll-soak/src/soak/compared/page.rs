@@ -13,8 +13,8 @@ use super::virtual_time;
 
 /// Path of the page.
 const PAGE: &str = "docs/benchmarks/compare.md";
-/// What is asked of comparisons.
-struct Asked {
+/// How often comparisons may be wrong, and how many are needed to tell.
+struct RequiredRates {
     place: &'static str,
     /// Comparisons of equal services, and of a slower one.
     equal: usize,
@@ -23,13 +23,13 @@ struct Asked {
     per_alarm: usize,
 }
 
-const IN_VIRTUAL_TIME: Asked = Asked {
+const IN_VIRTUAL_TIME: RequiredRates = RequiredRates {
     place: "in virtual time",
     equal: 200,
     slower: 50,
     per_alarm: 50,
 };
-const ON_SOCKETS: Asked = Asked {
+const ON_SOCKETS: RequiredRates = RequiredRates {
     place: "on sockets",
     equal: 40,
     slower: 20,
@@ -67,27 +67,27 @@ fn page(in_virtual_time: &Compared<'_>, on_sockets: &Compared<'_>) -> Result<Str
 }
 
 /// Whether what is asked is met; open while there are too few comparisons.
-fn require(page: &mut ReportPage, asked: &Asked, compared: &Compared<'_>) {
+fn require(page: &mut ReportPage, required: &RequiredRates, compared: &Compared<'_>) {
     let tallies = compared.tallies();
     let ours = &tallies[0];
     let (equal, slower) = (compared.equal.len(), compared.slower.len());
-    let alarms = compared.alarms_are_few(ours.alarms, asked.per_alarm);
+    let alarms = compared.alarms_are_few(ours.alarms, required.per_alarm);
     page.requirement(
         &format!(
             "{}: at most one in {} equal services told apart",
-            asked.place, asked.per_alarm
+            required.place, required.per_alarm
         ),
         Some(&format!("{} of {equal}", ours.alarms)),
-        (equal >= asked.equal).then_some(alarms),
+        (equal >= required.equal).then_some(alarms),
     );
     let found = compared.found_are_enough(ours.found);
     page.requirement(
         &format!(
             "{}: 5 % more service time found in at least nine of ten",
-            asked.place
+            required.place
         ),
         Some(&format!("{} of {slower}", ours.found)),
-        (slower >= asked.slower).then_some(found),
+        (slower >= required.slower).then_some(found),
     );
 }
 
