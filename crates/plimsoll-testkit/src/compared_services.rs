@@ -4,6 +4,7 @@ use plimsoll_model::seed::Seed;
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::normal::standard_normal;
 use crate::queue::times_of_a_trial;
 
 /// Service time of the baseline, ms.
@@ -66,14 +67,9 @@ impl ComparedServices {
         };
         self.burning = self.burning.saturating_sub(1);
         let level = if is_second { self.factor } else { 1.0 };
-        let noise = (SPREAD * self.normal()).exp();
+        let noise = (SPREAD * standard_normal(&mut self.random)).exp();
         let is_void = self.random.random::<f64>() < VOID_SHARE;
         (!is_void).then(|| times_of_a_trial(self.arrivals, SERVICE_MS * level * burner * noise))
-    }
-
-    /// Standard normal, from twelve uniform values.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
     }
 }
 

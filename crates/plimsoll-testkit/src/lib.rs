@@ -12,6 +12,7 @@ pub mod link;
 mod lock;
 pub mod logging_origin;
 pub mod machine;
+pub mod normal;
 pub mod not_tried;
 pub mod origin;
 pub mod plan;

@@ -107,6 +107,7 @@ fn mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use plimsoll_model::seed::Seed;
+    use plimsoll_testkit::normal::standard_normal;
     use rand::RngExt as _;
 
     use super::super::effect::{Direction, EffectVerdict};
@@ -126,7 +127,7 @@ mod tests {
                 1.0
             };
             for setting in mirrored_order(block, Seed(seed)) {
-                let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+                let noise = standard_normal(&mut random);
                 let time_s = trials.len() as f64;
                 let drift = 1.0 + 0.3 * time_s / f64::from(4 * blocks);
                 let level = if setting == 1 { factor } else { 1.0 };

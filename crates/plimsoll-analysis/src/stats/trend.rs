@@ -197,7 +197,7 @@ fn listed_slopes(points: &[(f64, f64)]) -> Vec<f64> {
 mod tests {
     use super::*;
     use plimsoll_model::seed::Seed;
-    use rand::RngExt as _;
+    use plimsoll_testkit::normal::standard_normal;
 
     #[test]
     fn ties_reduce_the_variance() {
@@ -231,7 +231,7 @@ mod tests {
     fn long_series_have_the_line_that_lists_of_slopes_give() {
         let mut random = Seed(3).generator();
         let values: Vec<f64> = (0..=LISTED_MAX)
-            .map(|index| 7.0 - 0.01 * index as f64 + noise(&mut random))
+            .map(|index| 7.0 - 0.01 * index as f64 + standard_normal(&mut random))
             .collect();
         let line = theil_sen(&values).unwrap();
         let points: Vec<(f64, f64)> = (0..).map(f64::from).zip(values.iter().copied()).collect();
@@ -252,7 +252,7 @@ mod tests {
             .filter(|&seed| {
                 let mut random = Seed(seed).generator();
                 let values: Vec<f64> = (0..30)
-                    .map(|index| 0.3 * f64::from(index) + noise(&mut random))
+                    .map(|index| 0.3 * f64::from(index) + standard_normal(&mut random))
                     .collect();
                 let line = theil_sen(&values).unwrap();
                 (line.slope_low..=line.slope_high).contains(&0.3)
@@ -270,7 +270,7 @@ mod tests {
             let mut value = 0.0;
             let values: Vec<f64> = (0..40)
                 .map(|_| {
-                    value = 0.7 * value + noise(&mut random);
+                    value = 0.7 * value + standard_normal(&mut random);
                     value
                 })
                 .collect();
@@ -285,10 +285,5 @@ mod tests {
             corrected < plain / 2,
             "corrected {corrected}, plain {plain}"
         );
-    }
-
-    /// Sum of twelve uniform numbers less six: near enough to normal, variance one.
-    fn noise(random: &mut impl rand::Rng) -> f64 {
-        (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
     }
 }

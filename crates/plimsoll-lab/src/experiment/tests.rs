@@ -10,6 +10,7 @@ use plimsoll_analysis::experiment::trial::Scale;
 use plimsoll_model::experiment::TrialOrder;
 use plimsoll_model::price::Price;
 use plimsoll_model::seed::Seed;
+use plimsoll_testkit::normal::standard_normal;
 use rand::RngExt as _;
 use serde_json::json;
 
@@ -52,7 +53,7 @@ impl Conduct for VirtualOrigin {
         }
         self.carried_out += 1;
         let mut random = trial.seed.derive(u64::from(trial.index)).generator();
-        let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+        let noise = standard_normal(&mut random);
         let line = ((self.law)(trial.cell) + 0.03 * noise).exp();
         let lasting = (self.lasting_ms)(trial.cell) * (1.0 + 0.05 * noise.clamp(-3.0, 3.0));
         // Time goes on from trial to trial, also in a process that continues.

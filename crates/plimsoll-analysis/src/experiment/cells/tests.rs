@@ -1,4 +1,5 @@
 use plimsoll_model::seed::Seed;
+use plimsoll_testkit::normal::standard_normal;
 use rand::RngExt as _;
 
 use super::super::effect::Criteria;
@@ -18,7 +19,7 @@ fn fit(
     for block in 0..blocks {
         let disturbed = 0.1 * random.random_range(-1.0_f64..1.0);
         for cell in 0..8 {
-            let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let noise = standard_normal(&mut random);
             if missing != Some((block, cell)) {
                 let value = (law(cell) + disturbed + 0.03 * noise).exp();
                 trials.push(measured(block, 0.0, Role::Cell(vec![cell]), value));
@@ -115,7 +116,7 @@ fn raced(blocks: u32, is_race: bool, seed: u64) -> (usize, Vec<usize>) {
     for block in 0..blocks {
         // The noise of dropped cells is drawn as well, so that both ways see the same.
         for cell in 0..12 {
-            let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let noise = standard_normal(&mut random);
             if alive.contains(&cell) {
                 let value = (law(cell) + 0.03 * noise).exp();
                 trials.push(measured(block, 0.0, Role::Cell(vec![cell]), value));

@@ -1,5 +1,5 @@
+use plimsoll_testkit::normal::standard_normal;
 use proptest::prelude::{prop_assert_eq, proptest};
-use rand::RngExt as _;
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn pairs(count: usize, centre: f64, spread: f64, seed: u64) -> Vec<f64> {
     let mut random = Seed(seed).derive(99).generator();
     (0..count)
         .map(|_| {
-            let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let noise = standard_normal(&mut random);
             centre + spread * noise
         })
         .collect()

@@ -1,5 +1,5 @@
 use plimsoll_model::seed::Seed;
-use rand::RngExt as _;
+use plimsoll_testkit::normal::standard_normal;
 
 use super::super::effect::Direction;
 use super::super::order::random_order;
@@ -15,7 +15,7 @@ fn trials(blocks: u32, seed: u64, law: impl Fn(usize, usize) -> f64) -> Vec<Expe
     let mut trials = Vec::new();
     for block in 0..blocks {
         for setting in std::iter::once(6).chain(random_order(6, block, Seed(seed))) {
-            let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let noise = standard_normal(&mut random);
             let (role, level) = match setting {
                 6 => (Role::Reference, 0.0),
                 cell => (

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use rand::RngExt as _;
+use plimsoll_testkit::normal::standard_normal;
 
 use super::super::effect::EffectVerdict;
 use super::super::trial::Role;
@@ -21,7 +21,7 @@ fn trials(blocks: u32, seed: u64, law: impl Fn(usize, usize) -> f64) -> MatrixTr
     let mut trials = Vec::new();
     for block in 0..blocks {
         for (index, cell) in cells.iter().enumerate() {
-            let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let noise = standard_normal(&mut random);
             let line = (law(cell[0], cell[1]) + 0.02 * noise).exp();
             let metrics = BTreeMap::from([
                 (metrics::LOAD_LINE.to_owned(), line),

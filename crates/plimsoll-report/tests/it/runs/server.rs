@@ -3,6 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
+use plimsoll_testkit::normal::standard_normal;
 use rand::{Rng, RngExt as _};
 
 /// Time-out of the generator, µs.
@@ -29,18 +30,15 @@ impl QueueServer {
         self.backlog = 0.0;
     }
 
-    /// A normal deviate (Irwin–Hall with twelve terms).
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
-    }
-
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "small positive counts"
     )]
     fn poisson(&mut self, mean: f64) -> u64 {
-        (mean + mean.sqrt() * self.normal()).max(0.0).round() as u64
+        (mean + mean.sqrt() * standard_normal(&mut self.random))
+            .max(0.0)
+            .round() as u64
     }
 
     #[expect(
@@ -73,7 +71,7 @@ impl QueueServer {
                 .record(((service_s * 1e6) as u64 + 300).min(response_us), 1);
         }
         for _ in 0..window.offered {
-            let lag = 20.0 + 15.0 * self.normal().abs();
+            let lag = 20.0 + 15.0 * standard_normal(&mut self.random).abs();
             window.lag.record(lag as u64, 1);
         }
         window.in_flight = (self.backlog + rate / spare) as u64;
