@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use plimsoll_harness::page::{ReportPage, Table, cell, percent};
+use plimsoll_harness::page::{ReportPage, Table, percent};
 use serde::Deserialize;
 
 /// What stands beside the matrix of a case.
@@ -353,7 +353,7 @@ impl Effect {
     fn interval(&self) -> String {
         match (self.low, self.high) {
             (Some(low), Some(high)) => format!("{} to {}", self.text(low), self.text(high)),
-            _ => cell(None, 0),
+            _ => "–".to_owned(),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use plimsoll_model::histogram::bucket_top;
+use plimsoll_model::histogram::{Histogram, bucket_top};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::schedule::{Schedule, Spacing};
@@ -356,6 +356,15 @@ pub fn quantiles_of_a_trial(arrivals: Seed, service_ms: f64) -> [f64; 3] {
 /// p50, p95 and p99 of ascending times of a trial.
 pub fn quantiles_of(times: &[f64]) -> [f64; 3] {
     [500, 950, 990].map(|per_mille| times[times.len() * per_mille / 1000])
+}
+
+/// Times in milliseconds as a histogram.
+pub fn histogram_of(times: &[f64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for time in times {
+        histogram.record(whole_ns(time / 1000.0) / 1000, 1);
+    }
+    histogram
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::virtual_time;
 
 /// Path of the page.
 const PAGE: &str = "docs/benchmarks/compare.md";
+
 /// How often comparisons may be wrong, and how many are needed to tell.
 struct RequiredRates {
     place: &'static str,

@@ -18,7 +18,7 @@ use plimsoll_lab::experiment::trial::{
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::seed::Seed;
 use plimsoll_testkit::compared_services::ComparedServices;
-use plimsoll_testkit::queue::quantiles_of;
+use plimsoll_testkit::queue::{histogram_of, quantiles_of};
 use serde_json::{Value, json};
 
 use super::{JUDGED, SERVICE_US, SLOWER_US, otava};
@@ -34,9 +34,6 @@ const RATE: f64 = 100.0;
 
 /// The results of comparisons of equal services, and of a quarter as many of a slower one, as those on sockets have them.
 pub(super) fn results(workspace: &Workspace, comparisons: u64) -> Result<Vec<Value>> {
-    if comparisons == 0 {
-        return Ok(Vec::new());
-    }
     otava::install(workspace)?;
     let equal = (0..comparisons).map(|seed| compare(SERVICE_US, seed));
     let slower = (0..comparisons / 4).map(|seed| compare(SLOWER_US, seed));
@@ -93,15 +90,6 @@ fn compare(service_us: u64, seed: u64) -> Value {
     })
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time of a queue is positive and far below 584,000 years"
-)]
-fn whole_us(ms: f64) -> u64 {
-    (ms * 1000.0) as u64
-}
-
 /// The trials of a comparison so far.
 #[derive(Default)]
 struct Course {
@@ -143,11 +131,7 @@ impl Course {
         let [p50, p95, p99] = quantiles_of(times);
         self.series[side].push(p95);
         self.medians[side].push(p50.ln());
-        let mut requests = Histogram::new();
-        for time in times {
-            requests.record(whole_us(*time), 1);
-        }
-        self.last[side] = requests;
+        self.last[side] = histogram_of(times);
         let metrics = [
             (THROUGHPUT, RATE),
             (P50, p50),
