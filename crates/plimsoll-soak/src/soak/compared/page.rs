@@ -63,8 +63,26 @@ fn page(in_virtual_time: &Compared<'_>, on_sockets: &Compared<'_>) -> Result<Str
     fill(&mut page, "In virtual time", in_virtual_time);
     fill(&mut page, "On sockets", on_sockets);
     page.remark("Blocks, minutes and ratio: median, with the smallest and largest in brackets.");
-    page.command("cargo xtask soak --seeds 0 --memory-minutes 0 --fuzz-minutes 0");
+    page.command(&command(at_once(on_sockets)));
     Ok(page.finish())
+}
+
+/// The command that repeats what the page tells.
+fn command(at_once: u64) -> String {
+    let soak = "cargo xtask soak --seeds 0 --memory-minutes 0 --fuzz-minutes 0";
+    if at_once > 1 {
+        format!("{soak} --comparisons-at-once {at_once}")
+    } else {
+        soak.to_owned()
+    }
+}
+
+/// Most comparisons that ran beside each other.
+fn at_once(compared: &Compared<'_>) -> u64 {
+    let all = compared.equal.iter().chain(&compared.slower);
+    all.filter_map(|it| it["at_once"].as_u64())
+        .max()
+        .unwrap_or(1)
 }
 
 /// Whether what is asked is met; open while there are too few comparisons.
@@ -101,10 +119,9 @@ fn fill(page: &mut ReportPage, title: &str, compared: &Compared<'_>) {
     let all = || compared.equal.iter().chain(&compared.slower);
     let busy = all().filter_map(|it| it["busy"].as_f64()).reduce(f64::max);
     if let Some(busy) = busy {
-        let at_once = all().filter_map(|it| it["at_once"].as_u64()).max();
         page.paragraph(&format!(
             "Comparisons beside each other: {}. Cores busy before the first: at most {}.",
-            at_once.unwrap_or(1),
+            at_once(compared),
             percent(busy)
         ));
         if busy > BUSY_MAX {
@@ -199,6 +216,7 @@ mod tests {
             "| t-test | 40 | 20 | 0 |",
             "| Apache Otava 0.8.0, baseline then candidate | 0 | 0 | 0 |",
             "Comparisons beside each other: 4. Cores busy before the first: at most 1.0 %.",
+            "--fuzz-minutes 0 --comparisons-at-once 4",
             "| 5 % slower | 0 | 19 | 0 | 1 | 0 | 22 (22-22) | 5.0 (5.0-10.0) | 1.070 (1.070-1.070) |",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
