@@ -39,7 +39,7 @@ use cache::CacheCommands;
 use certificates::CertificateFiles;
 pub(crate) use disk::DiskTakeover;
 pub use error::EdgeError;
-pub use hooks::{EdgePhase, Hooks};
+pub use hooks::{EdgePhase, Hooks, IdleHook};
 use orders::{Added, Sender, Senders};
 pub(crate) use servers::ServerNames;
 use servers::{UpstreamServers, take_over};

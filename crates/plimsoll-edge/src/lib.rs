@@ -16,7 +16,7 @@ mod rate_alert;
 mod running;
 mod upstream_registry;
 
-pub use control::{EdgeError, EdgePhase, Handed, Hooks};
+pub use control::{EdgeError, EdgePhase, Handed, Hooks, IdleHook};
 pub use dns::resolve_server;
 pub use plimsoll_net::clock::AgeAhead;
 pub use plimsoll_net::tls_error::TlsError;

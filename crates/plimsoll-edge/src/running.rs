@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_config::edge::{Admin, EdgeConfig, ListenerConfig};
-use plimsoll_net::clock::{AgeAhead, EdgeClock};
+use plimsoll_net::clock::EdgeClock;
 use plimsoll_net::loop_metrics::LoopMetrics;
 use plimsoll_proxy::accept::listen::Census;
 use plimsoll_proxy::hash::mix;
@@ -28,7 +28,8 @@ use crate::admin;
 use crate::background_tasks;
 use crate::control::orders::{self, Added, Sender};
 use crate::control::sockets::{self, InheritedSockets};
-use crate::control::{BackgroundTasks, Control, EdgeError, Followed, Handed, Hooks};
+use crate::control::{BackgroundTasks, Control, EdgeError, Followed, Handed, Hooks, IdleHook};
+use crate::metrics::{self, ExpositionFormat};
 use crate::overview::{ExportCounts, OverviewSource};
 use crate::upstream_registry::UpstreamRegistry;
 use event_loops::LoopInputs;
@@ -90,7 +91,7 @@ pub fn start_with(
     } = start_loops(
         edge,
         &shared,
-        (clock, &hooks.age_ahead),
+        (clock, &hooks),
         by_loop,
         log.as_ref(),
         &spans,
@@ -108,6 +109,7 @@ pub fn start_with(
     };
     let followed = Followed::new(listening, shared.listeners, registry, edge.clone());
     let tasks = BackgroundTasks::new(edge);
+    let idle = hooks.idle.clone();
     let control = Control::new(watch, tasks, hooks, orders, followed, challenges);
     control.begin(edge);
     let control = Arc::new(control);
@@ -119,7 +121,7 @@ pub fn start_with(
         (Some(listener), Some(config)) => Some(open_admin(listener, config, &control)?),
         _ => None,
     };
-    let background_tasks = spawn_background_tasks(&control, spans_taken)?;
+    let background_tasks = spawn_background_tasks(&control, spans_taken, idle.as_ref())?;
     control.ready();
     Ok(EdgeHandle {
         control,
@@ -201,7 +203,7 @@ struct Started {
 fn start_loops(
     edge: &EdgeConfig,
     shared: &SharedSettings,
-    (clock, age_ahead): (EdgeClock, &AgeAhead),
+    (clock, hooks): (EdgeClock, &Hooks),
     by_loop: ByLoop,
     log: Option<&(LogWriter, Out)>,
     spans: &mpsc::Sender<Vec<RequestSpan>>,
@@ -217,7 +219,7 @@ fn start_loops(
         let figures: Arc<LoopMetrics> = Arc::default();
         let inputs = LoopInputs {
             clock,
-            age_ahead: age_ahead.clone(),
+            age_ahead: hooks.age_ahead.clone(),
             seed: seed(number)?,
             settings: Settings::new(edge, shared, number)?,
             figures: Arc::clone(&figures),
@@ -228,7 +230,8 @@ fn start_loops(
             inbox,
         };
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
-        let body = move || match event_loops::local_runtime() {
+        let idle = hooks.idle.clone();
+        let body = move || match event_loops::local_runtime(idle.as_ref()) {
             Ok(runtime) => {
                 let _ = begun.send(Ok(()));
                 inputs.run(&runtime);
@@ -256,6 +259,12 @@ impl EdgeHandle {
     /// Bound admin address.
     pub fn admin(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(|admin| admin.address)
+    }
+
+    /// The metrics as Prometheus text, as the admin address shows them.
+    pub fn metrics(&self) -> String {
+        let overview = self.control.admin().overview();
+        metrics::render(&overview, ExpositionFormat::Prometheus)
     }
 
     /// Reloads the configuration without losing a request; on an error the old one stays.
@@ -300,7 +309,7 @@ fn open_admin(
     control: &Arc<Control>,
 ) -> Result<AdminHandle, EdgeError> {
     let address = listener.local_addr().map_err(EdgeError::Loop)?;
-    let runtime = event_loops::runtime().map_err(EdgeError::Loop)?;
+    let runtime = event_loops::runtime(None).map_err(EdgeError::Loop)?;
     let (end, ended) = oneshot::channel();
     let handler = admin::AdminContext::new(control.admin(), config.token.clone(), address);
     let body = move || admin::serve(&runtime, listener, handler, ended);
@@ -315,8 +324,9 @@ fn open_admin(
 fn spawn_background_tasks(
     control: &Arc<Control>,
     spans: mpsc::Receiver<Vec<RequestSpan>>,
+    idle: Option<&IdleHook>,
 ) -> Result<(JoinHandle<()>, oneshot::Sender<()>), EdgeError> {
-    let runtime = event_loops::runtime().map_err(EdgeError::Loop)?;
+    let runtime = event_loops::runtime(idle).map_err(EdgeError::Loop)?;
     let (end, ended) = oneshot::channel();
     let state = control.tasks();
     let body = move || background_tasks::run(&runtime, &state, spans, ended);

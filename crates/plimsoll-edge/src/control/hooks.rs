@@ -6,6 +6,9 @@ use plimsoll_config::edge::EdgeConfig;
 use plimsoll_net::clock::AgeAhead;
 use plimsoll_net::notice::NoticeSink;
 
+/// Called by a thread that has done all there is to do for now, before it waits.
+pub type IdleHook = Arc<dyn Fn() + Send + Sync>;
+
 type ReadAgain = Arc<dyn Fn() -> Result<EdgeConfig, String> + Send + Sync>;
 
 /// Callbacks from the edge to its embedder.
@@ -19,6 +22,9 @@ pub struct Hooks {
     pub phase: Arc<dyn Fn(EdgePhase) + Send + Sync>,
     /// Lets cached responses age faster than the system's clock goes.
     pub age_ahead: AgeAhead,
+    /// Called by event loops and background tasks before each wait: what they count is visible then. Tests wait for this
+    /// instead of reading metrics again and again.
+    pub idle: Option<IdleHook>,
 }
 
 /// Lifecycle phase of an edge.
@@ -42,6 +48,7 @@ impl Hooks {
             ),
             phase: Arc::new(|_| ()),
             age_ahead: AgeAhead::default(),
+            idle: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use plimsoll_proxy::worker::Worker;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::control::IdleHook;
 use crate::control::orders::Inbox;
 
 /// How often a draining loop checks whether all connections have ended.
@@ -37,16 +38,23 @@ pub(super) struct LoopInputs {
 }
 
 /// Runtime of a thread that is not an event loop.
-pub(super) fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
+pub(super) fn runtime(idle: Option<&IdleHook>) -> io::Result<Runtime> {
+    builder(idle).build()
 }
 
 /// Runtime of a loop; it stays on the thread that created it. Its run queue is the only one: a set of local tasks
 /// within another runtime would add a second queue, with a lock of its own, between the event and its task.
-pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())
+pub(super) fn local_runtime(idle: Option<&IdleHook>) -> io::Result<LocalRuntime> {
+    builder(idle).build_local(LocalOptions::default())
+}
+
+fn builder(idle: Option<&IdleHook>) -> Builder {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all();
+    if let Some(idle) = idle.map(Arc::clone) {
+        builder.on_thread_park(move || idle());
+    }
+    builder
 }
 
 impl LoopInputs {

@@ -146,7 +146,7 @@ fn a_reload_takes_up_new_lists() {
         read_again: std::sync::Arc::new(move || Ok(new.clone())),
         ..plimsoll_edge::Hooks::none()
     };
-    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let edge = Afloat::start(&edge, hooks);
     let mut kept = connect(edge.address);
     let mut on_kept = |client: &str| {
         let request = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\n\r\n");
@@ -162,10 +162,7 @@ fn a_reload_takes_up_new_lists() {
     };
     assert!(!on_kept("203.0.113.1") && on_kept("198.51.100.1"));
     edge.reload().unwrap();
-    let patience = crate::support::Patience::start();
-    while !on_kept("203.0.113.1") {
-        patience.check("the loop follows");
-    }
+    edge.wait_until("the loop follows", || on_kept("203.0.113.1"));
     assert!(!on_kept("198.51.100.1"));
 }
 
@@ -183,7 +180,7 @@ fn a_clients_rate_holds_over_all_loops_and_reloads() {
         read_again: std::sync::Arc::new(move || Ok(again.clone())),
         ..plimsoll_edge::Hooks::none()
     };
-    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let edge = Afloat::start(&edge, hooks);
     let accepted = |client: &str, times: usize| {
         let answers = (0..times).map(|_| as_client(&edge, client, "/"));
         answers.filter(|status| *status == 200).count()

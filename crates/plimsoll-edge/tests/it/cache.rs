@@ -62,8 +62,7 @@ fn before(server: SocketAddr) -> Afloat {
 fn ageing(config: &EdgeConfig) -> (Afloat, AgeAhead) {
     let hooks = Hooks::none();
     let age = hooks.age_ahead.clone();
-    let edge = plimsoll_edge::start(config, hooks).unwrap();
-    (Afloat::of(edge), age)
+    (Afloat::start(config, hooks), age)
 }
 
 /// The same with an admin address.

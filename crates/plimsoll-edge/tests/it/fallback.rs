@@ -12,7 +12,7 @@ use plimsoll_config::edge::{
 
 use crate::compress::unpacked;
 use crate::support::{
-    Afloat, ObservedEdge, Patience, Scripted, ScriptedConnection, connect, plain, pool, read_until,
+    Afloat, ObservedEdge, Scripted, ScriptedConnection, connect, plain, pool, read_until,
     send_request, start, status_and_body,
 };
 
@@ -259,17 +259,18 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         let number: Option<usize> = body.strip_prefix("<p>").and_then(|body| body.parse().ok());
         (status, number)
     };
-    let patience = crate::support::Patience::start();
-    let baseline = loop {
-        if let (200, Some(number)) = page(&edge) {
-            break number;
+    let mut baseline = 0;
+    edge.wait_until("the page is fetched", || match page(&edge) {
+        (200, Some(number)) => {
+            baseline = number;
+            true
         }
-        patience.check("the page is fetched");
-    };
+        _ => false,
+    });
     // It is fetched periodically.
-    while page(&edge).1.unwrap() <= baseline {
-        patience.check("a later page is fetched");
-    }
+    edge.wait_until("a later page is fetched", || {
+        page(&edge).1.unwrap() > baseline
+    });
     well.store(false, Ordering::SeqCst);
     let why = messages.recv().unwrap();
     assert!(
@@ -279,10 +280,10 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
     let last = page(&edge);
     assert_eq!(last.0, 200);
     let asked = fetched.load(Ordering::SeqCst);
-    while fetched.load(Ordering::SeqCst) < asked + 2 {
+    edge.wait_until("it is tried again", || {
         assert_eq!(page(&edge), last, "the last good one");
-        patience.check("it is tried again");
-    }
+        fetched.load(Ordering::SeqCst) >= asked + 2
+    });
     well.store(true, Ordering::SeqCst);
     assert!(messages.recv().unwrap().contains("fetched again"));
 }
@@ -368,12 +369,10 @@ fn a_learnt_fallback_is_compressed_soon_after() {
     let edge = start(&edge);
     fetch(&edge, "GET /", BROWSER);
     let _busy = occupy(&edge, &came);
-    let patience = Patience::start();
-    while !fetch_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n")
-        .0
-        .contains("Content-Encoding: gzip")
-    {
-        patience.check("a compressed fallback");
-    }
+    edge.wait_until("a compressed fallback", || {
+        fetch_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n")
+            .0
+            .contains("Content-Encoding: gzip")
+    });
     check_codings(&edge, &page);
 }

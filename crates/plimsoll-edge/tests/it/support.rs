@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::{
     Admin, Ceiling, EdgeConfig, EdgeLimits, Endpoint, PoolConfig, ServerConfig,
 };
-use plimsoll_edge::EdgeHandle;
+use plimsoll_edge::{EdgeHandle, Hooks, IdleHook};
 
 /// Longest wait of a test: reached only for what never comes, so it may be long on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -17,6 +17,24 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Afloat {
     running: Option<EdgeHandle>,
     pub(crate) address: SocketAddr,
+    turns: Arc<Turns>,
+}
+
+/// How often a thread of the edge was about to wait.
+#[derive(Default)]
+struct Turns {
+    count: Mutex<u64>,
+    grown: Condvar,
+}
+
+impl Turns {
+    fn hook(self: &Arc<Self>) -> IdleHook {
+        let turns = Arc::clone(self);
+        Arc::new(move || {
+            *turns.count.lock().unwrap() += 1;
+            turns.grown.notify_all();
+        })
+    }
 }
 
 impl Drop for Afloat {
@@ -28,11 +46,37 @@ impl Drop for Afloat {
 }
 
 impl Afloat {
-    pub(crate) fn of(running: EdgeHandle) -> Self {
+    pub(crate) fn start(edge: &EdgeConfig, hooks: Hooks) -> Self {
+        let turns = Arc::<Turns>::default();
+        let hooks = Hooks {
+            idle: Some(turns.hook()),
+            ..hooks
+        };
+        let running = plimsoll_edge::start(edge, hooks).unwrap();
         let address = running.addresses()[0];
         Self {
             running: Some(running),
             address,
+            turns,
+        }
+    }
+
+    /// Waits until something holds, which is looked at again whenever a thread of the edge has done its work.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, awaited: &str, mut holds: impl FnMut() -> bool) {
+        let patience = Patience::start();
+        loop {
+            let before = *self.turns.count.lock().unwrap();
+            if holds() {
+                return;
+            }
+            patience.check(awaited);
+            let count = self.turns.count.lock().unwrap();
+            let waited = self
+                .turns
+                .grown
+                .wait_timeout_while(count, PATIENCE, |count| *count == before);
+            drop(waited.unwrap());
         }
     }
 
@@ -55,7 +99,7 @@ impl Afloat {
     }
 }
 
-/// Deadline of a polling loop.
+/// Deadline of a loop that waits for what another program does.
 pub(crate) struct Patience(std::time::Instant);
 
 impl Patience {
@@ -125,14 +169,10 @@ pub(crate) fn open_admin() -> Admin {
     }
 }
 
-/// The value of a metric at the admin address, by its name with labels.
+/// The value of a metric, by its name with labels.
 pub(crate) fn metric(edge: &Afloat, name: &str) -> Option<f64> {
-    let admin = edge.admin();
-    let response = send_request(
-        admin,
-        format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
-    );
-    let line = response
+    let metrics = edge.running.as_ref().unwrap().metrics();
+    let line = metrics
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.parse().ok())
@@ -141,14 +181,11 @@ pub(crate) fn metric(edge: &Afloat, name: &str) -> Option<f64> {
 /// Waits until a metric has this value.
 #[track_caller]
 pub(crate) fn wait_for(edge: &Afloat, name: &str, value: f64) {
-    let patience = Patience::start();
-    while metric(edge, name) != Some(value) {
-        patience.check(name);
-    }
+    edge.wait_until(name, || metric(edge, name) == Some(value));
 }
 
 pub(crate) fn start(edge: &EdgeConfig) -> Afloat {
-    Afloat::of(plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap())
+    Afloat::start(edge, Hooks::none())
 }
 
 /// An edge whose notices and configuration a test controls.
@@ -163,21 +200,15 @@ impl ObservedEdge {
         let (sender, messages) = std::sync::mpsc::sync_channel(1000);
         let next = Arc::new(Mutex::new(Ok(edge.clone())));
         let from = Arc::clone(&next);
-        let hooks = plimsoll_edge::Hooks {
+        let hooks = Hooks {
             report: Arc::new(move |what: &str| {
                 let _ = sender.send(what.to_owned());
             }),
             read_again: Arc::new(move || from.lock().unwrap().clone()),
-            ..plimsoll_edge::Hooks::none()
-        };
-        let running = plimsoll_edge::start(edge, hooks).unwrap();
-        let address = running.addresses()[0];
-        let edge = Afloat {
-            running: Some(running),
-            address,
+            ..Hooks::none()
         };
         Self {
-            edge,
+            edge: Afloat::start(edge, hooks),
             messages,
             next,
         }

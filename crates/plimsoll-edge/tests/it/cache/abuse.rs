@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::{before, cached, check, open, origin, page, request, shown, value};
 use crate::support::{
-    Afloat, PATIENCE, Patience, Scripted, connect, get, read_until, send_request, start,
-    status_and_body,
+    Afloat, PATIENCE, Scripted, connect, get, read_until, send_request, start, status_and_body,
 };
 
 /// A server whose pages echo the request.
@@ -324,10 +323,9 @@ fn an_answer_that_never_ends_is_let_go_with_its_last_reader() {
     released
         .recv_timeout(PATIENCE)
         .expect("the server is let go");
-    let patience = Patience::start();
-    while shown(&edge, "/cache")["fetches"] != 0 {
-        patience.check("the end of the fetch");
-    }
+    edge.wait_until("the end of the fetch", || {
+        shown(&edge, "/cache")["fetches"] == 0
+    });
 }
 
 #[test]

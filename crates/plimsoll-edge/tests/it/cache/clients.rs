@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use super::{ageing, before, cached, origin, page, request, value};
-use crate::support::{Patience, connect, get, read_until, status_and_body};
+use crate::support::{connect, get, read_until, status_and_body};
 use crate::tls::{curl, secure};
 
 #[test]
@@ -155,10 +155,9 @@ fn a_page_that_everybody_wants_is_fetched_once_in_its_lifetime() {
         origin.wait_for_requests("the renewal", |heads| heads.len() >= lifetime + 2);
         assert_eq!(origin.requests().len(), lifetime + 2);
         release.send(()).unwrap();
-        let patience = Patience::start();
-        while status_and_body(&get(edge.address, "/")).1 == stale {
-            patience.check("the new page");
-        }
+        edge.wait_until("the new page", || {
+            status_and_body(&get(edge.address, "/")).1 != stale
+        });
     }
     assert_eq!(origin.requests().len(), 4);
 }

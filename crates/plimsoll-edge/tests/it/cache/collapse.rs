@@ -5,10 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use super::{page, with_admin};
-use crate::support::{
-    Patience, Scripted, connect, get, read_all, read_until, send_request, status_and_body,
-};
+use serde_json::Value;
+
+use super::{page, shown, with_admin};
+use crate::support::{Afloat, Scripted, connect, get, read_all, read_until, status_and_body};
 
 /// A server that answers each request on command.
 fn origin_on_cue() -> (Scripted, SyncSender<String>) {
@@ -32,20 +32,13 @@ fn send(address: SocketAddr, path: &str) -> TcpStream {
     stream
 }
 
-/// Waits until a metric of the edge has this value.
-fn until(admin: SocketAddr, pointer: &str, expected: u64) {
-    let patience = Patience::start();
-    loop {
-        let figures = send_request(
-            admin,
-            format!("GET /figures HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
-        );
-        let figures: serde_json::Value = serde_json::from_str(status_and_body(&figures).1).unwrap();
-        if figures.pointer(pointer).and_then(serde_json::Value::as_u64) == Some(expected) {
-            return;
-        }
-        patience.check(pointer);
-    }
+/// Waits until a number that the dashboard shows has this value.
+#[track_caller]
+fn until(edge: &Afloat, pointer: &str, expected: u64) {
+    edge.wait_until(pointer, || {
+        let shown = shown(edge, "/figures");
+        shown.pointer(pointer).and_then(Value::as_u64) == Some(expected)
+    });
 }
 
 #[test]
@@ -53,7 +46,7 @@ fn two_hundred_clients_are_one_fetch() {
     let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let clients: Vec<TcpStream> = (0..200).map(|_| send(edge.address, "/")).collect();
-    until(edge.admin(), "/cache/collapsed", 199);
+    until(&edge, "/cache/collapsed", 199);
     responses
         .send(page("Cache-Control: max-age=60", "hello"))
         .unwrap();
@@ -68,7 +61,7 @@ fn bytes_reach_all_who_wait_while_they_come() {
     let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let mut clients: Vec<TcpStream> = (0..3).map(|_| send(edge.address, "/")).collect();
-    until(edge.admin(), "/cache/collapsed", 2);
+    until(&edge, "/cache/collapsed", 2);
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello";
     responses.send(head.to_owned()).unwrap();
     for client in &mut clients {
@@ -112,7 +105,7 @@ fn what_is_private_releases_everybody() {
     let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let clients: Vec<TcpStream> = (0..20).map(|_| send(edge.address, "/")).collect();
-    until(edge.admin(), "/cache/collapsed", 19);
+    until(&edge, "/cache/collapsed", 19);
     for number in 0..21 {
         responses
             .send(page("Cache-Control: private", &format!("{number:02}")))
@@ -131,7 +124,7 @@ fn what_is_private_releases_everybody() {
     assert_eq!(origin.requests().len(), 20);
     // It is remembered: no request waits any more.
     get(edge.address, "/");
-    until(edge.admin(), "/cache/collapsed", 19);
+    until(&edge, "/cache/collapsed", 19);
 }
 
 #[test]
@@ -139,7 +132,7 @@ fn a_failed_fetch_fails_all_who_wait() {
     let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let clients: Vec<TcpStream> = (0..10).map(|_| send(edge.address, "/")).collect();
-    until(edge.admin(), "/cache/collapsed", 9);
+    until(&edge, "/cache/collapsed", 9);
     for _ in 0..2 {
         responses.send("nonsense\r\n\r\n".to_owned()).unwrap();
     }

@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use super::{cached, check, origin, page, request, status, value};
 use crate::cache::purge::order;
 use crate::support::{
-    Afloat, ObservedEdge, Patience, Scripted, get, metric, open_admin, send_request, start,
-    status_and_body, wait_for,
+    Afloat, ObservedEdge, Scripted, get, metric, open_admin, send_request, start, status_and_body,
+    wait_for,
 };
 
 const OBJECTS: &str = "plimsoll_edge_cache_disk_objects";
@@ -138,24 +138,24 @@ fn a_copy_too_large_for_memory_is_served_from_the_disk() {
     let edge = start(&config(origin.address, &folder));
     assert_eq!(status_and_body(&get(edge.address, "/")).1, body);
     wait_for(&edge, OBJECTS, 1.0);
-    check_large(edge.address, &body);
+    check_large(&edge, &body);
     // Its head is in memory, its body is not.
     let bytes = metric(&edge, "plimsoll_edge_cache_bytes").unwrap();
     assert!(bytes < 1e6, "{bytes}");
     end(edge);
     let edge = start(&config(origin.address, &folder));
     wait_for(&edge, OBJECTS, 1.0);
-    check_large(edge.address, &body);
+    check_large(&edge, &body);
     assert_eq!(origin.requests().len(), 1);
 }
 
 #[track_caller]
-fn check_large(address: SocketAddr, body: &str) {
-    let patience = Patience::start();
+fn check_large(edge: &Afloat, body: &str) {
+    let address = edge.address;
     // The first request after it was written may arrive before its head is in memory.
-    while status(&request(address, "HEAD /", "")) != HIT {
-        patience.check("the copy");
-    }
+    edge.wait_until("the copy", || {
+        status(&request(address, "HEAD /", "")) == HIT
+    });
     check(&get(address, "/"), (200, body), HIT);
     let head = request(address, "HEAD /", "");
     check(&head, (200, ""), HIT);
@@ -192,7 +192,7 @@ fn an_answer_of_unknown_length_goes_to_the_disk_too() {
     let first = get(edge.address, "/");
     assert!(first.len() > body.len(), "{}", first.len());
     wait_for(&edge, OBJECTS, 1.0);
-    check_large(edge.address, &body);
+    check_large(&edge, &body);
     assert_eq!(origin.requests().len(), 1);
 }
 
@@ -252,10 +252,9 @@ fn a_large_copy_that_is_damaged_while_it_is_in_use_is_broken_off_and_fetched_ane
     let edge = start(&config(origin.address, &folder));
     get(edge.address, "/");
     wait_for(&edge, OBJECTS, 1.0);
-    let patience = Patience::start();
-    while status(&request(edge.address, "HEAD /", "")) != HIT {
-        patience.check("the copy");
-    }
+    edge.wait_until("the copy", || {
+        status(&request(edge.address, "HEAD /", "")) == HIT
+    });
     let file = std::fs::OpenOptions::new()
         .write(true)
         .open(files(&folder).pop().unwrap())
@@ -268,10 +267,9 @@ fn a_large_copy_that_is_damaged_while_it_is_in_use_is_broken_off_and_fetched_ane
         "{}",
         served.len()
     );
-    let patience = Patience::start();
-    while status_and_body(&get(edge.address, "/")).1 != body {
-        patience.check("the whole page");
-    }
+    edge.wait_until("the whole page", || {
+        status_and_body(&get(edge.address, "/")).1 == body
+    });
     assert_eq!(metric(&edge, DROPPED), Some(1.0));
     assert_eq!(origin.requests().len(), 2);
 }
@@ -296,10 +294,7 @@ fn check_purge(what: &str, expected: [bool; 3]) {
     all.sort_by_key(|(_, is_there)| !is_there);
     for (path, is_there) in all {
         if is_there {
-            let patience = Patience::start();
-            while metric(&edge, OBJECTS) == Some(0.0) {
-                patience.check("what is on disk");
-            }
+            edge.wait_until("what is on disk", || metric(&edge, OBJECTS) != Some(0.0));
         }
         let answer = get(edge.address, path);
         assert_eq!(status(&answer) == HIT, is_there, "{what} {path}: {answer}");
@@ -375,12 +370,11 @@ fn the_disk_keeps_to_its_size() {
     for number in 0..100 {
         get(edge.address, &format!("/{number}"));
     }
-    let patience = Patience::start();
     let count =
         |name: &str| metric(&edge, &format!("plimsoll_edge_cache_disk_{name}_total")).unwrap();
-    while count("written") + count("skipped") < 100.0 {
-        patience.check("all copies");
-    }
+    edge.wait_until("all copies", || {
+        count("written") + count("skipped") >= 100.0
+    });
     assert!(count("evictions") > 50.0, "{}", count("evictions"));
     end(edge);
     let lens = files(&folder)
@@ -407,10 +401,7 @@ fn a_reload_with_other_memory_keeps_what_is_on_disk() {
     };
     observed.reload(&other).unwrap();
     wait_for(edge, "plimsoll_edge_cache_size_bytes", f64::from(2 << 20));
-    let patience = Patience::start();
-    while status(&get(edge.address, "/a")) != HIT {
-        patience.check("the copy");
-    }
+    edge.wait_until("the copy", || status(&get(edge.address, "/a")) == HIT);
     check(&get(edge.address, "/a"), (200, "/a 0"), HIT);
     assert_eq!(origin.requests().len(), 1);
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{check, open, origin, page, request, value, with_admin};
 use crate::support::{
-    Afloat, Patience, Scripted, connect, get, read_until, send_request, start, status_and_body,
+    Afloat, Scripted, connect, get, read_until, send_request, start, status_and_body,
 };
 
 pub(super) fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String) {
@@ -77,10 +77,9 @@ fn what_is_purged_softly_is_served_while_it_is_renewed() {
     assert_eq!(order(edge.admin(), "/purge", r#"{"all": true}"#).0, 200);
     let cache_status = "plimsoll; hit; detail=purged";
     check(&get(edge.address, "/c"), (200, "2"), cache_status);
-    let patience = Patience::start();
-    while status_and_body(&get(edge.address, "/c")).1 == "2" {
-        patience.check("the new page");
-    }
+    edge.wait_until("the new page", || {
+        status_and_body(&get(edge.address, "/c")).1 != "2"
+    });
     check(&get(edge.address, "/c"), (200, "3"), "plimsoll; hit");
     assert_eq!(origin.requests().len(), 4);
 }

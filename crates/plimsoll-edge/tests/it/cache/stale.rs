@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{ageing, before, cached, check, origin, page, request, status};
-use crate::support::{Patience, Scripted, connect, get, read_all, read_until, status_and_body};
+use crate::support::{Scripted, connect, get, read_all, read_until, status_and_body};
 
 #[test]
 fn a_stale_page_is_served_at_once_and_renewed_without_its_client() {
@@ -33,10 +33,9 @@ fn a_stale_page_is_served_at_once_and_renewed_without_its_client() {
         check(&get(edge.address, "/"), (200, "old"), cache_status);
     }
     release.send(()).unwrap();
-    let patience = Patience::start();
-    while status_and_body(&get(edge.address, "/")).1 != "new" {
-        patience.check("the new page");
-    }
+    edge.wait_until("the new page", || {
+        status_and_body(&get(edge.address, "/")).1 == "new"
+    });
     assert_eq!(origin.requests().len(), 2);
 }
 
@@ -125,17 +124,16 @@ fn a_server_that_gets_well_is_noticed_however_much_is_asked() {
     assert_eq!(status_and_body(&get(edge.address, "/")), (200, "0"));
     is_ill.store(true, Ordering::SeqCst);
     let began = origin.requests().len();
-    let patience = Patience::start();
     // The server is retried although every request finds a stale response.
-    while origin.requests().len() < began + 6 {
+    edge.wait_until("another try", || {
         let answer = get(edge.address, "/");
         assert_eq!(status_and_body(&answer), (200, "0"), "{answer}");
-        patience.check("another try");
-    }
+        origin.requests().len() >= began + 6
+    });
     is_ill.store(false, Ordering::SeqCst);
-    while status_and_body(&get(edge.address, "/")) == (200, "0") {
-        patience.check("the new page");
-    }
+    edge.wait_until("the new page", || {
+        status_and_body(&get(edge.address, "/")) != (200, "0")
+    });
 }
 
 #[test]
@@ -180,9 +178,8 @@ fn a_copy_is_renewed_once_in_the_last_tenth_of_its_lifetime() {
     }
     assert_eq!(origin.requests().len(), 2);
     release.send(()).unwrap();
-    let patience = Patience::start();
-    while status_and_body(&get(edge.address, "/")).1 != "1" {
-        patience.check("the new page");
-    }
+    edge.wait_until("the new page", || {
+        status_and_body(&get(edge.address, "/")).1 == "1"
+    });
     assert_eq!(origin.requests().len(), 2);
 }

@@ -11,7 +11,7 @@ use super::{
     ACK, DATA, END_HEADERS, END_STREAM, FrameClient, HEADERS, OK, SETTINGS, WINDOW_UPDATE, frame,
     get_fields, literal,
 };
-use crate::support::{Afloat, Patience, Scripted, get, plain, pool, start, status_and_body};
+use crate::support::{Afloat, Scripted, get, plain, pool, start, status_and_body};
 
 /// An edge with this memory limit and a separate server for `/fast`.
 fn edge(memory_max: u64, fast: SocketAddr, other: PoolConfig) -> Afloat {
@@ -39,15 +39,13 @@ fn edge(memory_max: u64, fast: SocketAddr, other: PoolConfig) -> Afloat {
 /// Repeats the request until this is the response.
 #[track_caller]
 fn wait_until(edge: &Afloat, status: u16) {
-    let patience = Patience::start();
-    loop {
+    edge.wait_until("the status", || {
         let answer = get(edge.address, "/fast");
-        if status_and_body(&answer).0 == status {
-            assert_eq!(status == 503, answer.contains(": shed\r\n"), "{answer}");
-            return;
-        }
-        patience.check("the status");
-    }
+        let is_awaited = status_and_body(&answer).0 == status;
+        let is_shed = answer.contains(": shed\r\n");
+        assert!(!is_awaited || is_shed == (status == 503), "{answer}");
+        is_awaited
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::json;
 use socket2::{Domain, Socket, Type};
 
 use super::{HubClient, live, only_hub, publish};
-use crate::support::{PATIENCE, Patience, metric, start};
+use crate::support::{PATIENCE, metric, start};
 
 /// Longer than all kernel buffers of a connection.
 const LEN: usize = 60_000;
@@ -72,12 +72,11 @@ fn who_is_too_slow_is_disconnected_and_may_return() {
     good.subscribe("a");
     let reply = slow.subscribe("a");
     let filling = json!("x".repeat(LEN));
-    let patience = Patience::start();
-    while metric(&edge, "plimsoll_edge_hub_disconnected_total") == Some(0.0) {
-        patience.check("somebody is too slow");
+    edge.wait_until("somebody is too slow", || {
         publish(&edge, "a", &filling);
         good.receive();
-    }
+        metric(&edge, "plimsoll_edge_hub_disconnected_total") != Some(0.0)
+    });
     drop(good);
     // It reads what was in flight, and the close reason if it reads soon enough.
     let mut last = reply["offset"].as_u64().unwrap();

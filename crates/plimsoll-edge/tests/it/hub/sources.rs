@@ -129,10 +129,7 @@ fn what_is_added_to_a_stream_comes_when_the_edge_is_back() {
         read_until(&mut stream, "\r\n");
         read_until(&mut stream, "\r\n")
     };
-    let patience = crate::support::Patience::start();
-    while pending() != ":0\r\n" {
-        patience.check("all is acknowledged");
-    }
+    edge.wait_until("all is acknowledged", || pending() == ":0\r\n");
 }
 
 #[test]

@@ -89,15 +89,14 @@ fn messages_in_pieces_count_into_the_memory_of_the_edge() {
     // This many fit, and no more: the others are disconnected. Each is checked when it sends; the traffic is far below
     // its rate limit.
     let fit = MEMORY_MAX / 60_000;
-    let patience = crate::support::Patience::start();
     let mut rounds = 0;
-    while metric(&edge, SOCKETS).unwrap() > fit as f64 + 2.0 {
-        patience.check("those beyond the memory are sent away");
+    edge.wait_until("those beyond the memory are sent away", || {
         rounds += 1;
         for stream in streams.iter_mut().filter(|_| rounds <= 50) {
             let _ = stream.write_all(&masked(10, b""));
         }
-    }
+        metric(&edge, SOCKETS).unwrap() <= fit as f64 + 2.0
+    });
     good.settle();
     publish(&edge, "a", &json!("still here"));
     assert_eq!(good.receive()["data"], "still here");

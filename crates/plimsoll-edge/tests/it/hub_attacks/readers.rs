@@ -109,10 +109,9 @@ fn histories_wait_for_those_who_do_not_read_within_one_bound() {
         stream.write_all(&masked(1, command.as_bytes())).unwrap();
         attackers.push(stream);
         let done = |edge| metric(edge, RECOVERED).unwrap() + metric(edge, UNRECOVERED).unwrap();
-        let patience = crate::support::Patience::start();
-        while done(&edge) < (number * CHANNELS) as f64 {
-            patience.check("all of its wishes are answered");
-        }
+        edge.wait_until("all of its wishes are answered", || {
+            done(&edge) >= (number * CHANNELS) as f64
+        });
     }
     // The kernel buffers some for each; beyond that no more is pending than all histories may use.
     let recovered = metric(&edge, RECOVERED).unwrap();

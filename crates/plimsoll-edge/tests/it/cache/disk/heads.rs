@@ -6,7 +6,7 @@ use super::{
     DROPPED, HIT, OBJECTS, check, config, end, files, folder, get, large, metric, order, origin,
     page, request, start, status, value, wait_for, watch_only_copy,
 };
-use crate::support::{Afloat, Patience, Scripted};
+use crate::support::{Afloat, Scripted};
 
 const WRITTEN: &str = "plimsoll_edge_cache_disk_written_total";
 const BYTES: &str = "plimsoll_edge_cache_disk_bytes";
@@ -29,11 +29,10 @@ fn with_renewed(origin: &Scripted, folder: &Path) -> Afloat {
     let edge = start(&config(origin.address, folder));
     get(edge.address, "/");
     wait_for(&edge, OBJECTS, 1.0);
-    let patience = Patience::start();
     // The first request after it was written may arrive before its head is in memory.
-    while status(&request(edge.address, "HEAD /", "")) != HIT {
-        patience.check("the copy");
-    }
+    edge.wait_until("the copy", || {
+        status(&request(edge.address, "HEAD /", "")) == HIT
+    });
     order(edge.admin(), "/purge", r#"{"all": true}"#);
     get(edge.address, "/");
     wait_for(&edge, WRITTEN, 2.0);

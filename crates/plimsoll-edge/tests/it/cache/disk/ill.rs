@@ -7,14 +7,11 @@ use super::{
     HIT, OBJECTS, config, files, folder, get, metric, order, origin, page, pages, start, status,
     status_and_body, wait_for,
 };
-use crate::support::{Afloat, ObservedEdge, Patience};
+use crate::support::{Afloat, ObservedEdge};
 
 #[track_caller]
 fn check_goes_on(edge: &Afloat) {
-    let patience = Patience::start();
-    while status(&get(edge.address, "/on")) != HIT {
-        patience.check("a hit");
-    }
+    edge.wait_until("a hit", || status(&get(edge.address, "/on")) == HIT);
 }
 
 #[test]
