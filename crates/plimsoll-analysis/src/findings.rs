@@ -25,6 +25,7 @@ use plimsoll_model::window::Window;
 
 use crate::diagnosis::rule::Role;
 use crate::diagnosis::stretch::Stretch3;
+use crate::payload;
 use crate::rules::{checks, definition};
 
 pub use crate::diagnosis::mitigation::Mitigation;
@@ -67,7 +68,10 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
     let mut results = candidates.iter().enumerate().map(|(beyond, stretches)| {
         let over = Stretch3::new(&run.readings, &run.windows, stretches, &context);
-        let mut findings = score::findings(checks(), &over.naming(steps));
+        let over = over
+            .naming(steps)
+            .identifying_messages(payload::identifies_messages(&run.header.plan));
+        let mut findings = score::findings(checks(), &over);
         for finding in &mut findings {
             if beyond > 0 {
                 finding.sentence.push_str(

@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod failures;
 pub mod findings;
 pub mod intervention;
+pub mod payload;
 mod rules;
 pub mod search;
 pub mod statements;

@@ -11,8 +11,8 @@ use plimsoll_sql::index::advised;
 
 pub use advice::{Advice, advice};
 
-/// Most statements reported.
-const STATEMENTS_MAX: usize = 12;
+/// Most statements that a report shows.
+pub const STATEMENTS_MAX: usize = 12;
 /// Texts of a plan where an index would help: of PostgreSQL, and of MariaDB.
 const LACKING: [&str; 3] = ["Seq Scan", "whole table", "sorted (filesort)"];
 /// Share of the calls without an index from which one is missing.
@@ -75,7 +75,6 @@ pub fn of(run: &Run) -> Vec<StatementUse> {
     }
     uses.retain(|usage| usage.calls > 0.0);
     uses.sort_by(|a, b| b.share.total_cmp(&a.share));
-    uses.truncate(STATEMENTS_MAX);
     uses
 }
 

@@ -10,6 +10,7 @@ pub mod divisive;
 pub mod exact;
 pub mod line;
 pub mod order;
+pub mod plane;
 pub mod queueing;
 pub mod ranks;
 pub mod scalability;

@@ -19,6 +19,7 @@ use crate::text::unbroken;
 
 mod details;
 mod findings;
+mod payload;
 mod repeat;
 mod statements;
 mod static_page;
@@ -127,6 +128,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (findings::section(report))
                     (traces::section(report))
                     (statements::section(report))
+                    (payload::section(report))
                     (steps::section(report))
                     (websockets::section(report))
                     (time_section(report, timeline.as_ref()))

@@ -16,12 +16,14 @@ use crate::cost::CostObject;
 use crate::pretty;
 use crate::report::Report;
 
+pub mod advice;
 pub mod judgement;
 pub mod steps;
 mod texts;
 pub mod traces;
 pub mod websocket;
 
+use advice::AdviceObject;
 use judgement::{EstimateObject, FailuresObject, FindingObject, ForecastObject, ScalingObject};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use texts::{next_limit, path_text, void_texts};
@@ -31,7 +33,7 @@ use websocket::WebSocketObject;
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 7;
+pub const FORMAT_MINOR: u32 = 8;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +101,9 @@ pub struct RunObject {
     pub websocket: Option<WebSocketObject>,
     /// Where requests spend their time, by route, the most first; empty without traces.
     pub traces: Vec<RouteObject>,
+    /// What to do about statements and payloads beside the named limits, the largest saving first; empty where no database
+    /// counts statements and nothing grows.
+    pub advice: Vec<AdviceObject>,
     /// Resources used by the generator itself.
     pub generator: GeneratorObject,
     /// Properties that failed requests share and good ones lack; null without failures.
@@ -380,6 +385,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
         websocket: summary.websocket.as_ref().map(WebSocketObject::of),
         traces: RouteObject::all(run),
+        advice: AdviceObject::all(run),
         generator: GeneratorObject::of(summary),
         failures: report.failures.as_ref().map(FailuresObject::of),
         ended_early: report.ended_early(),

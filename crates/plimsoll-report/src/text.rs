@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_analysis::findings::RuleId;
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::verdict::Verdict;
@@ -35,6 +36,7 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     blocks.extend(numbers(report, style));
     blocks.extend(findings(report, style));
     blocks.extend(statements(report, style));
+    blocks.extend(payloads(report, style));
     blocks.extend(footer(report, files, style));
     // The least important block is dropped first when the screen is too small.
     while blocks.iter().map(|block| block.1.len()).sum::<usize>() > LINES_MAX {
@@ -298,6 +300,26 @@ fn statements(report: &Report<'_>, style: Style) -> Vec<Block> {
         blocks.push((5, block(style, "", &text, 4)));
     }
     blocks
+}
+
+/// Answers and messages that grow, unless a finding already tells of them.
+fn payloads(report: &Report<'_>, style: Style) -> Vec<Block> {
+    let is_found = |finding: &Finding| {
+        let rule = RuleId::of(finding);
+        [RuleId::S9, RuleId::S10]
+            .into_iter()
+            .any(|id| rule == Some(id))
+    };
+    if report.run.findings.iter().any(is_found) {
+        return Vec::new();
+    }
+    let all = plimsoll_analysis::payload::of(report.run).into_iter();
+    all.take(ADVICE_MAX)
+        .map(|advice| {
+            let text = format!("{}: {}", printable(&advice.reason), advice.remedy);
+            (5, block(style, "sends", &text, 4))
+        })
+        .collect()
 }
 
 fn finding_text(finding: &Finding) -> String {

@@ -1,5 +1,7 @@
 //! Which index a statement would use, from its form without values.
 
+use crate::token::{is_column, is_comma, is_equality, is_inequality, is_word, tokens};
+
 /// Keywords that end a condition.
 const ENDS: [&str; 9] = [
     "GROUP",
@@ -29,44 +31,6 @@ impl Index {
     pub fn columns(&self) -> String {
         self.columns.join(", ")
     }
-}
-
-/// Tokens: words and operators; `>=` and the like are one token.
-fn tokens(statement: &str) -> Vec<String> {
-    let is_operator = |character| "<>=!≤≥≠".contains(character);
-    let mut text = String::with_capacity(statement.len() + 32);
-    let mut was_operator = false;
-    for character in statement.replace(" . ", ".").chars() {
-        let is_alone = "();,".contains(character);
-        if is_alone || is_operator(character) != was_operator {
-            text.push(' ');
-        }
-        text.push(character);
-        if is_alone {
-            text.push(' ');
-        }
-        was_operator = is_operator(character);
-    }
-    text.split_whitespace().map(str::to_owned).collect()
-}
-
-/// Separator of columns and tables; `;` in old files, in which statements are stored without commas.
-fn is_comma(token: &str) -> bool {
-    [",", ";"].contains(&token)
-}
-
-/// Whether it is an equality operator; `is` in old files, in which statements are stored without `=`.
-fn is_equality(token: &str) -> bool {
-    ["=", "is"].contains(&token)
-}
-
-/// Whether it is a range comparison that an ordered index supports; the last two in such files.
-fn is_inequality(token: &str) -> bool {
-    ["<", ">", "<=", ">=", "≤", "≥"].contains(&token)
-}
-
-fn is_word(token: &str, word: &str) -> bool {
-    token.eq_ignore_ascii_case(word)
 }
 
 /// The table of a statement: its name, its alias, and whether it is the only one.
@@ -99,12 +63,6 @@ fn table(tokens: &[String]) -> Option<(String, String, bool)> {
         .any(|token| is_word(token, "JOIN") || is_comma(token))
         && !rest.iter().any(|token| is_word(token, "SELECT"));
     Some((name.clone(), alias, is_only))
-}
-
-/// A name, with or without its qualifier.
-fn is_column(token: &str) -> bool {
-    let is_name_char = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    token.chars().all(is_name_char) && token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
 /// Whether a statement selects some rows and not all: an index may save reading the others.

@@ -25,6 +25,8 @@ pub struct PlantedService {
     pub watch: String,
     /// A load below the limit, and one above it, as arguments of `--phase`.
     pub loads: [&'static str; 2],
+    /// Arguments of a load of users in place of these; empty for the two loads.
+    pub users: Vec<String>,
     /// Further arguments.
     pub more: Vec<String>,
     /// Dependencies that must live as long.
@@ -45,6 +47,7 @@ impl PlantedService {
             url,
             watch,
             loads,
+            users: Vec::new(),
             more: Vec::new(),
             programs: Vec::new(),
         }

@@ -17,6 +17,8 @@ pub(crate) struct Stretch3<'a> {
     pub(crate) failing: View<'a>,
     /// Names of the scenario's steps; empty where they are not known.
     pub(crate) steps: &'a [StepInfo],
+    /// Whether broadcasts carry a number or a time, so that two of one content are one message.
+    pub(crate) identifies_messages: bool,
 }
 
 /// Readings and windows of one stretch.
@@ -56,12 +58,21 @@ impl<'a> Stretch3<'a> {
             passing: view(stretches.passing.as_slice()),
             failing: view(stretches.failing.as_slice()),
             steps: &[],
+            identifies_messages: false,
         }
     }
 
     /// With the names of the scenario's steps.
     pub(crate) fn naming(self, steps: &'a [StepInfo]) -> Self {
         Self { steps, ..self }
+    }
+
+    /// With what the plan says of broadcasts.
+    pub(crate) fn identifying_messages(self, identifies_messages: bool) -> Self {
+        Self {
+            identifies_messages,
+            ..self
+        }
     }
 
     /// Evidence: the mean of a series in the three stretches.

@@ -2,6 +2,7 @@
 
 pub(crate) mod expensive_step;
 pub(crate) mod overload;
+pub(crate) mod payload;
 pub(crate) mod periodic;
 
 #[cfg(test)]

@@ -1,5 +1,18 @@
-//! Remedies for statements other than an index: results that are the same for every request, results that could be
-//! precomputed, and statements added by drivers and ORMs. Each with its savings.
+//! Remedies for statements other than an index: results that are the same for every request, results that could be kept
+//! instead of computed, statements that could be one, and statements that need not be executed. Each with its savings.
+
+mod carried;
+mod computed;
+mod merged;
+mod overhead;
+mod schema;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use plimsoll_sql::clauses::{Select, first_word, may_change};
+use plimsoll_sql::summary_table::Dialect;
 
 use super::StatementUse;
 
@@ -7,51 +20,24 @@ use super::StatementUse;
 const EVERY: f64 = 0.9;
 /// What takes less of the database's time for each request is not worth a word, ms.
 const WORTH_MS: f64 = 0.05;
-/// A statement that takes this long is worth being worked out ahead, ms.
-const DEAR_MS: f64 = 5.0;
-/// Refresh interval of a precomputed result, s.
-const RENEWED_S: f64 = 10.0;
-/// It pays where refreshing takes at most this share of the statement's present time.
-const PAYS: f64 = 0.2;
-/// Statements without work of their own in one request that are worth a word.
-const IDLE_MIN: f64 = 2.0;
-/// First words of statements that only frame transactions or set something.
-const FRAMES: [&str; 13] = [
-    "BEGIN",
-    "START",
-    "COMMIT",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "RELEASE",
-    "SET",
-    "RESET",
-    "SHOW",
-    "DISCARD",
-    "DEALLOCATE",
-    "PREPARE",
-    "USE",
-];
-/// Whole statements by which pools and drivers check whether a session lives, and of what kind it is.
-const CHECKS: [&str; 7] = [
-    "select $1",
-    "select ?",
-    "select 1",
-    "select version()",
-    "select version ( )",
-    "select @@version",
-    "select @@session.transaction_read_only",
-];
-/// Tables of a database about itself, which mappers read to learn the columns of others.
-const CATALOGS: [&str; 5] = [
-    "pg_attribute",
-    "pg_type",
-    "pg_class",
-    "pg_catalog",
-    "information_schema",
-];
-/// What makes a statement work out something from many rows.
-const GATHERING: [&str; 8] = [
-    "group by", "count(", "count (", "sum(", "sum (", "avg(", "avg (", "distinct",
+/// Changes of a table for each execution of a statement up to which a stored result pays.
+const CHANGES_MAX: f64 = 0.1;
+/// Difference between the rates of two statements up to which one accompanies the other, as a share.
+const SAME_RATE: f64 = 0.02;
+/// Executions per second from which rates can be compared.
+const OFTEN: f64 = 1.0;
+
+/// What makes the result of a statement differ from one execution to the next.
+const VOLATILE: [&str; 9] = [
+    "random",
+    "rand(",
+    "rand (",
+    "uuid",
+    "nextval",
+    "lastval",
+    "currval",
+    "last_insert_id",
+    "current_user",
 ];
 
 /// Something to do.
@@ -61,17 +47,27 @@ pub struct Advice {
     pub reason: String,
     /// What to do.
     pub remedy: String,
+    /// Statements that do it, where their form shows them.
+    pub sql: Option<String>,
     /// The database's time that it would save for each request, ms.
     pub saves_ms: f64,
 }
 
 /// Remedies for these statements, the largest saving first.
 pub fn advice(uses: &[StatementUse]) -> Vec<Advice> {
-    let reads = uses.iter().filter(|usage| is_plain_read(usage));
-    let mut all: Vec<Advice> = reads
-        .filter_map(|usage| worked_out(usage).or_else(|| alike(usage)))
+    let mut all: Vec<Advice> = uses
+        .iter()
+        .filter_map(|usage| {
+            computed::advice(usage, uses)
+                .or_else(|| settings::advice(usage, uses))
+                .or_else(|| alike(usage, uses))
+                .or_else(|| carried::advice(usage, uses))
+        })
         .collect();
-    all.extend(overhead(uses));
+    all.extend(merged::advice(uses));
+    let (before_inserts, questions) = schema::advice(uses);
+    all.extend(before_inserts);
+    all.extend(overhead::advice(uses, &questions));
     all.retain(|advice| advice.saves_ms >= WORTH_MS);
     all.sort_by(|a, b| b.saves_ms.total_cmp(&a.saves_ms));
     all
@@ -82,32 +78,72 @@ fn per_request_ms(usage: &StatementUse) -> f64 {
     usage.calls_per_request.unwrap_or(0.0) * usage.each_ms
 }
 
-fn first_word(statement: &str) -> &str {
-    statement.split([' ', ';', '(']).next().unwrap_or_default()
+/// The same where a round trip is saved, too: that costs the request more than the database.
+fn with_round_trip_ms(usage: &StatementUse) -> f64 {
+    per_request_ms(usage).max(WORTH_MS)
 }
 
-/// It reads, with the same values at each execution: it has no placeholder.
+/// Which database executes it: only MariaDB and MySQL count executions without an index.
+fn dialect(usage: &StatementUse) -> Dialect {
+    if usage.without_index.is_some() {
+        Dialect::Mariadb
+    } else {
+        Dialect::Postgres
+    }
+}
+
+/// The statements that may change one of these tables.
+fn changes<'a>(
+    tables: &[String],
+    at: &str,
+    uses: &'a [StatementUse],
+) -> impl Iterator<Item = &'a StatementUse> {
+    let tables = tables.to_vec();
+    let same = uses.iter().filter(move |other| other.at == at);
+    same.filter(move |other| {
+        let is_of = |table: &String| may_change(&other.statement, table);
+        tables.iter().any(is_of)
+    })
+}
+
+/// Changes of the tables of a statement, per second, by all statements that were counted.
+fn changes_of(select: &Select, usage: &StatementUse, uses: &[StatementUse]) -> f64 {
+    changes(&select.tables, &usage.at, uses)
+        .map(|other| other.calls)
+        .sum()
+}
+
+/// Whether one is executed as often as the other.
+fn is_as_often(a: &StatementUse, b: &StatementUse) -> bool {
+    let (more, fewer) = (a.calls.max(b.calls), a.calls.min(b.calls));
+    a.at == b.at && fewer >= OFTEN && more - fewer <= SAME_RATE * more
+}
+
+/// Whether its result may differ although no table changed.
+fn is_volatile(usage: &StatementUse) -> bool {
+    let lower = usage.statement.to_ascii_lowercase();
+    VOLATILE.iter().any(|word| lower.contains(word))
+}
+
+/// It reads tables, with the same values at each execution: it has no placeholder.
 fn is_plain_read(usage: &StatementUse) -> bool {
-    let has_values = usage.statement.contains(['?', '$']) || usage.statement.contains("/*");
-    first_word(&usage.statement).eq_ignore_ascii_case("select") && !has_values && !is_idle(usage)
-}
-
-/// It does nothing for the request by itself.
-fn is_idle(usage: &StatementUse) -> bool {
-    let lower = usage
-        .statement
-        .trim_end_matches(';')
-        .trim()
-        .to_ascii_lowercase();
-    let first = first_word(&usage.statement);
-    FRAMES.iter().any(|frame| first.eq_ignore_ascii_case(frame))
-        || CHECKS.contains(&lower.as_str())
-        || CATALOGS.iter().any(|catalog| lower.contains(catalog))
+    let has_values = usage.statement.contains(['?', '$', '…']) || usage.statement.contains("/*");
+    let reads_tables = usage.statement.to_ascii_lowercase().contains(" from ");
+    first_word(&usage.statement).eq_ignore_ascii_case("select")
+        && reads_tables
+        && !has_values
+        && !is_volatile(usage)
+        && !overhead::is_idle(usage)
 }
 
 /// A statement with the same text in every request: its result is the same for all until its tables change.
-fn alike(usage: &StatementUse) -> Option<Advice> {
+fn alike(usage: &StatementUse, uses: &[StatementUse]) -> Option<Advice> {
     let calls = usage.calls_per_request.filter(|&calls| calls >= EVERY)?;
+    let changes =
+        Select::of(&usage.statement).map_or(0.0, |select| changes_of(&select, usage, uses));
+    if !is_plain_read(usage) || changes > CHANGES_MAX * usage.calls {
+        return None;
+    }
     let saves_ms = per_request_ms(usage);
     Some(Advice {
         reason: format!(
@@ -118,154 +154,7 @@ fn alike(usage: &StatementUse) -> Option<Advice> {
             "cache its result in the application, for a while or until its tables change: this saves {saves_ms:.1} ms \
              of database time per request"
         ),
+        sql: None,
         saves_ms,
     })
-}
-
-/// A result computed anew each time from many rows, which could be precomputed.
-fn worked_out(usage: &StatementUse) -> Option<Advice> {
-    let lower = usage.statement.to_ascii_lowercase();
-    let gathers =
-        GATHERING.iter().any(|word| lower.contains(word)) || lower.matches(" join ").count() > 1;
-    // Shares of one second of one session, now and when it is renewed now and then.
-    let (now, renewed) = (
-        usage.calls * usage.each_ms / 1e3,
-        usage.each_ms / 1e3 / RENEWED_S,
-    );
-    if !gathers || usage.each_ms < DEAR_MS || renewed > PAYS * now {
-        return None;
-    }
-    let how = if usage.without_index.is_some() {
-        // Counted by MariaDB and MySQL, which know none.
-        "keep its rows in a table that an EVENT refreshes (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
-    } else {
-        "keep its rows in a materialized view (`CREATE MATERIALIZED VIEW … AS` this statement) with a unique index, \
-         and refresh it by `REFRESH MATERIALIZED VIEW CONCURRENTLY`"
-    };
-    Some(Advice {
-        reason: format!(
-            "`{}` computes the same {:.0} rows {:.1} times a second, {:.1} ms each",
-            usage.statement, usage.rows, usage.calls, usage.each_ms
-        ),
-        remedy: format!(
-            "{how}: refreshed every {RENEWED_S:.0} s, it takes about {:.1} % of a CPU instead of {:.0} %; readers get \
-             data up to {RENEWED_S:.0} s old",
-            renewed * 100.0,
-            now * 100.0
-        ),
-        saves_ms: per_request_ms(usage) * (1.0 - renewed / now),
-    })
-}
-
-/// What drivers, pools and mappers add to the work of requests.
-fn overhead(uses: &[StatementUse]) -> Option<Advice> {
-    let idle: Vec<&StatementUse> = uses.iter().filter(|usage| is_idle(usage)).collect();
-    let calls = |usage: &StatementUse| usage.calls_per_request.unwrap_or(0.0);
-    let of_idle: f64 = idle.iter().map(|usage| calls(usage)).sum();
-    let of_all: f64 = uses.iter().map(calls).sum();
-    let saves_ms: f64 = idle.iter().map(|usage| per_request_ms(usage)).sum();
-    let mut most = idle;
-    most.sort_by(|a, b| calls(b).total_cmp(&calls(a)));
-    let named: Vec<String> = most
-        .iter()
-        .take(3)
-        .map(|usage| format!("`{}` {:.1}", usage.statement, calls(usage)))
-        .collect();
-    (of_idle >= IDLE_MIN).then(|| Advice {
-        reason: format!(
-            "{of_idle:.1} of the {of_all:.1} statements per request do no work of their own ({}): each costs a round trip",
-            named.join(", ")
-        ),
-        remedy: format!(
-            "let the pool validate only sessions idle for long, run single reads without a transaction (autocommit), \
-             set constant settings once for the role (`ALTER ROLE … SET …`), and let the ORM cache table metadata: \
-             this saves {saves_ms:.1} ms of database time and up to {of_idle:.0} round trips per request"
-        ),
-        // Round trips cost the request more than the database.
-        saves_ms: saves_ms.max(WORTH_MS),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn usage(statement: &str, calls_per_request: f64, each_ms: f64) -> StatementUse {
-        StatementUse {
-            at: "db:5432".to_owned(),
-            statement: statement.to_owned(),
-            share: 0.1,
-            calls: calls_per_request * 50.0,
-            calls_per_request: Some(calls_per_request),
-            each_ms,
-            rows: 12.0,
-            examined_per_row: None,
-            without_index: None,
-            sorted: None,
-            on_disk: None,
-            spilt: None,
-            plan: None,
-            with_index: None,
-            index: None,
-        }
-    }
-
-    #[test]
-    fn what_all_requests_ask_for_alike() {
-        let uses = [
-            usage("SELECT name, value FROM settings", 1.0, 0.4),
-            usage("SELECT name FROM users WHERE id = $1", 1.0, 0.4),
-            usage("SELECT body FROM news", 0.2, 0.4),
-            usage("UPDATE counters SET n = n + 1", 1.0, 0.4),
-        ];
-        let advised = advice(&uses);
-        assert_eq!(advised.len(), 1, "{advised:#?}");
-        assert!(
-            advised[0]
-                .reason
-                .starts_with("`SELECT name, value FROM settings` is executed 1.0 times")
-        );
-        assert!(advised[0].remedy.contains("saves 0.4 ms"), "{advised:#?}");
-    }
-
-    #[test]
-    fn what_is_worked_out_again_and_again() {
-        let mut dear = usage(
-            "SELECT topic, count(*) FROM articles GROUP BY topic",
-            1.0,
-            40.0,
-        );
-        let advised = advice(std::slice::from_ref(&dear));
-        assert!(
-            advised[0].remedy.contains("CREATE MATERIALIZED VIEW"),
-            "{advised:#?}"
-        );
-        // 50 times 40 ms a second, or once in ten seconds.
-        let expected = "takes about 0.4 % of a CPU instead of 200 %";
-        assert!(advised[0].remedy.contains(expected), "{advised:#?}");
-        dear.without_index = Some(0.0);
-        assert!(advice(&[dear.clone()])[0].remedy.contains("CREATE EVENT"));
-        // Asked for so seldom that keeping it costs as much.
-        dear.calls = 0.2;
-        dear.calls_per_request = Some(0.004);
-        assert_eq!(advice(&[dear]), []);
-    }
-
-    #[test]
-    fn what_drivers_add() {
-        let uses = [
-            usage("SELECT $1", 1.0, 0.02),
-            usage("BEGIN", 1.0, 0.01),
-            usage("COMMIT", 1.0, 0.03),
-            usage("SELECT t.oid FROM pg_type t WHERE t.typname = $1", 0.5, 0.2),
-            usage("SELECT name FROM users WHERE id = $1", 2.5, 0.4),
-        ];
-        let advised = advice(&uses);
-        assert_eq!(advised.len(), 1, "{advised:#?}");
-        let expected =
-            "3.5 of the 6.0 statements per request do no work of their own (`SELECT $1` 1.0, ";
-        assert!(advised[0].reason.starts_with(expected), "{advised:#?}");
-        assert_eq!(advice(&uses[1..3]).len(), 1);
-        assert_eq!(advice(&uses[1..2]), []);
-    }
 }

@@ -26,19 +26,23 @@ pub(super) const COUNTS: [(&str, f64); 9] = [
 ];
 /// Index of the time among these.
 pub(super) const TIME: usize = 1;
-/// Statements recorded in the first sample at most, and in the whole run.
+/// Statements recorded in the first sample at most, by their time and by their number, and in the whole run.
 const REPORTED_AT_ONCE: usize = 8;
-const REPORTED_MAX: usize = 24;
+const FREQUENT_AT_ONCE: usize = 8;
+const REPORTED_MAX: usize = 32;
 /// Statements that are remembered.
 const KNOWN_MAX: usize = 20_000;
-/// Prefixes of the probe's own statements.
-const OWN: [&str; 12] = [
+/// Words of the probe's own statements.
+const OWN: [&str; 15] = [
     "pg_stat_",
     "pg_settings",
     "pg_locks",
     "pg_has_role",
     "pg_postmaster_start_time",
-    "information_schema",
+    "information_schema.PROCESSLIST",
+    "information_schema.SYSTEM_VARIABLES",
+    "information_schema.INNODB_",
+    "information_schema.USER_PRIVILEGES",
     "performance_schema",
     "SHOW GLOBAL ",
     "pg_index",
@@ -52,6 +56,7 @@ pub(super) type StatementTotals = [Option<u64>; COUNTS.len()];
 
 /// Whether a statement is one of the probe's.
 fn is_own(text: &str) -> bool {
+    let text = text.replace('`', "");
     let begins = [
         "SET default_transaction_read_only",
         "SET SESSION TRANSACTION READ",
@@ -75,6 +80,8 @@ pub(super) struct Statements {
     rates: BTreeMap<String, [Option<f64>; COUNTS.len()]>,
     /// By form: time over the run, µs.
     times: BTreeMap<String, u64>,
+    /// By form: executions over the run.
+    calls: BTreeMap<String, u64>,
     reported: BTreeSet<String>,
     /// Which of [`COUNTS`] this database has.
     counted: [bool; COUNTS.len()],
@@ -134,6 +141,7 @@ impl Statements {
                 continue;
             }
             *self.times.entry(form.clone()).or_default() += rise[TIME].unwrap_or(0);
+            *self.calls.entry(form.clone()).or_default() += rise[0].unwrap_or(0);
             let rates = self.rates.entry(form).or_default();
             for (rate, rise) in rates.iter_mut().zip(rise) {
                 if let Some(rise) = rise.filter(|_| seconds > 0.0) {
@@ -153,19 +161,22 @@ impl Statements {
 
     /// The forms that took most time in this run, the most expensive first.
     pub(super) fn dearest(&self) -> Vec<&str> {
-        let mut forms: Vec<(&String, &u64)> = self.times.iter().collect();
-        forms.sort_by_key(|entry| Reverse(*entry.1));
-        let dearest = forms.into_iter().take(REPORTED_AT_ONCE);
-        dearest.map(|(form, _)| form.as_str()).collect()
+        most(&self.times, REPORTED_AT_ONCE)
     }
 
-    /// Records the most expensive statements, and those recorded before; nothing without a new sample.
+    /// Records the most expensive statements, the most frequent ones, which cost round trips, and those recorded before;
+    /// nothing without a new sample.
     pub(super) fn record(&mut self, metrics: &mut MetricsRecorder<'_>) {
         if !std::mem::take(&mut self.is_fresh) {
             return;
         }
-        let dearest: Vec<String> = self.dearest().into_iter().map(str::to_owned).collect();
-        for form in dearest {
+        let frequent = most(&self.calls, FREQUENT_AT_ONCE);
+        let forms: Vec<String> = [self.dearest(), frequent]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        for form in forms {
             if self.reported.len() < REPORTED_MAX {
                 self.reported.insert(form);
             }
@@ -182,9 +193,35 @@ impl Statements {
     }
 }
 
+/// The forms with the highest totals, the highest first.
+fn most(totals: &BTreeMap<String, u64>, count_max: usize) -> Vec<&str> {
+    let mut forms: Vec<(&String, &u64)> = totals.iter().collect();
+    forms.sort_by_key(|entry| Reverse(*entry.1));
+    let most = forms.into_iter().take(count_max);
+    most.map(|(form, _)| form.as_str()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn questions_of_applications_for_the_schema_are_not_the_probes() {
+        for (text, right) in [
+            (
+                "SELECT `INFO` FROM `information_schema`.`PROCESSLIST` WHERE `COMMAND` = ?",
+                true,
+            ),
+            ("SELECT x FROM pg_stat_activity", true),
+            (
+                "SELECT column_name FROM information_schema.columns WHERE table_name = $1",
+                false,
+            ),
+            ("SHOW TABLES LIKE ?", false),
+        ] {
+            assert_eq!(is_own(text), right, "{text}");
+        }
+    }
 
     fn totals(calls: u64, time_us: u64) -> StatementTotals {
         let mut totals = StatementTotals::default();

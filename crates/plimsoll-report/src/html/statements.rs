@@ -30,7 +30,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                         th scope="col" { "rows each" }
                         th.text scope="col" { "what stands out" }
                     } }
-                    tbody { @for use_of in &uses { (row(use_of)) } }
+                    tbody { @for use_of in uses.iter().take(statements::STATEMENTS_MAX) { (row(use_of)) } }
                 }
             }
             @let advice = statements::advice(&uses);
@@ -38,7 +38,14 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 h3 { "More advice on these statements" }
                 ul {
                     @for index in &advice {
-                        li { (printable(&index.reason)) ": " (printable(&index.remedy)) "." }
+                        li {
+                            (printable(&index.reason)) ": " (printable(&index.remedy)) "."
+                            @if let Some(sql) = &index.sql {
+                                pre tabindex="0" role="region" aria-label="Statements that do it" {
+                                    code { @for line in sql.lines() { (printable(line)) "\n" } }
+                                }
+                            }
+                        }
                     }
                 }
             }

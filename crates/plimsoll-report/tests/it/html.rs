@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::run::Run;
+use plimsoll_report::json::{Files, run_object};
 use plimsoll_report::{Report, html};
 
 use crate::runs;
@@ -181,4 +182,53 @@ fn statements_that_cost_most_are_told_with_the_index_they_lack() {
         assert!(page.contains(expected), "{expected}");
     }
     assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn advice_has_the_statements_that_do_it() {
+    let mut run = runs::plain(400.0, 90);
+    assert!(!render(&run).contains("What the service sends"));
+    let of = |metric: &str| {
+        let statement = "SELECT topic, count(*) FROM articles GROUP BY topic";
+        series(metric, &[("at", "db:5432"), ("statement", statement)])
+    };
+    let mut readings = SeriesTable::default();
+    for window in &mut run.windows {
+        // A hundred bytes more each second.
+        window.bytes_in = window.completed() * (1000 + 100 * u64::from(window.second));
+        readings.push(&Readings {
+            second: window.second,
+            values: BTreeMap::from([
+                (of(metric::STATEMENT_CALLS), window.sent as f64),
+                (of(metric::STATEMENT_TIME), 0.02 * window.sent as f64),
+                (of(metric::STATEMENT_ROWS), 5.0 * window.sent as f64),
+            ]),
+            new_series: BTreeMap::new(),
+        });
+    }
+    run.readings = readings;
+    let page = render(&run);
+    for expected in [
+        "an aggregate over many rows is what costs",
+        "CREATE TRIGGER keep_articles_by_topic AFTER INSERT OR DELETE OR UPDATE OF topic ON articles",
+        "What the service sends",
+        "the answers grew by 6.0 kB each minute",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    let object = serde_json::to_value(run_object(&Report::of(&run), &Files::default())).unwrap();
+    let advice = object["advice"].as_array().unwrap();
+    let about: Vec<&str> = advice
+        .iter()
+        .filter_map(|advice| advice["about"].as_str())
+        .collect();
+    assert_eq!(about, ["statement", "payload"]);
+    assert!(
+        advice[0]["sql"]
+            .as_str()
+            .unwrap()
+            .contains("GROUP BY topic"),
+        "{advice:#?}"
+    );
+    assert!(advice[0]["saves_ms"].as_f64().unwrap() > 19.0 && advice[1]["sql"].is_null());
 }

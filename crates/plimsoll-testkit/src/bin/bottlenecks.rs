@@ -133,15 +133,15 @@ fn try_planted(planted: &'static Planted, arguments: &Arguments) -> PlantedOutco
 /// The findings of a run, and whether this machine was too busy for a conclusion.
 fn findings(service: &PlantedService, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool) {
     std::fs::write(folder.join("watch.yaml"), &service.watch).expect("there is room for a file");
+    let two_loads = ["--phase", service.loads[0], "--phase", service.loads[1]].map(str::to_owned);
+    let load = if service.users.is_empty() {
+        &two_loads[..]
+    } else {
+        &service.users
+    };
     let done = Command::new(plimsoll)
-        .args([
-            "run",
-            &service.url,
-            "--phase",
-            service.loads[0],
-            "--phase",
-            service.loads[1],
-        ])
+        .args(["run", &service.url])
+        .args(load)
         .args(["--watch", "watch.yaml", "--timeout", "2s", "--json"])
         .args(["--objective", "p95 < 500ms, errors < 1%"])
         .args(&service.more)

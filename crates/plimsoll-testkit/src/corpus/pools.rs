@@ -4,7 +4,7 @@ use super::{Planted, PlantedService};
 use crate::program::Nginx;
 use crate::program::databases::Postgres;
 use crate::program::pool::Hikari;
-use crate::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script};
+use crate::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script, TOKEN};
 
 pub(super) const PLANTED: &[Planted] = &[
     Planted {
@@ -21,6 +21,11 @@ pub(super) const PLANTED: &[Planted] = &[
         name: "HikariCP: maximumPoolSize 2",
         rules: &["J6"],
         start: hikari,
+    },
+    Planted {
+        name: "Puma: threads that wait on idle keep-alive connections",
+        rules: &["R7"],
+        start: idle_connections,
     },
     Planted {
         name: "Puma: a session of PostgreSQL begun in each request",
@@ -107,6 +112,18 @@ fn hikari() -> PlantedService {
 fn hikari_lock() -> PlantedService {
     let update = "UPDATE counters SET n = n + 1 WHERE id = 1; SELECT pg_sleep(0.05)";
     pool(8, update, ["4/s:4s", "120/s:8s"])
+}
+
+/// Sixty users whose requests take 2 ms, each with a connection on which it is silent for a second: each request keeps one
+/// of four threads waiting on its connection.
+fn idle_connections() -> PlantedService {
+    let puma = Puma::sleeping(4, "0.002");
+    let watch = format!("puma: {{ at: '{}', password: {TOKEN} }}\n", puma.control);
+    let mut service = PlantedService::new(puma.url(), watch, ["", ""]).holding(puma);
+    service.users = ["-c", "60", "--think", "1s", "--for", "12s"]
+        .map(str::to_owned)
+        .to_vec();
+    service
 }
 
 fn healthy_hikari() -> PlantedService {

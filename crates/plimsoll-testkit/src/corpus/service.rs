@@ -28,6 +28,11 @@ pub(super) const PLANTED: &[Planted] = &[
         start: job,
     },
     Planted {
+        name: "Node: answers with all that was ever written",
+        rules: &["S9"],
+        start: growing,
+    },
+    Planted {
         name: "Python: one lock for all threads",
         rules: &["C5"],
         start: global_lock,
@@ -140,6 +145,16 @@ const JOB: &str = "let came = 0; setInterval(() => { const end = Date.now() + ca
 
 fn job() -> PlantedService {
     machine::script("node", JOB, ["2/s:8s", "20/s:30s"])
+}
+
+/// Forty notes are written each second, of which each answer has all; it takes 0.2 ms for each of them.
+const NOTES: &str = "const begin = Date.now(), note = 'a note of an hour ago '.repeat(5);\n\
+    require('http').createServer((q, a) => { const notes = Math.floor((Date.now() - begin) / 25);\n\
+    setTimeout(() => a.end(note.repeat(notes)), notes / 5); })\n\
+    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+
+fn growing() -> PlantedService {
+    machine::script("node", NOTES, ["20/s:40s", "22/s:44s"])
 }
 
 /// Each request works for 20 ms, and only one at a time.

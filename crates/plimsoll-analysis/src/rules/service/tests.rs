@@ -1,11 +1,18 @@
 //! A service as a whole, over synthetic windows and series.
 
-use plimsoll_model::finding::Certainty;
+use plimsoll_model::broadcast::BroadcastWindow;
+use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::reading::SeriesTable;
+use plimsoll_model::websocket::WebSocketWindow;
 use plimsoll_model::window::{StepWindow, Window};
 
 use crate::diagnosis::rule_id::RuleId;
+use crate::diagnosis::stretch::Stretch3;
+use crate::diagnosis::{Context, Stretches};
+use crate::findings::score;
+use crate::rules::checks;
 use crate::rules::tests::two_stretch_run::{TwoStretchRun, answered, expect_of_run, nothing};
 use crate::rules::tests::{AT, found_in, rules_and_causes};
 
@@ -146,4 +153,82 @@ fn one_step_that_takes_most_of_the_time() {
     assert_eq!(TwoStretchRun::new(steps(40, 10), nothing).find(), []);
     // Half of all requests may take most of the time.
     assert_eq!(TwoStretchRun::new(steps(300, 50), nothing).find(), []);
+}
+
+/// Windows of three stretches with these users and bytes for each answer.
+fn sized(users: [u64; 3], bytes: [u64; 3]) -> Vec<Window> {
+    let mut windows = Vec::new();
+    for (stretch, from) in [0, 100, 200].into_iter().enumerate() {
+        for second in from..from + 30 {
+            let mut window = Window::new(second);
+            answered(&mut window, 100, 100, 20);
+            window.users = users[stretch];
+            window.bytes_in = 100 * bytes[stretch] + u64::from(second % 7);
+            windows.push(window);
+        }
+    }
+    windows
+}
+
+fn found_in_windows(windows: &[Window], identifies_messages: bool) -> Vec<Finding> {
+    let stretches = Stretches {
+        base: vec![(0, 30)],
+        passing: Some((100, 130)),
+        failing: Some((200, 230)),
+    };
+    let context = Context {
+        target: "127.0.0.1:80".to_owned(),
+        bound_us: None,
+        open: false,
+        robbed: false,
+    };
+    let readings = SeriesTable::default();
+    let over = Stretch3::new(&readings, windows, &stretches, &context);
+    score::findings(checks(), &over.identifying_messages(identifies_messages))
+}
+
+#[test]
+fn answers_that_grow_with_users() {
+    // The load fell in between: users and time did not rise together.
+    let found = found_in_windows(&sized([10, 100, 30], [1500, 6000, 2500]), false);
+    assert_eq!(rules_and_causes(&found), [(RuleId::S9, None)], "{found:#?}");
+    let expected = "the answers grew by 50 bytes with each user (95 % interval 50 bytes to 50 bytes), from 1.5 kB at 10 to 6.0 kB \
+        at 100 users";
+    assert_eq!(found[0].sentence, expected);
+    assert!(found[0].remedy.contains("pages with a limit"), "{found:#?}");
+    let failing = found[0].evidence[0].failing.unwrap();
+    assert!((failing - 2500.0).abs() < 1.0, "{found:#?}");
+    assert_eq!(
+        found_in_windows(&sized([10, 100, 30], [1500; 3]), false),
+        []
+    );
+}
+
+#[test]
+fn messages_that_are_sent_several_times() {
+    let mut windows = sized([10; 3], [1500; 3]);
+    for window in &mut windows {
+        let broadcast = BroadcastWindow {
+            duplicates: 30,
+            ..BroadcastWindow::default()
+        };
+        window.websocket = Some(Box::new(WebSocketWindow {
+            messages_in: 60,
+            bytes_in: 6000,
+            channels: [(0, broadcast)].into(),
+            ..WebSocketWindow::default()
+        }));
+    }
+    let found = found_in_windows(&windows, true);
+    assert_eq!(
+        rules_and_causes(&found),
+        [(RuleId::S10, None)],
+        "{found:#?}"
+    );
+    assert!(
+        found[0].sentence.contains("50 % of the messages"),
+        "{found:#?}"
+    );
+    // Without a number or a time in each, equal messages may be different ones.
+    assert_eq!(found_in_windows(&windows, false), []);
 }

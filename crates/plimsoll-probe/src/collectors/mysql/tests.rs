@@ -3,6 +3,8 @@
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::label;
+use plimsoll_sql::clauses::Select;
+use plimsoll_sql::summary_table::{Dialect, by_triggers, refreshed};
 use plimsoll_testkit::program::databases::Mariadb;
 
 use crate::collectors::fixture::{CollectorFixture, SCRAPES_MAX, setting, tcp, wait_for_statement};
@@ -179,4 +181,46 @@ fn mariadb_plans_what_was_carried_out() {
     assert!(plan.starts_with("whole table orders: "), "{plan}");
     assert!(plan.ends_with("rows + sorted (filesort)"), "{plan}");
     assert!((10_000.0..40_000.0).contains(&rows), "{rows}");
+}
+
+#[test]
+fn a_summary_kept_by_triggers_is_what_mariadb_would_compute() {
+    let server = Mariadb::start("");
+    server.execute(
+        "CREATE DATABASE test_shop; USE test_shop; CREATE TABLE articles (id int PRIMARY KEY, site int NOT NULL, \
+         topic varchar(9) NOT NULL, size int NOT NULL); \
+         INSERT INTO articles SELECT seq, 1 + seq % 2, char(97 + seq % 3), seq % 11 FROM seq_1_to_300",
+    );
+    let execute = |text: &str| server.execute(&format!("USE test_shop; {text}"));
+    let statements = [
+        "SELECT topic, COUNT(*) AS n, SUM(size) FROM articles WHERE site = ? GROUP BY topic ORDER BY SUM(size) DESC, topic",
+        "SELECT COUNT(*) FROM articles WHERE topic = ?",
+        "SELECT COUNT(*), SUM(size) FROM articles",
+    ];
+    let kept = statements.map(|statement| {
+        let table = by_triggers(&Select::of(statement).unwrap(), Dialect::Mariadb).unwrap();
+        execute(&table.create);
+        table.read
+    });
+    execute(
+        "UPDATE articles SET topic = 'c' WHERE id % 5 = 0; UPDATE articles SET size = size + 3 WHERE id % 4 = 0; \
+         DELETE FROM articles WHERE id % 7 = 0; INSERT INTO articles VALUES (9001, 2, 'd', 4), (9002, 1, 'd', 5); \
+         UPDATE articles SET site = 3 - site WHERE id % 9 = 0; DELETE FROM articles WHERE topic = 'b' AND site = 1",
+    );
+    for (statement, read) in statements.iter().zip(&kept) {
+        for value in ["1", "2", "'a'", "'b'", "'x'"] {
+            let is_site = value.starts_with(|first: char| first.is_ascii_digit());
+            if statement.contains('?') && statement.contains("site = ?") != is_site {
+                continue;
+            }
+            let [right, found] =
+                [*statement, read.as_str()].map(|text| execute(&text.replace('?', value)));
+            assert_eq!(found, right, "{read} for {value}");
+        }
+    }
+    // A result that is computed as a whole.
+    let statement = "SELECT topic, avg(size), max(id) FROM articles GROUP BY topic ORDER BY topic";
+    let table = refreshed(&Select::of(statement).unwrap(), Dialect::Mariadb, 10).unwrap();
+    execute(&format!("SELECT 1;\n{}", table.create));
+    assert_eq!(execute(&table.read), execute(statement));
 }

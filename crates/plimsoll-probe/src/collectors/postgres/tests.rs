@@ -3,6 +3,8 @@
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::label;
+use plimsoll_sql::clauses::Select;
+use plimsoll_sql::summary_table::{Dialect, by_triggers, refreshed};
 use plimsoll_testkit::program::databases::Postgres;
 
 use crate::collectors::fixture::{CollectorFixture, setting, tcp, wait_for_statement};
@@ -240,4 +242,45 @@ fn postgres_pretends_that_an_index_is_there() {
     // It was not created.
     let indexes = server.execute("SELECT count(*) FROM pg_indexes WHERE tablename = 'orders'");
     assert_eq!(indexes.trim(), "1");
+}
+
+#[test]
+fn a_summary_kept_by_triggers_is_what_postgres_would_compute() {
+    let server = Postgres::start("");
+    server.execute(
+        "CREATE TABLE articles (id int PRIMARY KEY, site int NOT NULL, topic text NOT NULL, size int NOT NULL); \
+         INSERT INTO articles SELECT i, 1 + i % 2, chr(97 + i % 3), i % 11 FROM generate_series(1, 300) i",
+    );
+    let statements = [
+        "SELECT topic, count(*) AS n, sum(size) FROM articles WHERE site = ? GROUP BY topic ORDER BY sum(size) DESC, topic",
+        "SELECT count(*) FROM articles WHERE topic = ?",
+        "SELECT count(*), sum(size) FROM articles",
+    ];
+    let kept = statements.map(|statement| {
+        let table = by_triggers(&Select::of(statement).unwrap(), Dialect::Postgres).unwrap();
+        server.execute(&table.create);
+        table.read
+    });
+    server.execute(
+        "UPDATE articles SET topic = 'c' WHERE id % 5 = 0; UPDATE articles SET size = size + 3 WHERE id % 4 = 0; \
+         DELETE FROM articles WHERE id % 7 = 0; INSERT INTO articles VALUES (9001, 2, 'd', 4), (9002, 1, 'd', 5); \
+         UPDATE articles SET site = 3 - site WHERE id % 9 = 0; DELETE FROM articles WHERE topic = 'b' AND site = 1",
+    );
+    for (statement, read) in statements.iter().zip(&kept) {
+        for value in ["1", "2", "'a'", "'b'", "'x'"] {
+            let is_site = value.starts_with(|first: char| first.is_ascii_digit());
+            if statement.contains('?') && statement.contains("site = ?") != is_site {
+                continue;
+            }
+            let [right, found] =
+                [*statement, read.as_str()].map(|text| server.execute(&text.replace('?', value)));
+            assert_eq!(found, right, "{read} for {value}");
+        }
+    }
+    // A result that is computed as a whole.
+    let statement =
+        "SELECT topic, avg(size)::int, max(id) FROM articles GROUP BY topic ORDER BY topic";
+    let table = refreshed(&Select::of(statement).unwrap(), Dialect::Postgres, 10).unwrap();
+    server.execute(&table.create);
+    assert_eq!(server.execute(&table.read), server.execute(statement));
 }

@@ -1,7 +1,7 @@
 //! SQL statements as they are shown: without their values, which may be personal data.
 
 /// Longest form of a statement that is kept, bytes.
-pub(crate) const SHAPE_LEN_MAX: usize = 160;
+pub(crate) const SHAPE_LEN_MAX: usize = 320;
 
 /// The form of a statement: values become `?`, whitespace one space. Everything else stays verbatim.
 pub(crate) fn shape(text: &str) -> String {
