@@ -5,10 +5,11 @@
 //! be scraped leaves a gap and a note.
 //!
 //! Each technology has a folder: what scrapes it (`collect`), reads its texts (`parse`), finds it on this machine
-//! (`discover`), reads its time-outs for advice (`advise`) and changes its settings (`tune`).
+//! (`discover`), reads its time-outs and settings for advice (`timeouts`, `settings`) and changes its settings (`tune`).
 
 mod apache;
 mod command;
+pub(crate) mod configuration;
 pub(crate) mod discovery;
 mod go;
 mod gunicorn;

@@ -2,7 +2,7 @@
 //! second, without privilege where the kernel allows.
 //!
 //! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`host_facts`] describes the
-//! machine; [`advice::check`] reports which limits of this host will bind first. What cannot be read is left out
+//! machine; [`advice::check`] reports which limits of this host and of the components on it will bind first. What cannot be read is left out
 //! and noted, never guessed: a series that is absent was not read. Files and sockets that processes name are opened
 //! only by `untrusted`. [`tunables`] is the only module that changes something: a setting of a component, on
 //! request.

@@ -81,6 +81,8 @@ pub struct Probe {
     edge: Option<EdgeClient>,
     collectors: Collectors,
     components: Vec<Component>,
+    /// Addresses of the components that were found and are scraped, and the processes that name them.
+    named_by: Vec<(String, u32)>,
     /// Components that were found, but are not known yet to belong to the target.
     later: Vec<(Component, ComponentMetadata)>,
     activity: Activity,
@@ -136,6 +138,7 @@ impl Probe {
             edge: plan.edge.map(EdgeClient::new),
             collectors: Collectors::default(),
             components: Vec::new(),
+            named_by: Vec::new(),
             later: Vec::new(),
             activity,
             machine,
@@ -172,8 +175,13 @@ impl Probe {
         probe
     }
 
+    /// Addresses of the components that were found and are scraped, and the processes that name them.
+    pub(crate) fn named_by(&self) -> &[(String, u32)] {
+        &self.named_by
+    }
+
     /// The target's processes, and those behind it.
-    fn related(&self) -> BTreeSet<u32> {
+    pub(crate) fn related(&self) -> BTreeSet<u32> {
         let mut related = self.tree.members().clone();
         if let Some((behind, _)) = &self.behind {
             related.extend(behind.known(&self.tree, self.tree.members()));
@@ -183,6 +191,10 @@ impl Probe {
 
     /// Scrapes these components from now on.
     fn watch(&mut self, components: Vec<(Component, ComponentMetadata)>) {
+        let found = components
+            .iter()
+            .filter_map(|(component, known)| Some((component.place.to_string(), known.named_by?)));
+        self.named_by.extend(found);
         self.components
             .extend(components.iter().map(|(component, _)| component.clone()));
         self.collectors.add(components, &mut self.files);

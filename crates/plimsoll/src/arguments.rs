@@ -262,12 +262,20 @@ pub(crate) struct OutputArguments {
 /// The host and service to check.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// URL of the service; or a plan file (YAML) to validate, with exit code 0 or 2
-    #[arg(value_name = "URL|PLAN", required_unless_present = "users")]
+    /// URL of the service; or a plan file (YAML) to validate, with exit code 0 or 2. Without it all components of this
+    /// machine are checked
+    #[arg(value_name = "URL|PLAN", required_unless_present_any = ["users", "plan", "run"])]
     pub(crate) url: Option<String>,
-    /// Also list which limits bind for this many users in the components found on this machine: `3000-users`
+    /// Check for this many users, `3000-users` [default: those of --plan or --run, else 500]
     #[arg(long = "for", value_name = "USERS", value_parser = users)]
     pub(crate) users: Option<u64>,
+    /// Plan whose journeys tell what a user requests; its `watch:` gives logins of components
+    /// [default: a request every 10 s that takes 0.5 s]
+    #[arg(long, value_name = "PLAN", conflicts_with = "run")]
+    pub(crate) plan: Option<String>,
+    /// Recorded run that tells what a user requests, how long responses take, and the CPU time of a request
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
     /// Target of the plan's requests, overrides its `target:`
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,

@@ -1,10 +1,14 @@
-//! `plimsoll check`: validates a plan file, or lists which limits of this host will bind first. Neither sends load.
+//! `plimsoll check`: validates a plan file, or lists which limits of this host and of the components of the service on it
+//! will bind first. Neither sends load.
+
+mod demand;
+mod text;
 
 use std::collections::BTreeMap;
 
-use plimsoll_config::plan::Http;
+use plimsoll_config::plan::{Http, PlanFile};
 use plimsoll_probe::ProbePlan;
-use plimsoll_probe::advice::{self, Advice};
+use plimsoll_probe::advice::{self, Advice, Demand};
 
 use serde_json::json;
 
@@ -19,38 +23,38 @@ use crate::{plan_file, target};
 pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, CliError> {
     if let Some(url) = &arguments.url {
         if plan_file::is_plan(url) {
-            if arguments.users.is_some() {
+            if arguments.users.is_some() || arguments.plan.is_some() || arguments.run.is_some() {
                 return Err(CliError::usage(
                     "--for checks this machine and cannot be combined with a plan file".to_owned(),
                 )
                 .remedy(
-                    "use plimsoll check --for 3000-users, with or without the URL of the service",
+                    "use plimsoll check --for 3000-users --plan FILE, with or without the URL of the service",
                 ));
             }
             return check_plan(arguments, url);
         }
-        plan_file::read_if_plan(url, arguments.target.as_deref())?;
-    }
-    let plan = probe_plan(arguments)?;
-    let advice = match arguments.users {
-        Some(users) => {
-            let (advice, notes) = advice::check_for(&plan, users);
-            for note in notes {
-                eprint(&format!("note: {note}"));
-            }
-            advice
+        if arguments.plan.is_none() {
+            plan_file::read_if_plan(url, arguments.target.as_deref())?;
         }
-        None => advice::check(&plan),
-    };
+    }
+    let (demand, plan) = demand::of(arguments)?;
+    let checked = advice::check(&probe_plan(arguments, plan)?, &demand);
+    for note in &checked.notes {
+        eprint(&format!("note: {note}"));
+    }
     if arguments.json {
-        print(&format!("{:#}\n", json(&advice, arguments.users)));
+        print(&format!("{:#}\n", json(&checked.advice, &demand)));
     } else {
-        print(&table(&advice, screen.colours_data()));
+        print(&text::table(
+            &checked.advice,
+            &demand,
+            screen.colours_data(),
+        ));
     }
     Ok(Exit::Met)
 }
 
-fn json(advice: &[Advice], users: Option<u64>) -> serde_json::Value {
+fn json(advice: &[Advice], demand: &Demand) -> serde_json::Value {
     let row = |advice_row: &Advice| {
         json!({
             "name": advice_row.name,
@@ -59,12 +63,23 @@ fn json(advice: &[Advice], users: Option<u64>) -> serde_json::Value {
             "why": advice_row.why,
             "binds_at": advice_row.binds_at,
             "ok": advice_row.ok,
+            "hint": advice_row.is_hint,
         })
     };
-    let mut whole =
-        json!({ "format_version": "1.0", "limits": advice.iter().map(row).collect::<Vec<_>>() });
-    if let Some(users) = users {
-        whole["users"] = json!(users);
+    let mut whole = json!({
+        "format_version": "1.1",
+        "limits": advice.iter().map(row).collect::<Vec<_>>(),
+        "demand": {
+            "users": demand.users,
+            "requests_per_s": demand.rate,
+            "in_flight": demand.in_flight,
+            "connections": demand.connections,
+            "cpus": demand.cpus,
+            "source": demand.source,
+        },
+    });
+    if demand.is_given {
+        whole["users"] = json!(demand.users);
     }
     whole
 }
@@ -120,65 +135,8 @@ fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, CliError> 
     Ok(Exit::Met)
 }
 
-/// The limits in the order in which they will bind; the sufficient ones in one line at the end.
-fn table(advice: &[Advice], colour: bool) -> String {
-    let (fine, binding): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|item| item.ok);
-    let mut text = match binding.first() {
-        Some(first) => format!("{} binds first.\n", first.name),
-        None => "No limit of this host will bind early.\n".to_owned(),
-    };
-    if colour {
-        text = format!("\x1b[1m{}\x1b[0m\n", text.trim_end());
-    }
-    for item in &binding {
-        let place = item
-            .binds_at
-            .map(|count| format!("  (at {count} connections)"))
-            .unwrap_or_default();
-        let entry = format!(
-            "\n{}\n  now      {}\n  advised  {}{place}\n",
-            item.name, item.current, item.advised
-        );
-        text.push_str(&entry);
-        for line in wrapped(&item.why, 76) {
-            text.push_str("  ");
-            text.push_str(&line);
-            text.push('\n');
-        }
-    }
-    if !fine.is_empty() {
-        let names: Vec<String> = fine
-            .iter()
-            .map(|item| format!("{} {}", item.name, item.current))
-            .collect();
-        text.push_str("\nsufficient:\n");
-        for line in wrapped(&names.join(" · "), 76) {
-            text.push_str("  ");
-            text.push_str(&line);
-            text.push('\n');
-        }
-    }
-    text
-}
-
-/// Lines of at most `width` columns, broken between words.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
-
-fn probe_plan(arguments: &CheckArguments) -> Result<ProbePlan, CliError> {
+/// What is looked at: the service of the URL, or this machine; with the components that a plan names.
+fn probe_plan(arguments: &CheckArguments, plan: Option<PlanFile>) -> Result<ProbePlan, CliError> {
     let target_address = match &arguments.unix_socket {
         Some(_) => None,
         None => arguments
@@ -187,11 +145,13 @@ fn probe_plan(arguments: &CheckArguments) -> Result<ProbePlan, CliError> {
             .map(target::first_address)
             .transpose()?,
     };
+    let watch = plan.map(|plan| plan.watch).unwrap_or_default();
     Ok(ProbePlan {
         target_address,
         unix_socket: arguments.unix_socket.clone(),
         pids: arguments.pid.clone(),
         process_names: arguments.process.clone(),
+        components: watch.components,
         ..ProbePlan::default()
     })
 }

@@ -37,6 +37,14 @@ impl Population {
     /// The requests of the journeys of `plan`, by their weights. Both ways of an `if` are taken to be equally likely; a
     /// journey that is a program counts as one request without thinking.
     pub fn of(plan: &Plan, scenario: &Scenario, unit: LoadUnit) -> Self {
+        Self {
+            pace: pace(&plan.load).unwrap_or(PACE),
+            ..Self::of_journeys(scenario, unit)
+        }
+    }
+
+    /// The same of journeys without a load: users arrive at the default pace.
+    pub fn of_journeys(scenario: &Scenario, unit: LoadUnit) -> Self {
         let weights: f64 = scenario.journeys.iter().map(|journey| journey.weight).sum();
         let mut cycle = Cycle::default();
         for journey in &scenario.journeys {
@@ -51,7 +59,7 @@ impl Population {
             unit,
             requests: cycle.requests.max(1.0),
             think_s: cycle.think_s,
-            pace: pace(&plan.load).unwrap_or(PACE),
+            pace: PACE,
         }
     }
 

@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
 use super::Advice;
-use super::components::{ComponentReadings, places, written};
+use super::components::{ComponentReadings, places_with, written};
 use crate::files::Files;
 use crate::parse::memory::{self, Memory};
 
@@ -27,7 +27,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
         return Vec::new();
     };
     let mut advice = Vec::new();
-    for at in places(readings, metric::DATABASE_SIZE) {
+    for at in places_with(readings, metric::DATABASE_SIZE) {
         let component = ComponentReadings { at, readings };
         advice.extend(pool(&component, memory));
         advice.extend(shared_buffers(&component, memory));

@@ -5,9 +5,10 @@ use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
 use super::Advice;
-use super::components::{ComponentReadings, places_of, whole, written};
+use super::components::{ComponentReadings, QUEUES, places, places_of, written};
 use crate::files::Files;
 use crate::parse::process;
+use crate::parse::whole;
 
 /// Sessions that PostgreSQL keeps for its administrator, by default.
 const RESERVED: f64 = 3.0;
@@ -18,6 +19,7 @@ const BESIDE: f64 = 64.0;
 pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let mut advice = Vec::new();
     advice.extend(sessions(readings));
+    advice.extend(clients_of_pgbouncer(readings));
     for at in places_of(readings, ComponentKind::Nginx) {
         advice.extend(descriptors_of_nginx(
             &ComponentReadings { at, readings },
@@ -27,8 +29,14 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     for at in places_of(readings, ComponentKind::Haproxy) {
         advice.extend(connections_of_haproxy(&ComponentReadings { at, readings }));
     }
-    for at in places_of(readings, ComponentKind::PhpFpm) {
-        advice.extend(backlog_of_php(&ComponentReadings { at, readings }, files));
+    for at in places_of(readings, ComponentKind::Apache) {
+        advice.extend(threads_of_apache(&ComponentReadings { at, readings }));
+    }
+    for (kind, setting) in QUEUES {
+        for at in places_of(readings, kind) {
+            let component = ComponentReadings { at, readings };
+            advice.extend(queue_in_kernel(&component, (kind, setting), files));
+        }
     }
     if let Some(at) = places_of(readings, ComponentKind::Redis).first() {
         advice.extend(snapshots_of_redis(at, files));
@@ -53,13 +61,33 @@ fn holders(readings: &Readings) -> Vec<(f64, String)> {
         "pm.max_children",
         "PHP-FPM's processes",
     );
-    for (metric, name) in [
-        (metric::GUNICORN_PLACES, "gunicorn's workers"),
-        (metric::UWSGI_PLACES, "uWSGI's processes and threads"),
+    for (kind, metric, words, name) in [
+        (
+            ComponentKind::Gunicorn,
+            metric::GUNICORN_PLACES,
+            ("workers", "threads"),
+            "gunicorn's workers",
+        ),
+        (
+            ComponentKind::Uwsgi,
+            metric::UWSGI_PLACES,
+            ("processes", "threads"),
+            "uWSGI's processes and threads",
+        ),
     ] {
-        let own = readings.values.iter();
-        let own = own.filter(|(series, _)| series.split('{').next() == Some(metric));
-        holders.extend(own.map(|(_, &places)| (places, format!("{places:.0} of {name}"))));
+        for at in places_of(readings, kind) {
+            let component = ComponentReadings { at, readings };
+            let found = places(&component, component.value(metric), words);
+            holders.extend(found.map(|(places, _)| (places, format!("{places:.0} of {name}"))));
+        }
+    }
+    let pools = readings.values.iter().filter(|(series, _)| {
+        labels::metric(series) == metric::POOL_LIMIT
+            && label(series, "to") == Some(metric::TO_DATABASE)
+    });
+    for (series, &limit) in pools {
+        let pool = label(series, "pool").unwrap_or_default();
+        holders.push((limit, format!("{limit:.0} of the pool {pool}")));
     }
     holders
 }
@@ -78,6 +106,12 @@ fn pools(readings: &Readings) -> Option<(f64, String)> {
             .filter_map(|series| label(series, "pool"))
             .collect();
         pools.dedup();
+        if pools.is_empty() {
+            // It was not scraped: one pool at least.
+            sum += component
+                .setting("default_pool_size", "")
+                .map_or(0.0, |(size, _)| size);
+        }
         for pool in pools {
             let database = pool.split('/').next().unwrap_or_default();
             let size = component.setting("pool_size", database);
@@ -122,6 +156,32 @@ fn sessions(readings: &Readings) -> Option<Advice> {
             "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, {reserved:.0} of \
              them reserved for its administrator. Put a connection pooler between them, or let workers share \
              sessions; a higher `max_connections` costs memory for each session",
+            who.join(", ")
+        ))
+    })
+}
+
+/// Workers that may each hold a connection to pgbouncer, against those that it accepts.
+fn clients_of_pgbouncer(readings: &Readings) -> Option<Advice> {
+    let places = places_of(readings, ComponentKind::Pgbouncer);
+    let [at] = places[..] else {
+        return None;
+    };
+    let component = ComponentReadings { at, readings };
+    let (limit, file) = component.setting("max_client_conn", "")?;
+    let holders = holders(readings);
+    let wanted: f64 = holders.iter().map(|holder| holder.0).sum();
+    let who: Vec<&str> = holders.iter().map(|holder| holder.1.as_str()).collect();
+    (wanted > 0.0).then(|| {
+        Advice::new(
+            format!("connections that workers may hold to pgbouncer ({at})"),
+            format!("{wanted:.0} of {limit:.0}{}", written(file)),
+            format!("a max_client_conn of {wanted:.0} or more"),
+            wanted <= limit,
+        )
+        .because(format!(
+            "{}: if each holds a connection, {wanted:.0} are needed; beyond max_client_conn pgbouncer refuses them, and the \
+             requests fail",
             who.join(", ")
         ))
     })
@@ -208,18 +268,47 @@ fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
     })
 }
 
+/// As many threads as its processes may have: Apache lowers `MaxRequestWorkers` to that, with a line in its log.
+fn threads_of_apache(component: &ComponentReadings<'_>) -> Option<Advice> {
+    let (workers, file) = component.setting("MaxRequestWorkers", "")?;
+    let (processes, _) = component.setting("ServerLimit", "")?;
+    let (module, _) = component.word("MPM")?;
+    let threads = component
+        .setting("ThreadsPerChild", "")
+        .map_or(25.0, |found| found.0);
+    let threads = if module == "prefork" { 1.0 } else { threads };
+    let most = processes * threads;
+    Some(
+        Advice::new(
+            format!("ServerLimit times ThreadsPerChild of Apache ({})", component.at),
+            format!("{most:.0} for MaxRequestWorkers {workers:.0}{}", written(file)),
+            format!("{workers:.0} or more"),
+            most >= workers,
+        )
+        .because(format!(
+            "Apache has at most {processes:.0} processes with {threads:.0} threads each and lowers MaxRequestWorkers to that \
+             when it starts; ServerLimit changes by a restart only, not by a reload"
+        )),
+    )
+}
+
 /// A longer queue than the kernel allows is cut without a word.
-fn backlog_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Option<Advice> {
+fn queue_in_kernel(
+    component: &ComponentReadings<'_>,
+    (kind, setting): (ComponentKind, &str),
+    files: &mut Files,
+) -> Option<Advice> {
     // Below 0 it is as long as the kernel allows.
     let (backlog, file) = component
-        .setting("listen.backlog", "")
+        .setting(setting, "")
         .filter(|(backlog, _)| *backlog >= 0.0)?;
     let text = files.read("proc/sys/net/core/somaxconn").ok()?;
     let most: f64 = text.trim().parse().ok()?;
     Some(
         Advice::new(
             format!(
-                "listen.backlog of PHP-FPM against net.core.somaxconn ({})",
+                "{setting} of {} against net.core.somaxconn ({})",
+                kind.name(),
                 component.at
             ),
             format!("{backlog:.0}{}", written(file)),
@@ -310,6 +399,54 @@ mod tests {
         // With two databases it is unknown which one is used.
         values.push((at(metric::MYSQL_COLLECTOR_REFUSED, "my"), 0.0));
         assert_eq!(sessions(&readings(&values)), None);
+    }
+
+    #[test]
+    fn workers_before_a_pooler() {
+        let pool = [("at", "bouncer"), ("pool", "shop/app"), ("state", "active")];
+        let values = |limit| {
+            readings(&[
+                (series(metric::PGBOUNCER_CLIENTS, &pool), 3.0),
+                setting("bouncer", "max_client_conn", "", limit),
+                (at(metric::PUMA_BACKLOG, "puma"), 0.0),
+                setting("puma", "threads", "", 120.0),
+            ])
+        };
+        let few = clients_of_pgbouncer(&values(100.0)).unwrap();
+        assert!(!few.ok && few.current == "120 of 100", "{few:?}");
+        assert!(clients_of_pgbouncer(&values(120.0)).unwrap().ok);
+    }
+
+    #[test]
+    fn threads_that_apache_has_no_processes_for() {
+        let module = [
+            ("at", "a"),
+            ("kind", "apache"),
+            ("setting", "MPM"),
+            ("of", "event"),
+        ];
+        let values = |processes| {
+            readings(&[
+                (series(metric::SETTING, &module), 1.0),
+                setting("a", "MaxRequestWorkers", "", 1000.0),
+                setting("a", "ServerLimit", "", processes),
+                setting("a", "ThreadsPerChild", "", 25.0),
+            ])
+        };
+        let judge = |processes| {
+            let readings = values(processes);
+            let component = ComponentReadings {
+                at: "a",
+                readings: &readings,
+            };
+            let advice = threads_of_apache(&component).unwrap();
+            (advice.ok, advice.current)
+        };
+        assert_eq!(
+            judge(16.0),
+            (false, "400 for MaxRequestWorkers 1000".to_owned())
+        );
+        assert!(judge(40.0).0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Settings of components that will bind at a number of users.
+//! What each component allows at once: connections, workers and queues, against what the users need.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,8 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
-use super::Advice;
-use crate::files::Files;
-use crate::parse::{memory, process};
-
-/// A user sends one request in this time, s ...
-const REQUEST_INTERVAL_S: f64 = 10.0;
-/// ... and each response takes this long: the average of visitors of a web site.
-const TAKES_S: f64 = 0.5;
-/// Bytes of a mebibyte.
-const MEBIBYTE: f64 = 1_048_576.0;
-/// Processes of PHP-FPM that are measured.
-const MEASURED_MAX: usize = 32;
+use super::service::Service;
+use super::{Advice, Demand};
 
 /// Readings of one component.
 pub(super) struct ComponentReadings<'a> {
@@ -25,76 +15,125 @@ pub(super) struct ComponentReadings<'a> {
     pub(super) readings: &'a Readings,
 }
 
-impl ComponentReadings<'_> {
-    pub(super) fn setting(&self, name: &str, of: &str) -> Option<(f64, &str)> {
+impl<'a> ComponentReadings<'a> {
+    pub(super) fn setting(&self, name: &str, of: &str) -> Option<(f64, &'a str)> {
+        self.find(name, |label| label == of)
+    }
+
+    /// A setting that is one of several words: the word, and its file.
+    pub(super) fn word(&self, name: &str) -> Option<(&'a str, &'a str)> {
+        let mut settings = self.readings.values.keys();
+        let series = settings.find(|series| self.is_setting(series, name))?;
+        let file = label(series, "file").unwrap_or_default();
+        Some((label(series, "of")?, file))
+    }
+
+    fn find(&self, name: &str, is_of: impl Fn(&str) -> bool) -> Option<(f64, &'a str)> {
         let mut settings = self.readings.values.iter();
         let (series, &value) = settings.find(|(series, _)| {
-            series.starts_with(metric::SETTING)
-                && label(series, "at") == Some(self.at)
-                && label(series, "setting") == Some(name)
-                && label(series, "of").unwrap_or_default() == of
+            self.is_setting(series, name) && is_of(label(series, "of").unwrap_or_default())
         })?;
         Some((value, label(series, "file").unwrap_or_default()))
     }
+
+    fn is_setting(&self, series: &str, name: &str) -> bool {
+        series.starts_with(metric::SETTING)
+            && label(series, "at") == Some(self.at)
+            && label(series, "setting") == Some(name)
+    }
+
+    /// The value of a metric without further labels.
+    pub(super) fn value(&self, metric: &str) -> Option<f64> {
+        let series = metric::series(metric, &[("at", self.at)]);
+        self.readings.values.get(&series).copied()
+    }
 }
 
-/// A technology, and the setting that limits its concurrency.
-const BUSY_PLACES: [(ComponentKind, &str); 6] = [
+/// A technology, and the setting that limits the requests that it handles at once.
+const BUSY_PLACES: [(ComponentKind, &str); 7] = [
     (ComponentKind::Redis, "maxclients"),
     (ComponentKind::Memcached, "max_connections"),
     (ComponentKind::Postgres, "max_connections"),
     (ComponentKind::Mysql, "max_connections"),
+    (ComponentKind::Mongo, "maxIncomingConnections"),
     (ComponentKind::Puma, "threads"),
-    (ComponentKind::Apache, "MaxRequestWorkers"),
+    (ComponentKind::PhpFpm, "pm.max_children"),
 ];
 
-/// Settings of the observed components that bind at this number of users.
-pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<Advice> {
+/// A technology, and the setting that is the length of its queue of connections.
+pub(super) const QUEUES: [(ComponentKind, &str); 3] = [
+    (ComponentKind::Gunicorn, "backlog"),
+    (ComponentKind::Uwsgi, "listen"),
+    (ComponentKind::PhpFpm, "listen.backlog"),
+];
+
+/// Settings of the components that bind at this demand.
+pub(super) fn advice(readings: &Readings, service: &Service, demand: &Demand) -> Vec<Advice> {
     let mut advice = Vec::new();
-    let places = |kind| places_of(readings, kind);
-    let component = |at| ComponentReadings { at, readings };
-    for at in places(ComponentKind::Nginx) {
-        advice.extend(nginx(&component(at), users));
+    let of = |kind| {
+        let places = places_of(readings, kind).into_iter();
+        places.map(|at| ComponentReadings { at, readings })
+    };
+    for component in of(ComponentKind::Nginx) {
+        advice.extend(nginx(&component, demand));
     }
-    for at in places(ComponentKind::Haproxy) {
-        advice.extend(haproxy(&component(at), users));
+    for component in of(ComponentKind::Haproxy) {
+        advice.extend(haproxy(&component, demand));
     }
     for (kind, setting) in BUSY_PLACES {
-        for at in places(kind) {
-            advice.extend(busy_places(&component(at), setting, kind, users));
+        for component in of(kind) {
+            let found = component.setting(setting, "");
+            let name = format!("{setting} of {}", kind.name());
+            advice.extend(found.map(|found| busy(&component, &name, found, demand)));
         }
     }
-    for (kind, metric, of, setting) in [
-        (
-            ComponentKind::Gunicorn,
-            metric::GUNICORN_PLACES,
-            "workers times threads of gunicorn",
-            "workers",
-        ),
-        (
-            ComponentKind::Uwsgi,
-            metric::UWSGI_PLACES,
-            "processes times threads of uWSGI",
-            "processes",
-        ),
-    ] {
-        for at in places(kind) {
-            let count = readings.values.get(&metric::series(metric, &[("at", at)]));
-            let component = component(at);
-            let file = component.setting(setting, "").map_or("", |(_, file)| file);
-            advice.extend(count.map(|&count| busy(&component, of, (count, file), users)));
+    for component in of(ComponentKind::Apache) {
+        let is_front = service.is_front(ComponentKind::Apache, component.at);
+        advice.extend(apache(&component, is_front, demand));
+    }
+    for component in of(ComponentKind::Gunicorn) {
+        let counted = component.value(metric::GUNICORN_PLACES);
+        let found = places(&component, counted, ("workers", "threads"));
+        let name = "workers times threads of gunicorn";
+        advice.extend(found.map(|found| busy(&component, name, found, demand)));
+    }
+    for component in of(ComponentKind::Uwsgi) {
+        let counted = component.value(metric::UWSGI_PLACES);
+        let found = places(&component, counted, ("processes", "threads"));
+        let name = "processes times threads of uWSGI";
+        advice.extend(found.map(|found| busy(&component, name, found, demand)));
+    }
+    for component in of(ComponentKind::Varnish) {
+        let found = places(&component, None, ("thread_pools", "thread_pool_max"));
+        let name = "thread_pools times thread_pool_max of Varnish";
+        advice.extend(found.map(|found| busy(&component, name, found, demand)));
+    }
+    for component in of(ComponentKind::Pgbouncer) {
+        advice.extend(pgbouncer(&component, demand));
+    }
+    for (kind, setting) in QUEUES {
+        for component in of(kind) {
+            advice.extend(queue(&component, (kind, setting), demand));
         }
     }
-    for at in places(ComponentKind::PhpFpm) {
-        let kind = ComponentKind::PhpFpm;
-        advice.extend(busy_places(&component(at), "pm.max_children", kind, users));
-        advice.extend(memory_of_php(&component(at), files));
-    }
+    advice.extend(pools(readings, demand));
     advice
 }
 
+/// Requests that workers with threads handle at once: as counted, or as set; and the file where that is written.
+pub(super) fn places<'a>(
+    component: &ComponentReadings<'a>,
+    counted: Option<f64>,
+    (workers, threads): (&str, &str),
+) -> Option<(f64, &'a str)> {
+    let written = component.setting(workers, "");
+    let each = component.setting(threads, "").map_or(1.0, |found| found.0);
+    let count = counted.or_else(|| Some(written?.0 * each))?;
+    Some((count, written.map_or("", |(_, file)| file)))
+}
+
 /// Addresses of the components that report a metric.
-pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
+pub(super) fn places_with<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     let all = readings.values.keys();
     let all = all.filter(|series| labels::metric(series) == metric);
     let mut all: Vec<&str> = all.filter_map(|series| label(series, "at")).collect();
@@ -102,27 +141,17 @@ pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     all
 }
 
-/// Addresses of the components of a technology, by their metrics.
+/// Addresses of the components of a technology, by their metrics, and by the settings of their configurations.
 pub(super) fn places_of(readings: &Readings, kind: ComponentKind) -> Vec<&str> {
     let all = readings.values.keys();
-    let own = all.filter(|series| ComponentKind::of_metric(labels::metric(series)) == Some(kind));
+    let own = all.filter(|series| {
+        let metric = labels::metric(series);
+        let is_configured = metric == metric::SETTING
+            && label(series, "kind").is_some_and(|word| kind.words().first() == Some(&word));
+        is_configured || ComponentKind::of_metric(metric) == Some(kind)
+    });
     let places: BTreeSet<&str> = own.filter_map(|series| label(series, "at")).collect();
     places.into_iter().collect()
-}
-
-/// Requests that this number of users has in flight.
-fn at_once(users: u64) -> f64 {
-    (users as f64 * TAKES_S / REQUEST_INTERVAL_S).ceil()
-}
-
-pub(super) fn whole(count: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a limit is a whole number that is not negative; more than 2^64 saturates"
-    )]
-    let whole = count.max(0.0) as u64;
-    whole
 }
 
 pub(super) fn written(file: &str) -> String {
@@ -134,199 +163,275 @@ pub(super) fn written(file: &str) -> String {
 }
 
 /// Each user holds a connection; a proxied request takes a second one.
-fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
+fn nginx(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
     let (connections, file) = component.setting("worker_connections", "")?;
     let (workers, _) = component.setting("worker_processes", "")?;
     let places = connections * workers;
-    let advised = (2.0 * users as f64 / workers).ceil();
+    let needed = 2.0 * demand.connections;
+    let advised = (needed / workers).ceil();
     let name = format!("worker_connections of nginx ({})", component.at);
     Some(
         Advice::new(
             name,
             format!("{connections:.0}{}", written(file)),
             format!("{advised:.0} or more"),
-            places >= 2.0 * users as f64,
+            places >= needed,
         )
-        .binds_at(whole(places / 2.0))
+        .binds_at(demand.users_for(places, needed))
         .because(format!(
-            "{workers:.0} workers have {places:.0} connections in total; each user takes one, and a second one \
-             while a request is proxied to an upstream. worker_rlimit_nofile must be higher than worker_connections"
+            "{workers:.0} workers have {places:.0} connections in total; each connection of a user takes one, and a \
+             second one while a request is proxied to an upstream. worker_rlimit_nofile must be higher than \
+             worker_connections"
         )),
     )
 }
 
-/// Each user holds a connection; where servers accept fewer, requests queue.
-fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
-    let mut advice = Vec::new();
-    let limits = component.readings.values.iter().filter(|(series, _)| {
-        label(series, "at") == Some(component.at)
+/// A `maxconn` of `HAProxy`.
+struct Maxconn<'a> {
+    proxy: &'a str,
+    /// `FRONTEND`, or the name of a server; `None` for the process.
+    server: Option<&'a str>,
+    limit: f64,
+    file: &'a str,
+}
+
+/// The limits that `HAProxy` reports, or without its socket those of its configuration.
+fn maxconns<'a>(component: &ComponentReadings<'a>) -> Vec<Maxconn<'a>> {
+    let own = |series: &&String| label(series, "at") == Some(component.at);
+    let settings = component.readings.values.iter();
+    let reported = settings.clone().filter(|(series, _)| {
+        own(series)
             && (series.starts_with(metric::HAPROXY_CONNECTIONS_LIMIT)
                 || series.starts_with(metric::HAPROXY_SESSIONS_LIMIT))
     });
-    for (series, &limit) in limits {
+    let reported = reported.map(|(series, &limit)| {
         let server = label(series, "server");
         let proxy = label(series, "proxy").unwrap_or_default();
-        let (whose, of, needed) = match server {
-            None => ("HAProxy as a whole".to_owned(), String::new(), users as f64),
-            Some("FRONTEND") => (
-                format!("HAProxy's frontend {proxy}"),
-                proxy.to_owned(),
-                users as f64,
-            ),
-            Some(server) => (
-                format!("server {server} in HAProxy's {proxy}"),
-                format!("{proxy}/{server}"),
-                at_once(users),
-            ),
+        let of = match server {
+            None => String::new(),
+            Some("FRONTEND") => proxy.to_owned(),
+            Some(server) => format!("{proxy}/{server}"),
         };
         let file = component
             .setting("maxconn", &of)
             .map_or("", |(_, file)| file);
-        let binds_at = if needed < users as f64 {
-            limit * REQUEST_INTERVAL_S / TAKES_S
-        } else {
-            limit
+        Maxconn {
+            proxy,
+            server,
+            limit,
+            file,
+        }
+    });
+    let reported: Vec<Maxconn<'a>> = reported.collect();
+    if !reported.is_empty() {
+        return reported;
+    }
+    let written =
+        settings.filter(|(series, _)| own(series) && component.is_setting(series, "maxconn"));
+    let written = written.map(|(series, &limit)| {
+        let of = label(series, "of").unwrap_or_default();
+        let (proxy, server) = match of.split_once('/') {
+            Some((proxy, server)) => (proxy, Some(server)),
+            None => (of, (!of.is_empty()).then_some("FRONTEND")),
         };
-        let why = if server.is_some_and(|server| server != "FRONTEND") {
+        Maxconn {
+            proxy,
+            server,
+            limit,
+            file: label(series, "file").unwrap_or_default(),
+        }
+    });
+    written.collect()
+}
+
+/// Each user holds a connection; where servers accept fewer, requests queue.
+fn haproxy(component: &ComponentReadings<'_>, demand: &Demand) -> Vec<Advice> {
+    let of = |maxconn: Maxconn<'_>| {
+        let Maxconn {
+            proxy,
+            server,
+            limit,
+            file,
+        } = maxconn;
+        let is_server = server.is_some_and(|server| server != "FRONTEND");
+        let (whose, needed, exact) = match server {
+            None => (
+                "HAProxy as a whole".to_owned(),
+                demand.connections,
+                demand.connections,
+            ),
+            Some("FRONTEND") => (
+                format!("HAProxy's frontend {proxy}"),
+                demand.connections,
+                demand.connections,
+            ),
+            Some(server) => (
+                format!("server {server} in HAProxy's {proxy}"),
+                demand.workers(),
+                demand.in_flight,
+            ),
+        };
+        let why = if is_server {
             format!(
-                "requests beyond it queue for this server; {needed:.0} are in flight at once (see below) if it is the only one"
+                "requests beyond it queue for this server; {} users have {needed:.0} in progress at once ({}), all of \
+                 them here if it is the only one",
+                demand.users, demand.source
             )
         } else {
             "connections beyond it wait in the kernel's accept queue, which HAProxy does not report"
                 .to_owned()
         };
-        advice.push(
-            Advice::new(
-                format!("maxconn of {whose} ({})", component.at),
-                format!("{limit:.0}{}", written(file)),
-                format!("{needed:.0} or more"),
-                limit >= needed,
-            )
-            .binds_at(whole(binds_at))
-            .because(why),
-        );
-    }
-    advice
+        Advice::new(
+            format!("maxconn of {whose} ({})", component.at),
+            format!("{limit:.0}{}", written(file)),
+            format!("{:.0} or more", needed.ceil()),
+            limit >= needed,
+        )
+        .binds_at(demand.users_for(limit, exact))
+        .because(why)
+    };
+    maxconns(component).into_iter().map(of).collect()
 }
 
-/// Workers, one of which a request occupies while it is in flight.
-fn busy_places(
-    component: &ComponentReadings<'_>,
-    setting: &str,
-    kind: ComponentKind,
-    users: u64,
-) -> Option<Advice> {
-    let found = component.setting(setting, "")?;
-    Some(busy(
-        component,
-        &format!("{setting} of {}", kind.name()),
-        found,
-        users,
-    ))
-}
-
-/// The same of a limit that is known, with its file.
+/// Workers, one of which a request occupies while it is in progress.
 fn busy(
     component: &ComponentReadings<'_>,
     of: &str,
     (limit, file): (f64, &str),
-    users: u64,
+    demand: &Demand,
 ) -> Advice {
-    let needed = at_once(users);
+    let needed = demand.workers();
     Advice::new(
         format!("{of} ({})", component.at),
         format!("{limit:.0}{}", written(file)),
         format!("{needed:.0}, or share them"),
         limit >= needed,
     )
-    .binds_at(whole(limit * REQUEST_INTERVAL_S / TAKES_S))
+    .binds_at(demand.users_for(limit, demand.in_flight))
     .because(format!(
-        "{users} users who each send a request every {REQUEST_INTERVAL_S:.0} s that takes {TAKES_S} s have \
-         {needed:.0} requests in flight at once, and each may hold one of these"
+        "{} users have {needed:.0} requests in progress at once ({}), and each may hold one of these",
+        demand.users, demand.source
     ))
 }
 
-/// All processes that there may be must fit into memory.
-fn memory_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Option<Advice> {
-    let (children, file) = component.setting("pm.max_children", "")?;
-    let pids = files.numbers_in("proc").ok()?;
-    let page_len = rustix::param::page_size() as f64;
-    let mut sizes = Vec::new();
-    for pid in pids {
-        let stat = files
-            .read(&format!("proc/{pid}/stat"))
-            .ok()
-            .and_then(process::stat);
-        let Some(stat) = stat.filter(|stat| stat.comm.starts_with("php-fpm")) else {
+/// Workers of Apache: `prefork` and `worker` hold one for each idle connection too, `event` does not.
+fn apache(component: &ComponentReadings<'_>, is_front: bool, demand: &Demand) -> Vec<Advice> {
+    let Some((limit, file)) = component.setting("MaxRequestWorkers", "") else {
+        return Vec::new();
+    };
+    let module = component.word("MPM").map_or("", |(module, _)| module);
+    let keeps = component
+        .setting("KeepAlive", "")
+        .is_none_or(|(keeps, _)| keeps > 0.0);
+    let name = "MaxRequestWorkers of Apache";
+    if is_front && keeps && ["prefork", "worker"].contains(&module) {
+        return vec![idle_connections(component, (limit, file), module, demand)];
+    }
+    let mut advice = vec![busy(component, name, (limit, file), demand)];
+    if is_front && module == "event" {
+        // Documentation of `AsyncRequestWorkerFactor`.
+        let factor = component.setting("AsyncRequestWorkerFactor", "");
+        let factor = factor.map_or(2.0, |(factor, _)| factor);
+        let most = limit * (factor + 1.0);
+        advice.push(
+            Advice::new(
+                format!("connections of Apache ({})", component.at),
+                format!("{most:.0}"),
+                format!("{:.0} or more", demand.connections.ceil()),
+                most >= demand.connections,
+            )
+            .binds_at(demand.users_for(most, demand.connections))
+            .because(format!(
+                "with `event` it accepts MaxRequestWorkers times (AsyncRequestWorkerFactor + 1) connections, if most \
+                 of them are idle: {limit:.0} times {:.0}",
+                factor + 1.0
+            )),
+        );
+    }
+    advice
+}
+
+fn idle_connections(
+    component: &ComponentReadings<'_>,
+    (limit, file): (f64, &str),
+    module: &str,
+    demand: &Demand,
+) -> Advice {
+    let needed = demand.connections.ceil();
+    Advice::new(
+        format!("MaxRequestWorkers of Apache ({})", component.at),
+        format!("{limit:.0}{}", written(file)),
+        format!("{needed:.0} or more; or `event` as the MPM, or a shorter KeepAliveTimeout"),
+        limit >= needed,
+    )
+    .binds_at(demand.users_for(limit, demand.connections))
+    .because(format!(
+        "with `{module}` each connection holds a worker while it is idle too, up to KeepAliveTimeout; {} users have \
+         {needed:.0} connections",
+        demand.users
+    ))
+}
+
+/// Clients of pgbouncer: the workers before it, one for each request in progress.
+fn pgbouncer(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
+    let found = component.setting("max_client_conn", "")?;
+    let advice = busy(component, "max_client_conn of pgbouncer", found, demand);
+    Some(advice.because(format!(
+        "{} users have {:.0} requests in progress at once ({}), and each may hold a connection to pgbouncer; beyond \
+         the limit it refuses them",
+        demand.users,
+        demand.workers(),
+        demand.source
+    )))
+}
+
+/// A queue holds what arrives while nothing is accepted: a pause of a second is usual (a collection, a checkpoint).
+fn queue(
+    component: &ComponentReadings<'_>,
+    (kind, setting): (ComponentKind, &str),
+    demand: &Demand,
+) -> Option<Advice> {
+    // Below 0 it is as long as the kernel allows.
+    let (len, file) = component
+        .setting(setting, "")
+        .filter(|(len, _)| *len >= 0.0)?;
+    let needed = demand.rate.ceil();
+    Some(
+        Advice::new(
+            format!("{setting} of {} ({})", kind.name(), component.at),
+            format!("{len:.0}{}", written(file)),
+            format!("{needed:.0} or more"),
+            len >= needed,
+        )
+        .binds_at(demand.users_for(len, demand.rate))
+        .because(format!(
+            "connections that nobody accepts yet wait here: {} users open up to {needed:.0} in a second, and pauses of a \
+             second are usual. Beyond it they are dropped, and clients try again after 1 s, 3 s, 7 s. net.core.somaxconn \
+             caps it",
+            demand.users
+        )),
+    )
+}
+
+/// Pools of runtimes: of connections to a database, and of threads for requests.
+fn pools(readings: &Readings, demand: &Demand) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    for (series, &limit) in &readings.values {
+        let (Some(at), Some(pool)) = (label(series, "at"), label(series, "pool")) else {
             continue;
         };
-        sizes.push(stat.resident_pages as f64 * page_len);
-        if sizes.len() >= MEASURED_MAX {
-            break;
-        }
+        let is_database = label(series, "to") == Some(metric::TO_DATABASE);
+        let what = match labels::metric(series) {
+            metric::POOL_LIMIT if is_database => "connections of the pool",
+            metric::JVM_POOL_LIMIT if pool.starts_with("http") => "threads of the pool",
+            _ => continue,
+        };
+        let component = ComponentReadings { at, readings };
+        let name = format!("{what} {pool}");
+        advice.push(busy(&component, &name, (limit, ""), demand));
     }
-    let own: f64 = sizes.iter().sum();
-    let each = own / sizes.len().max(1) as f64;
-    let meminfo = files.read("proc/meminfo").ok().map(memory::meminfo)?;
-    let room = meminfo.available as f64 + own;
-    let fits = (room / each.max(1.0)).floor();
-    (!sizes.is_empty()).then(|| {
-        Advice::new(
-            format!("memory for PHP-FPM's processes ({})", component.at),
-            format!(
-                "{children:.0} of {:.0} MiB{}",
-                each / MEBIBYTE,
-                written(file)
-            ),
-            format!("at most {fits:.0}"),
-            children <= fits,
-        )
-        .because(format!(
-            "its processes use {:.0} MiB each now, shared pages counted in each, and {:.0} MiB are available to \
-             them; beyond that the machine swaps or kills processes",
-            each / MEBIBYTE,
-            room / MEBIBYTE
-        ))
-    })
+    advice
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_of_applications_are_counted_for_so_many_users() {
-        let at = |metric: &str| metric::series(metric, &[("at", "a")]);
-        let written = |name: &str, file: &str| {
-            let labels = [("at", "a"), ("setting", name), ("file", file)];
-            metric::series(metric::SETTING, &labels)
-        };
-        let readings = Readings {
-            values: [
-                (at(metric::GUNICORN_PLACES), 8.0),
-                (written("workers", "/g.py:2"), 4.0),
-                (at(metric::UWSGI_PLACES), 160.0),
-                (at(metric::APACHE_SILENT), 0.0),
-                (written("MaxRequestWorkers", "/a.conf:4"), 100.0),
-            ]
-            .into(),
-            ..Readings::default()
-        };
-        let mut files = Files::new("/nowhere".into());
-        let all = advice(&readings, &mut files, 3000);
-        let all: Vec<_> = all
-            .iter()
-            .map(|advice| (advice.name.as_str(), advice.current.as_str(), advice.ok))
-            .collect();
-        let right = [
-            ("MaxRequestWorkers of Apache (a)", "100 (/a.conf:4)", false),
-            (
-                "workers times threads of gunicorn (a)",
-                "8 (/g.py:2)",
-                false,
-            ),
-            ("processes times threads of uWSGI (a)", "160", true),
-        ];
-        assert_eq!(all, right);
-    }
-}
+mod tests;

@@ -2,6 +2,14 @@
 
 use std::fs;
 
+use plimsoll_model::component::ComponentKind;
+use plimsoll_model::metric::SETTING;
+use plimsoll_model::reading::{Readings, label};
+use plimsoll_testkit::program::engines::Uwsgi;
+use plimsoll_testkit::program::runtimes::{PhpFpm, Puma};
+use plimsoll_testkit::program::servers::{Apache, Gunicorn};
+use plimsoll_testkit::program::{Haproxy, Memcached, Nginx};
+
 use super::*;
 
 fn find<'a>(advice: &'a [Advice], name: &str) -> &'a Advice {
@@ -21,15 +29,15 @@ fn the_backlog_of_a_real_listener_binds_first() {
         target_address: socket.local_addr().unwrap().as_socket(),
         ..ProbePlan::default()
     };
-    let advice = check(&plan);
+    let advice = check(&plan, &Demand::early()).advice;
     let backlog = find(&advice, "backlog of 127.0.0.1:");
     assert_eq!((backlog.current.as_str(), backlog.ok), ("9", false));
-    // Nothing of the network can bind earlier than at nine connections.
+    // Nothing of the network can bind earlier than at nine connections. Programs of other tests are children of the target.
     let earlier = &advice[..usize::try_from(backlog.rank).unwrap()];
     assert!(
         earlier
             .iter()
-            .all(|advice| advice.name.starts_with("cgroup")),
+            .all(|advice| !advice.name.starts_with("net.") && !advice.name.contains("open files")),
         "{advice:#?}"
     );
     let own = find(&advice, "open files of this shell");
@@ -77,7 +85,7 @@ fn a_badly_set_host_is_told_so() {
         root: folder.path().to_owned(),
         ..ProbePlan::default()
     };
-    let advice = check(&plan);
+    let advice = check(&plan, &Demand::early()).advice;
     let (fine, bad): (Vec<_>, Vec<_>) = advice.iter().partition(|advice| advice.ok);
     let fine: Vec<_> = fine.iter().map(|advice| advice.name.as_str()).collect();
     assert_eq!(fine, ["cgroup CPU quota of the generator"]);
@@ -102,8 +110,8 @@ fn a_badly_set_host_is_told_so() {
 
 #[test]
 fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
-    let nginx = plimsoll_testkit::program::Nginx::start(64, true, "location / { return 204; }");
-    let (advice, notes) = check_for(&ProbePlan::default(), 3000);
+    let nginx = Nginx::start(64, true, "location / { return 204; }");
+    let Checked { advice, notes } = check(&ProbePlan::default(), &Demand::assumed(3000));
     let name = format!("worker_connections of nginx ({})", nginx.page());
     let own = find(&advice, &name);
     let current = format!("64 ({}:3)", nginx.configuration.display());
@@ -116,8 +124,108 @@ fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
         notes.iter().any(|note| note.contains(&nginx.page())),
         "{notes:?}"
     );
-    let (advice, _) = check_for(&ProbePlan::default(), 30);
+    let advice = check(&ProbePlan::default(), &Demand::assumed(30)).advice;
     assert!(find(&advice, &name).ok, "{advice:#?}");
+}
+
+/// Neither has a status page, and nobody gives a number of users.
+#[test]
+fn a_pool_of_one_process_behind_the_target_is_reported() {
+    let fpm = PhpFpm::without_page(1, "echo 1;");
+    let nginx = Nginx::start(1024, false, &fpm.location());
+    // A pool of another service.
+    let other = PhpFpm::without_page(2, "echo 2;");
+    let plan = ProbePlan {
+        target_address: Some(nginx.address),
+        ..ProbePlan::default()
+    };
+    let advice = check(&plan, &Demand::early()).advice;
+    let pool = find(
+        &advice,
+        &format!("pm.max_children of PHP-FPM ({})", fpm.address),
+    );
+    let current = format!("1 ({}:", fpm.configuration.display());
+    assert!(pool.current.starts_with(&current), "{pool:?}");
+    assert_eq!((pool.binds_at, pool.ok), (Some(20), false));
+    let memory = find(
+        &advice,
+        &format!("memory for PHP-FPM's processes ({})", fpm.address),
+    );
+    assert!(memory.ok, "{memory:?}");
+    let workers = find(&advice, "worker_connections of nginx (");
+    assert_eq!((workers.binds_at, workers.ok), (Some(512), true));
+    let stranger = other.address.to_string();
+    assert!(
+        !advice.iter().any(|advice| advice.name.contains(&stranger)),
+        "{advice:#?}"
+    );
+}
+
+/// The settings of the only component of a process, by their names, as its configuration gives them.
+#[track_caller]
+fn settings_of(pid: u32, kind: ComponentKind, wanted: &[(&str, &str)]) {
+    let mut readings = Readings::default();
+    let target = BTreeSet::from([pid]);
+    let mut files = Files::new("/".into());
+    let target = service::TargetProcesses {
+        pids: &target,
+        named_by: &[],
+    };
+    let service = Service::find(&mut files, &mut readings, Some(target));
+    let kinds: Vec<_> = service
+        .components
+        .iter()
+        .map(|component| component.kind)
+        .collect();
+    assert_eq!(kinds, [kind], "{:?}", files.notes());
+    for (name, value) in wanted {
+        let mut all = readings.values.iter();
+        let own = all.find(|(series, _)| {
+            series.starts_with(SETTING) && label(series, "setting") == Some(*name)
+        });
+        let own = own.map(|(series, value)| match label(series, "of") {
+            Some(word) => word.to_owned(),
+            None => value.to_string(),
+        });
+        assert_eq!(
+            own.as_deref(),
+            Some(*value),
+            "{name} of {kind:?}: {readings:?}"
+        );
+    }
+}
+
+#[test]
+fn configurations_of_real_programs_are_read_without_scraping_them() {
+    let unused = "127.0.0.1:1".parse().unwrap();
+    let apache = Apache::start(7, unused);
+    let wanted = [
+        ("MaxRequestWorkers", "7"),
+        ("ServerLimit", "7"),
+        ("MPM", "prefork"),
+    ];
+    settings_of(apache.program.pid(), ComponentKind::Apache, &wanted);
+    // More workers may still be starting.
+    let gunicorn = Gunicorn::start(1, "0");
+    let wanted = [("workers", "1"), ("threads", "1"), ("backlog", "2048")];
+    settings_of(gunicorn.program.pid(), ComponentKind::Gunicorn, &wanted);
+    let uwsgi = Uwsgi::start(2, "0");
+    let wanted = [("processes", "2"), ("threads", "1"), ("listen", "100")];
+    settings_of(uwsgi.program.pid(), ComponentKind::Uwsgi, &wanted);
+    let puma = Puma::sleeping(4, "0");
+    let wanted = [("workers", "1"), ("threads", "4")];
+    settings_of(puma.program.pid(), ComponentKind::Puma, &wanted);
+    let memcached = Memcached::start(64);
+    settings_of(
+        memcached.program.pid(),
+        ComponentKind::Memcached,
+        &[("max_connections", "64")],
+    );
+    let haproxy = Haproxy::start("maxconn 30", "  server s1 127.0.0.1:1 maxconn 20");
+    settings_of(haproxy.program.pid(), ComponentKind::Haproxy, &[]);
+    let fpm = PhpFpm::without_page(5, "echo 1;");
+    let wanted = [("pm", "static"), ("pm.max_children", "5")];
+    settings_of(fpm.program.pid(), ComponentKind::PhpFpm, &wanted);
 }
 
 #[test]

@@ -2,8 +2,6 @@
 //!
 //! The order of components follows from their configurations: where one forwards requests, another listens.
 
-mod found;
-
 use std::collections::BTreeSet;
 
 use plimsoll_model::component::ComponentKind;
@@ -12,7 +10,6 @@ use plimsoll_model::reading::Readings;
 use super::Advice;
 use super::components::{ComponentReadings, places_of, written};
 use crate::collectors::timeouts::{Ends, Hop, Limit, ServerTimeouts, is_at};
-use crate::files::Files;
 
 /// Maximum number of pieces of advice.
 const ADVICE_MAX: usize = 64;
@@ -20,10 +17,9 @@ const ADVICE_MAX: usize = 64;
 const INNER_SHARE: f64 = 0.9;
 
 /// Time-outs of components of this machine that do not nest.
-pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
-    let servers = found::servers(files);
-    let mut advice = of_servers(&servers);
-    advice.extend(statements(&servers, readings));
+pub(super) fn advice(readings: &Readings, servers: &[ServerTimeouts]) -> Vec<Advice> {
+    let mut advice = of_servers(servers);
+    advice.extend(statements(servers, readings));
     advice
 }
 

@@ -3,6 +3,7 @@
 mod collect;
 mod discover;
 mod parse;
+mod settings;
 
 use super::integration::Integration;
 use collect::ApacheCollector;
@@ -16,4 +17,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
 .discovered(|process| {
     let found = discover::find(process.files, process.pid, process.words, process.auto);
     process.add_once(found);
-});
+})
+.with_settings(settings::of_process);

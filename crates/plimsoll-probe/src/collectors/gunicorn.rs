@@ -3,6 +3,7 @@
 mod collect;
 mod discover;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod timeouts;
@@ -19,4 +20,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
     let found = discover::find(process.files, process.pid, process.words);
     process.add_once(found);
 })
-.with_timeouts(|files, pid, words| vec![timeouts::of_process(files, pid, words)]);
+.with_timeouts(|files, pid, words| vec![timeouts::of_process(files, pid, words)])
+.with_settings(settings::of_process);

@@ -4,6 +4,7 @@ mod collect;
 mod configuration;
 mod discover;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod timeouts;
@@ -28,4 +29,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
     );
 })
 .with_timeouts(timeouts::of_process)
+.with_settings(settings::of_process)
 .tunable(tune::ACCESS);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plimsoll_model::component::{Component, ComponentKind};
 
+use super::configuration::ComponentConfig;
 use super::discovery::ExaminedProcess;
 use super::timeouts::ServerTimeouts;
 use super::tunables::TunableAccess;
@@ -22,12 +23,16 @@ type Discover = fn(&mut ExaminedProcess<'_>);
 /// Reads the time-outs of a server from the configuration that its process names by these words.
 type ReadTimeouts = fn(&mut Files, u32, &[&str]) -> Vec<ServerTimeouts>;
 
+/// Reads the settings of a program, and of each of its pools, from the configuration that its process names by these words.
+type ReadSettings = fn(&mut Files, u32, &[&str]) -> Vec<ComponentConfig>;
+
 /// What can be done with a technology.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Integration {
     scraper: NewScraper,
     discover: Option<Discover>,
     timeouts: Option<ReadTimeouts>,
+    settings: Option<ReadSettings>,
     tunables: Option<TunableAccess>,
     socket_port: Option<fn(&Path) -> Option<u16>>,
 }
@@ -39,6 +44,7 @@ impl Integration {
             scraper,
             discover: None,
             timeouts: None,
+            settings: None,
             tunables: None,
             socket_port: None,
         }
@@ -56,6 +62,14 @@ impl Integration {
     pub(super) const fn with_timeouts(self, timeouts: ReadTimeouts) -> Self {
         Self {
             timeouts: Some(timeouts),
+            ..self
+        }
+    }
+
+    /// Its configuration has settings that bind.
+    pub(super) const fn with_settings(self, settings: ReadSettings) -> Self {
+        Self {
+            settings: Some(settings),
             ..self
         }
     }
@@ -96,6 +110,11 @@ impl Integration {
     /// How its time-outs are read.
     pub(crate) fn timeouts(&self) -> Option<ReadTimeouts> {
         self.timeouts
+    }
+
+    /// How its settings are read.
+    pub(crate) fn settings(&self) -> Option<ReadSettings> {
+        self.settings
     }
 
     /// How its settings are changed.

@@ -5,6 +5,7 @@ mod discover;
 mod hsperf;
 mod listen_backlog;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -19,4 +20,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
 .discovered(|process| {
     let found = discover::find(process.files, process.pid, process.auto);
     process.add_once(found);
-});
+})
+.with_settings(settings::of_process);

@@ -16,6 +16,26 @@ pub(crate) struct FileSetting {
     pub(crate) file: String,
 }
 
+impl FileSetting {
+    /// A number, and the place where it is written; empty for a default.
+    pub(crate) fn number(name: &'static str, value: f64, file: impl Into<String>) -> Self {
+        Self {
+            name,
+            of: String::new(),
+            value,
+            file: file.into(),
+        }
+    }
+
+    /// One of several words: it takes the place of what the setting belongs to.
+    pub(crate) fn word(name: &'static str, word: &str, file: impl Into<String>) -> Self {
+        Self {
+            of: word.to_owned(),
+            ..Self::number(name, 1.0, file)
+        }
+    }
+}
+
 /// Facts about a component that are known before it is scraped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ComponentMetadata {

@@ -5,6 +5,7 @@ mod collect;
 mod configuration;
 mod discover;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod timeouts;
@@ -31,7 +32,8 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
         process.found,
     );
 })
-.with_timeouts(timeouts::of_process);
+.with_timeouts(timeouts::of_process)
+.with_settings(settings::of_process);
 
 /// Its access log.
 pub(super) const ACCESS_LOG: Integration = Integration::new(|component, known, _| {

@@ -2,6 +2,7 @@
 
 mod collect;
 mod discover;
+mod settings;
 
 use super::integration::Integration;
 pub use collect::MODULE;
@@ -12,4 +13,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, _, _| Box::new(
     .discovered(|process| {
         let found = discover::find(process.files, process.pid, process.auto);
         process.add(found);
-    });
+    })
+    .with_settings(settings::of_process);

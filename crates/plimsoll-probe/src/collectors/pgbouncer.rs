@@ -3,6 +3,7 @@
 mod collect;
 mod discover;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -17,4 +18,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
 .discovered(|process| {
     let found = discover::find(process.files, process.pid, process.words, process.auto);
     process.add_once(found);
-});
+})
+.with_settings(settings::of_process);

@@ -4,6 +4,7 @@ mod collect;
 mod discover;
 mod parse;
 mod processes;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod timeouts;
@@ -38,4 +39,5 @@ pub(super) const INTEGRATION: Integration =
             process.found,
         );
     })
-    .with_timeouts(timeouts::of_process);
+    .with_timeouts(timeouts::of_process)
+    .with_settings(settings::of_process);

@@ -3,6 +3,7 @@
 mod collect;
 mod discover;
 mod parse;
+mod settings;
 
 use super::integration::Integration;
 use collect::PumaCollector;
@@ -18,4 +19,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, _, _| {
     if process.is_unnamed(ComponentKind::Puma) {
         discover::report(process.files, process.pid, process.words);
     }
-});
+})
+.with_settings(settings::of_process);

@@ -7,6 +7,7 @@ mod parse;
 mod tests;
 mod tune;
 
+use super::configuration::ComponentConfig;
 use super::integration::Integration;
 use collect::RedisCollector;
 
@@ -20,5 +21,13 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
 .discovered(|process| {
     let found = discover::find(process.pid, process.words);
     process.add(found);
+})
+.with_settings(|_, pid, words| {
+    let found = discover::find(pid, words);
+    let config = found.map(|found| ComponentConfig {
+        at: found.component.place.to_string(),
+        ..ComponentConfig::default()
+    });
+    config.into_iter().collect()
 })
 .tunable(tune::ACCESS);

@@ -3,6 +3,7 @@
 mod collect;
 mod discover;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -18,4 +19,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
     if process.is_unnamed(ComponentKind::Varnish) {
         discover::report(process.files, process.pid, process.words);
     }
-});
+})
+.with_settings(settings::of_process);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::engines::{Jvm, Uwsgi};
+use plimsoll_testkit::program::runtimes::PhpFpm;
 use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 
@@ -186,6 +187,82 @@ fn what_is_watched_is_checked_before_anything_starts() {
         assert!(output.stderr.contains(expected), "{output:?}");
     }
     assert!(place.run_files().is_empty());
+}
+
+/// Without a number of users, and without a status page of either program.
+#[test]
+fn a_pool_of_one_process_behind_the_url_binds_early() {
+    let _alone = alone();
+    let fpm = PhpFpm::without_page(1, "echo 1;");
+    let nginx = Nginx::start(1024, false, &fpm.location());
+    let place = Sandbox::new();
+    let url = format!("http://{}/", nginx.address);
+    let output = place.run(&["check", &url, "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let json = output.json();
+    let limits = json["limits"].as_array().unwrap();
+    let name = format!("pm.max_children of PHP-FPM ({})", fpm.address);
+    let pool = limits.iter().find(|limit| limit["name"] == name.as_str());
+    let pool = pool.unwrap_or_else(|| panic!("{name} is not in {json:#}"));
+    assert_eq!(
+        (&pool["binds_at"], &pool["ok"], &pool["hint"]),
+        (&20.into(), &false.into(), &false.into())
+    );
+    assert_eq!(json["demand"]["users"], 500);
+    assert!(json.get("users").is_none(), "{json:#}");
+    let text = place.run(&["check", &url]);
+    assert!(!text.stdout.contains("No limit"), "{text:?}");
+    assert!(text.stdout.contains(&name), "{text:?}");
+}
+
+/// The demand is that of a plan, or of a run of it.
+#[test]
+fn the_demand_of_a_plan_and_of_a_run() {
+    let _alone = alone();
+    let (_origin, address) = origin(200);
+    let haproxy = Haproxy::start("", &format!("  server s1 {address} maxconn 20"));
+    let place = Sandbox::new();
+    let plan = format!(
+        "target: http://{}/\nload: {{ users: 40, for: 6s }}\nsteps:\n  - get: /\n  - think: 800ms\n",
+        haproxy.address
+    );
+    std::fs::write(place.path().join("exam.yaml"), plan).unwrap();
+    let server = |json: &serde_json::Value| {
+        let limits = json["limits"].as_array().unwrap();
+        let name = format!(
+            "maxconn of server s1 in HAProxy's app ({})",
+            haproxy.socket.display()
+        );
+        let own = limits.iter().find(|limit| limit["name"] == name.as_str());
+        own.unwrap_or_else(|| panic!("{name} is not in {json:#}"))
+            .clone()
+    };
+    // 40 users, each 0.5 s of 1.3 s with a request.
+    let json = place
+        .run(&["check", "--plan", "exam.yaml", "--json"])
+        .json();
+    assert_eq!(json["users"], 40);
+    assert_eq!(server(&json)["advised"], "16 or more", "{json:#}");
+    let json = place
+        .run(&["check", "--plan", "exam.yaml", "--for", "1000", "--json"])
+        .json();
+    assert_eq!(server(&json)["advised"], "385 or more", "{json:#}");
+    let run = place.run(&["run", "exam.yaml", "--quiet"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let log = place.run_files().pop().unwrap();
+    let log = log.to_str().unwrap();
+    let json = place
+        .run(&["check", "--run", log, "--for", "1000", "--json"])
+        .json();
+    // Each 0.2 s of a second with a request: 200 of 1,000 users, by Little's law.
+    let in_flight = json["demand"]["in_flight"].as_f64().unwrap();
+    assert!((180.0..240.0).contains(&in_flight), "{json:#}");
+    assert_eq!(server(&json)["ok"], false);
+    assert!(json["demand"]["cpus"].is_null() || json["demand"]["cpus"].as_f64().is_some());
+    let output = place.run(&["check", "exam.yaml", "--for", "1000"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    let both = ["check", "--plan", "exam.yaml", "--run", log];
+    assert_eq!(place.run(&both).code, 2);
 }
 
 #[test]

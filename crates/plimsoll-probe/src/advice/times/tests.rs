@@ -4,7 +4,9 @@ use plimsoll_model::metric::series;
 
 use plimsoll_model::metric;
 
+use super::super::service::Service;
 use super::*;
+use crate::files::Files;
 
 /// The components of a machine with these files in `/proc`.
 fn machine(put: &[(&str, &str)]) -> tempfile::TempDir {
@@ -19,7 +21,9 @@ fn machine(put: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn summarize(put: &[(&str, &str)], readings: &Readings) -> Vec<(bool, String, String)> {
     let root = machine(put);
-    let all = advice(readings, &mut Files::new(root.path().to_owned()));
+    let mut files = Files::new(root.path().to_owned());
+    let service = Service::find(&mut files, &mut Readings::default(), None);
+    let all = advice(readings, &service.servers);
     let all = all.into_iter();
     all.map(|advice| (advice.ok, advice.name, advice.current))
         .collect()
@@ -135,7 +139,8 @@ fn real_programs_one_before_another_are_told_with_their_files() {
     let php = plimsoll_testkit::program::runtimes::PhpFpm::start(1, true, "echo 1;");
     let nginx = plimsoll_testkit::program::Nginx::start(64, true, &php.location());
     let mut files = Files::new("/".into());
-    let all = advice(&Readings::default(), &mut files);
+    let service = Service::find(&mut files, &mut Readings::default(), None);
+    let all = advice(&Readings::default(), &service.servers);
     let name = format!(
         "request_terminate_timeout of PHP-FPM www behind fastcgi_read_timeout of nginx {}",
         nginx.address

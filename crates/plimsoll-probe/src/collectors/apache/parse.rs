@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::collectors::FileSetting;
+use crate::collectors::configuration::switch;
+
 /// Values by name; `None` when it is another page.
 pub(crate) fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -25,12 +28,57 @@ pub(crate) struct ApacheDirective {
 /// The relevant settings of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ApacheConfig {
-    /// `MaxRequestWorkers`; the last one applies.
-    pub(crate) workers_max: Option<ApacheDirective>,
+    /// Settings with a number, or on and off; the last one of a name applies.
+    pub(crate) numbers: BTreeMap<&'static str, ApacheDirective>,
+    /// The module that distributes requests over its processes: `prefork`, `worker` or `event`.
+    pub(crate) mpm: Option<String>,
     /// Where it listens, in the order of the files.
     pub(crate) listen: Vec<String>,
     /// Paths of the status page.
     pub(crate) pages: Vec<String>,
+}
+
+/// Names of the settings that are read, as they are compared and as they are shown.
+const NUMBERS: [(&str, &str); 11] = [
+    ("maxrequestworkers", "MaxRequestWorkers"),
+    ("maxclients", "MaxRequestWorkers"),
+    ("serverlimit", "ServerLimit"),
+    ("threadsperchild", "ThreadsPerChild"),
+    ("asyncrequestworkerfactor", "AsyncRequestWorkerFactor"),
+    ("maxconnectionsperchild", "MaxConnectionsPerChild"),
+    ("maxrequestsperchild", "MaxConnectionsPerChild"),
+    ("keepalive", "KeepAlive"),
+    ("keepalivetimeout", "KeepAliveTimeout"),
+    ("maxkeepaliverequests", "MaxKeepAliveRequests"),
+    ("listenbacklog", "ListenBacklog"),
+];
+
+impl ApacheConfig {
+    /// Its settings, with their places.
+    pub(crate) fn settings(&self) -> Vec<FileSetting> {
+        let numbers = self.numbers.iter().filter_map(|(name, written)| {
+            // `250ms` and other times with a unit are not read.
+            let number = written.value.parse().ok();
+            let value = number.or_else(|| switch(&written.value))?;
+            let place = format!("{}:{}", written.file, written.line);
+            Some(FileSetting::number(name, value, place))
+        });
+        let mpm = self.mpm.iter();
+        let mpm = mpm.map(|module| FileSetting::word("MPM", module, ""));
+        numbers.chain(mpm).collect()
+    }
+}
+
+/// Whether a line in blocks of these modules applies: settings of every module stand in some configurations.
+fn applies(mpm: Option<&str>, blocks: &[String]) -> bool {
+    blocks.iter().all(|block| {
+        let name = block.trim_end_matches(".c").trim_end_matches("_module");
+        match name.strip_prefix("mpm_").unwrap_or(name) {
+            module @ ("prefork" | "worker" | "event") => mpm.is_none_or(|mpm| mpm == module),
+            "winnt" | "netware" | "mpmt_os2" => false,
+            _ => true,
+        }
+    })
 }
 
 /// How deep files may include files.
@@ -68,6 +116,7 @@ fn read_into(
     depth: u32,
 ) {
     let mut location = None;
+    let mut modules: Vec<String> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let mut words = line.split_whitespace();
         let Some(word) = words.next().map(str::to_ascii_lowercase) else {
@@ -78,13 +127,26 @@ fn read_into(
             .unwrap_or_default()
             .trim_end_matches('>')
             .trim_matches('"');
-        match word.as_str() {
-            "maxrequestworkers" | "maxclients" => {
-                read.workers_max = Some(ApacheDirective {
+        if let Some((_, name)) = NUMBERS.iter().find(|known| known.0 == word) {
+            if applies(read.mpm.as_deref(), &modules) {
+                let directive = ApacheDirective {
                     value: value.to_owned(),
                     file: file.to_owned(),
                     line: index + 1,
-                });
+                };
+                read.numbers.insert(name, directive);
+            }
+            continue;
+        }
+        match word.as_str() {
+            "loadmodule" => {
+                let module = value.strip_prefix("mpm_");
+                let module = module.and_then(|module| module.strip_suffix("_module"));
+                read.mpm = module.map(str::to_owned).or(read.mpm.take());
+            }
+            "<ifmodule" => modules.push(value.to_ascii_lowercase()),
+            "</ifmodule>" => {
+                modules.pop();
             }
             "listen" => read.listen.push(value.to_owned()),
             "<location" => location = Some(value.to_owned()),
@@ -131,12 +193,8 @@ mod tests {
                 .into_iter()
                 .collect()
         });
-        let right = ApacheDirective {
-            value: "4".to_owned(),
-            file: "/etc/a".to_owned(),
-            line: 4,
-        };
-        assert_eq!(read.workers_max, Some(right));
+        let right = [FileSetting::number("MaxRequestWorkers", 4.0, "/etc/a:4")];
+        assert_eq!(read.settings(), right);
         assert_eq!(
             (read.listen.as_slice(), read.pages.as_slice()),
             (
@@ -149,6 +207,23 @@ mod tests {
             vec![("/a".to_owned(), "Include /a\nListen 1\n".to_owned())]
         });
         assert_eq!(endless.listen.len(), 9);
+    }
+
+    #[test]
+    fn settings_of_other_modules_do_not_apply() {
+        let main = "LoadModule mpm_event_module modules/mod_mpm_event.so\nKeepAlive Off\nKeepAliveTimeout 5\n\
+            <IfModule mpm_event_module>\nMaxRequestWorkers 400\n</IfModule>\n\
+            <IfModule mpm_prefork_module>\nMaxRequestWorkers 250\n</IfModule>\n\
+            <IfModule !mpm_netware.c>\nServerLimit 16\n</IfModule>\n<IfModule mpm_winnt_module>\nThreadsPerChild 150\n";
+        let read = configuration("/a", main, &mut |_| Vec::new());
+        let right = [
+            FileSetting::number("KeepAlive", 0.0, "/a:2"),
+            FileSetting::number("KeepAliveTimeout", 5.0, "/a:3"),
+            FileSetting::number("MaxRequestWorkers", 400.0, "/a:5"),
+            FileSetting::number("ServerLimit", 16.0, "/a:11"),
+            FileSetting::word("MPM", "event", ""),
+        ];
+        assert_eq!(read.settings(), right);
     }
 
     proptest! {

@@ -30,15 +30,7 @@ pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<Discov
         .file
         .clone()
         .unwrap_or_else(|| "gunicorn.conf.py".to_owned());
-    let text = if file.starts_with('/') {
-        text_for(files, pid, &file)
-    } else {
-        text_beside(files, pid, &file)
-    };
-    let written = text
-        .map(|text| parse::configuration(&text))
-        .unwrap_or_default();
-    let options = options.or(written);
+    let options = options.or(written_in(files, pid, &file));
     let bind = options.bind.as_deref().unwrap_or("127.0.0.1:8000");
     let bind = bind.split(',').next().unwrap_or(bind);
     let place = match bind.strip_prefix("unix:") {
@@ -48,16 +40,12 @@ pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<Discov
     };
     let setting = |name, entry: Option<(u64, usize)>| {
         let (value, line) = entry?;
-        Some(FileSetting {
+        let written = (line > 0).then(|| format!("{file}:{line}"));
+        Some(FileSetting::number(
             name,
-            of: String::new(),
-            value: value as f64,
-            file: if line > 0 {
-                format!("{file}:{line}")
-            } else {
-                String::new()
-            },
-        })
+            value as f64,
+            written.unwrap_or_default(),
+        ))
     };
     let workers = setting("workers", options.workers);
     // Asynchronous worker classes have no threads that could be used up.
@@ -71,7 +59,15 @@ pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<Discov
         setting("threads", Some((CONNECTIONS, 0)))
     };
     let known = ComponentMetadata {
-        settings: workers.into_iter().chain(threads).collect(),
+        settings: [
+            workers,
+            threads,
+            setting("max_requests", options.max_requests),
+            setting("backlog", options.backlog),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         pid: Some(pid),
         ..ComponentMetadata::default()
     };
@@ -82,4 +78,15 @@ pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<Discov
         known,
         source,
     ))
+}
+
+/// The settings of its configuration file.
+fn written_in(files: &mut Files, pid: u32, file: &str) -> parse::GunicornOptions {
+    let text = if file.starts_with('/') {
+        text_for(files, pid, file)
+    } else {
+        text_beside(files, pid, file)
+    };
+    text.map(|text| parse::configuration(&text))
+        .unwrap_or_default()
 }

@@ -13,6 +13,10 @@ pub(crate) struct GunicornOptions {
     pub(crate) timeout: Option<(u64, usize)>,
     /// Seconds for which an idle connection is kept alive, with the line.
     pub(crate) keepalive: Option<(u64, usize)>,
+    /// Requests after which a worker is replaced, with the line.
+    pub(crate) max_requests: Option<(u64, usize)>,
+    /// Connections that wait to be accepted at most, with the line.
+    pub(crate) backlog: Option<(u64, usize)>,
     /// The class of its workers.
     pub(crate) class: Option<String>,
     /// Its configuration file.
@@ -44,6 +48,8 @@ pub(crate) fn command_line(words: &[&str]) -> GunicornOptions {
         threads: number("--threads", "--threads"),
         timeout: number("-t", "--timeout"),
         keepalive: number("--keep-alive", "--keep-alive"),
+        max_requests: number("--max-requests", "--max-requests"),
+        backlog: number("--backlog", "--backlog"),
         class: argument("-k", "--worker-class"),
         file: argument("-c", "--config").map(|file| file.trim_start_matches("file:").to_owned()),
     }
@@ -65,6 +71,8 @@ pub(crate) fn configuration(text: &str) -> GunicornOptions {
             "threads" => options.threads = number(),
             "timeout" => options.timeout = number(),
             "keepalive" => options.keepalive = number(),
+            "max_requests" => options.max_requests = number(),
+            "backlog" => options.backlog = number(),
             "worker_class" => options.class = Some(text()),
             _ => {}
         }
@@ -82,6 +90,8 @@ impl GunicornOptions {
             threads: self.threads.or(other.threads),
             timeout: self.timeout.or(other.timeout),
             keepalive: self.keepalive.or(other.keepalive),
+            max_requests: self.max_requests.or(other.max_requests),
+            backlog: self.backlog.or(other.backlog),
             class: self.class.or(other.class),
             file: self.file.or(other.file),
         }

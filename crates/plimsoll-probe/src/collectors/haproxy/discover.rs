@@ -2,7 +2,7 @@
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::configuration;
+use super::configuration::{self, HaproxyConfig};
 use crate::collectors::discovery::{DiscoveredComponent, address_of, text_for};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
@@ -15,14 +15,7 @@ pub(crate) fn find(
     auto: bool,
     found: &mut Vec<DiscoveredComponent>,
 ) {
-    let named = words
-        .windows(2)
-        .filter(|two| two[0] == "-f")
-        .map(|two| two[1]);
-    let mut paths: Vec<&str> = named.collect();
-    if paths.is_empty() {
-        paths.push("/etc/haproxy/haproxy.cfg");
-    }
+    let paths = paths_of(words);
     let (mut sockets, mut settings, mut is_read) = (Vec::new(), Vec::new(), false);
     for path in &paths {
         let Some(text) = text_for(files, pid, path) else {
@@ -30,13 +23,8 @@ pub(crate) fn find(
         };
         is_read = true;
         let read = configuration::read(&text);
-        sockets.extend(read.sockets);
-        settings.extend(read.limits.into_iter().map(|limit| FileSetting {
-            name: "maxconn",
-            of: limit.of,
-            value: limit.value as f64,
-            file: format!("{path}:{}", limit.line),
-        }));
+        sockets.extend(read.sockets.iter().cloned());
+        settings.extend(settings_of(path, read));
     }
     let main = paths.first().copied().unwrap_or_default();
     let place = sockets.iter().find_map(|socket| socket_of(socket));
@@ -80,8 +68,29 @@ pub(crate) fn find(
     }
 }
 
+/// The configuration files that a command line names.
+pub(super) fn paths_of<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let named = words.windows(2).filter(|two| two[0] == "-f");
+    let mut paths: Vec<&str> = named.map(|two| two[1]).collect();
+    if paths.is_empty() {
+        paths.push("/etc/haproxy/haproxy.cfg");
+    }
+    paths
+}
+
+/// The limits of a file.
+pub(super) fn settings_of(path: &str, read: HaproxyConfig) -> Vec<FileSetting> {
+    let limits = read.limits.into_iter().map(|limit| FileSetting {
+        name: "maxconn",
+        of: limit.of,
+        value: limit.value as f64,
+        file: format!("{path}:{}", limit.line),
+    });
+    limits.collect()
+}
+
 /// An address behind `stats socket`.
-fn socket_of(written: &str) -> Option<ComponentAddress> {
+pub(super) fn socket_of(written: &str) -> Option<ComponentAddress> {
     let path = written.strip_prefix("unix@").unwrap_or(written);
     if path.starts_with('/') {
         return Some(ComponentAddress::Socket(path.into()));

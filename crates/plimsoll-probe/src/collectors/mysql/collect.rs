@@ -27,7 +27,8 @@ const WRITTEN: &str = "SELECT 'setting', VARIABLE_NAME, GLOBAL_VALUE, GLOBAL_VAL
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (";
 const NAMES: &str = "'max_connections', 'innodb_buffer_pool_size', 'tmp_table_size', 'max_heap_table_size', 'sort_buffer_size', \
     'innodb_log_buffer_size', 'innodb_io_capacity', 'innodb_lock_wait_timeout', 'performance_schema', \
-    'max_statement_time', 'max_execution_time')";
+    'max_statement_time', 'max_execution_time', 'innodb_flush_log_at_trx_commit', 'skip_name_resolve', 'join_buffer_size', \
+    'read_buffer_size', 'read_rnd_buffer_size', 'thread_stack')";
 /// Size of `InnoDB`'s files, for MariaDB and for MySQL since 8.0. The query reads each file, so it runs once.
 const SIZES: [&str; 2] = [
     "SELECT 'size', SUM(FILE_SIZE) FROM information_schema.INNODB_SYS_TABLESPACES WHERE NAME <> 'innodb_temporary' AND \
@@ -239,7 +240,12 @@ impl MysqlCollector {
         record_status(&read, metrics);
         record_statements(&read, metrics);
         for setting in &read.settings {
-            metrics.setting(&setting.name, "", &setting.file, setting.value.parse().ok());
+            let value = match setting.value.as_str() {
+                "ON" => Some(1.0),
+                "OFF" => Some(0.0),
+                number => number.parse().ok(),
+            };
+            metrics.setting(&setting.name, "", &setting.file, value);
         }
         Ok(())
     }

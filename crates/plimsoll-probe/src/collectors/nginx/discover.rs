@@ -74,7 +74,7 @@ pub(crate) fn find(
     }
 }
 
-fn settings_of(
+pub(super) fn settings_of(
     files: &mut Files,
     master: u32,
     read: &configuration::NginxConfig,
@@ -119,7 +119,7 @@ fn settings_of(
 }
 
 /// The address of a page from this machine.
-fn place_of(page: &StatusPage) -> Option<ComponentAddress> {
+pub(super) fn place_of(page: &StatusPage) -> Option<ComponentAddress> {
     let path = page.path.clone();
     let Some(listen) = page
         .listen

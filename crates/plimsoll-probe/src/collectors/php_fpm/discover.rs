@@ -32,24 +32,32 @@ pub(crate) fn find(
         );
         return;
     };
-    let (pools, patterns) = configuration(&text);
-    let mut pools: Vec<(String, PhpFpmPool)> = pools
-        .into_iter()
-        .map(|pool| (main.to_owned(), pool))
-        .collect();
-    for pattern in patterns {
-        for (file, text) in texts_for(files, pid, &pattern) {
-            let more = configuration(&text).0.into_iter();
-            pools.extend(more.map(|pool| (file.clone(), pool)));
-        }
-    }
-    for (file, pool) in pools {
+    for (file, pool) in pools_of(files, pid, main, &text) {
         found.extend(slowlog_of(files, pid, &pool, &file));
         if auto && place_of(&pool).is_none() {
             announce_missing_status_page(files, pid, &pool, &file);
         }
         found.extend(pool_of(pid, &pool, file));
     }
+}
+
+/// The pools of a configuration, each with the file that describes it.
+pub(super) fn pools_of(
+    files: &mut Files,
+    pid: u32,
+    main: &str,
+    text: &str,
+) -> Vec<(String, PhpFpmPool)> {
+    let (pools, patterns) = configuration(text);
+    let own = pools.into_iter().map(|pool| (main.to_owned(), pool));
+    let mut pools: Vec<(String, PhpFpmPool)> = own.collect();
+    for pattern in patterns {
+        for (file, text) in texts_for(files, pid, &pattern) {
+            let more = configuration(&text).0.into_iter();
+            pools.extend(more.map(|pool| (file.clone(), pool)));
+        }
+    }
+    pools
 }
 
 fn announce_missing_status_page(files: &mut Files, pid: u32, pool: &PhpFpmPool, file: &str) {
@@ -85,7 +93,7 @@ fn pool_of(pid: u32, pool: &PhpFpmPool, file: String) -> Option<DiscoveredCompon
 }
 
 /// The address of a pool's status page from this machine.
-fn place_of(pool: &PhpFpmPool) -> Option<ComponentAddress> {
+pub(super) fn place_of(pool: &PhpFpmPool) -> Option<ComponentAddress> {
     let path = directive(pool, "pm.status_path").filter(|path| path.starts_with('/'))?;
     let apart = pool.words.contains_key("pm.status_listen");
     let word = if apart { "pm.status_listen" } else { "listen" };
@@ -97,7 +105,7 @@ fn place_of(pool: &PhpFpmPool) -> Option<ComponentAddress> {
 }
 
 /// The listen address of a pool on this machine, from one of its settings.
-fn listener_of(pool: &PhpFpmPool, word: &str) -> Option<ComponentAddress> {
+pub(super) fn listener_of(pool: &PhpFpmPool, word: &str) -> Option<ComponentAddress> {
     let listen = directive(pool, word)?;
     if listen.starts_with('/') {
         Some(ComponentAddress::Socket(listen.into()))
@@ -134,8 +142,8 @@ fn slowlog_of(
     })
 }
 
-fn settings_of(pool: &PhpFpmPool, file: &str) -> Vec<FileSetting> {
-    let names = ["pm.max_children", "listen.backlog"];
+pub(super) fn settings_of(pool: &PhpFpmPool, file: &str) -> Vec<FileSetting> {
+    let names = ["pm.max_children", "pm.max_requests", "listen.backlog"];
     let settings = names.into_iter().filter_map(|name| {
         let written = pool.words.get(name)?;
         Some(FileSetting {

@@ -44,7 +44,10 @@ SELECT 'total', v.name, v.total FROM (SELECT sum(blks_read) r, sum(blks_hit) h, 
 SELECT 'setting', name, CASE unit WHEN '8kB' THEN setting::numeric * 8192 WHEN 'kB' THEN setting::numeric * 1024
   WHEN 'MB' THEN setting::numeric * 1048576 ELSE setting::numeric END, coalesce(sourcefile || ':' || sourceline, '')
   FROM pg_settings WHERE vartype IN ('integer', 'real') AND name IN ('max_connections',
-  'superuser_reserved_connections', 'shared_buffers', 'effective_cache_size', 'work_mem', 'max_wal_size', 'wal_buffers');
+  'superuser_reserved_connections', 'shared_buffers', 'effective_cache_size', 'work_mem', 'max_wal_size', 'wal_buffers',
+  'jit_above_cost');
+SELECT 'setting', name, CASE setting WHEN 'off' THEN '0' ELSE '1' END, coalesce(sourcefile || ':' || sourceline, '')
+  FROM pg_settings WHERE name IN ('jit', 'fsync', 'synchronous_commit');
 SELECT 'setting', name, reset_val, '' FROM pg_settings WHERE name = 'statement_timeout';";
 /// Size of the databases that the role may connect to. The query reads each file, so it runs once.
 const SIZE: &str = "SELECT 'size', sum(pg_database_size(oid)) FROM pg_database WHERE datallowconn AND \

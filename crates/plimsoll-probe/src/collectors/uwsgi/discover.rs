@@ -17,35 +17,9 @@ pub(crate) fn find(
     words: &[&str],
     auto: bool,
 ) -> Option<DiscoveredComponent> {
-    let mut options = command_line(words);
-    let mut written: Vec<FileSetting> = Vec::new();
-    let named = options.files.clone();
-    for file in named.iter().take(FILES_MAX) {
-        // A section of a file may follow `:`.
-        let file = file.split(':').next().unwrap_or(file);
-        let text = if file.starts_with('/') {
-            text_for(files, pid, file)
-        } else {
-            text_beside(files, pid, file)
-        };
-        let Some(text) = text else {
-            continue;
-        };
-        let read = configuration(&text);
-        written.extend(settings(&read, file));
-        options = options.or(read);
-    }
-    // Placeholders are not resolved here.
-    let stats = options.stats.filter(|stats| !stats.contains(['%', '$']));
-    let place = stats.as_deref().and_then(|stats| {
-        let socket = stats.strip_prefix("unix:").unwrap_or(stats);
-        if socket.starts_with('/') {
-            Some(ComponentAddress::Socket(socket.into()))
-        } else {
-            address_of(stats)
-        }
-    });
-    let Some(place) = place else {
+    let (options, written) = options_of(files, pid, words);
+    let named = &options.files;
+    let Some(place) = place_of(&options) else {
         if auto {
             let main = named.last().map_or("its ini file", String::as_str);
             files.announce(
@@ -64,7 +38,7 @@ pub(crate) fn find(
         pid: Some(pid),
         ..ComponentMetadata::default()
     };
-    let source = named.into_iter().next();
+    let source = named.first().cloned();
     let source = source.unwrap_or_else(|| format!("the command line of pid {pid}"));
     Some(DiscoveredComponent::new(
         ComponentKind::Uwsgi,
@@ -74,12 +48,54 @@ pub(crate) fn find(
     ))
 }
 
+/// Its options, and which of them are written in its files.
+pub(super) fn options_of(
+    files: &mut Files,
+    pid: u32,
+    words: &[&str],
+) -> (UwsgiOptions, Vec<FileSetting>) {
+    let mut options = command_line(words);
+    let mut written: Vec<FileSetting> = Vec::new();
+    let named = options.files.clone();
+    for file in named.iter().take(FILES_MAX) {
+        // A section of a file may follow `:`.
+        let file = file.split(':').next().unwrap_or(file);
+        let text = if file.starts_with('/') {
+            text_for(files, pid, file)
+        } else {
+            text_beside(files, pid, file)
+        };
+        let Some(text) = text else {
+            continue;
+        };
+        let read = configuration(&text);
+        written.extend(settings(&read, file));
+        options = options.or(read);
+    }
+    (options, written)
+}
+
+/// The address of its stats server.
+pub(super) fn place_of(options: &UwsgiOptions) -> Option<ComponentAddress> {
+    // Placeholders are not resolved here.
+    let stats = options.stats.as_deref();
+    let stats = stats.filter(|stats| !stats.contains(['%', '$']))?;
+    let socket = stats.strip_prefix("unix:").unwrap_or(stats);
+    if socket.starts_with('/') {
+        Some(ComponentAddress::Socket(socket.into()))
+    } else {
+        address_of(stats)
+    }
+}
+
 fn settings(options: &UwsgiOptions, file: &str) -> Vec<FileSetting> {
-    let both = [
+    let all = [
         ("processes", options.processes),
         ("threads", options.threads),
+        ("listen", options.listen),
+        ("max-requests", options.max_requests),
     ];
-    let settings = both.into_iter().filter_map(|(name, setting)| {
+    let settings = all.into_iter().filter_map(|(name, setting)| {
         let (value, line) = setting?;
         Some(FileSetting {
             name,

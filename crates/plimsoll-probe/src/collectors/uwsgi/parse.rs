@@ -90,6 +90,12 @@ pub(crate) struct UwsgiOptions {
     pub(crate) processes: UwsgiSetting,
     /// Threads of each.
     pub(crate) threads: UwsgiSetting,
+    /// Connections that wait to be accepted at most.
+    pub(crate) listen: UwsgiSetting,
+    /// Requests after which a worker is replaced.
+    pub(crate) max_requests: UwsgiSetting,
+    /// Addresses where it listens.
+    pub(crate) sockets: Vec<String>,
     /// Its ini files.
     pub(crate) files: Vec<String>,
 }
@@ -101,6 +107,11 @@ impl UwsgiOptions {
             "stats" | "stats-server" => self.stats = Some(value.to_owned()),
             "processes" | "workers" | "p" => self.processes = number().or(self.processes),
             "threads" => self.threads = number().or(self.threads),
+            "listen" | "l" => self.listen = number().or(self.listen),
+            "max-requests" | "R" => self.max_requests = number().or(self.max_requests),
+            "socket" | "uwsgi-socket" | "s" | "http" | "http-socket" => {
+                self.sockets.push(value.to_owned());
+            }
             "ini" => self.files.push(value.to_owned()),
             _ => {}
         }
@@ -113,6 +124,9 @@ impl UwsgiOptions {
             stats: self.stats.or(other.stats),
             processes: self.processes.or(other.processes),
             threads: self.threads.or(other.threads),
+            listen: self.listen.or(other.listen),
+            max_requests: self.max_requests.or(other.max_requests),
+            sockets: [self.sockets, other.sockets].concat(),
             files: self.files,
         }
     }

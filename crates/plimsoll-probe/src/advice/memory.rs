@@ -1,0 +1,506 @@
+//! Memory of everything that a configuration allows, at the measured size of a worker, against that of this machine.
+
+use plimsoll_model::component::ComponentKind;
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, label};
+
+use super::components::{ComponentReadings, places_of, written};
+use super::service::{Service, ServiceComponent};
+use super::{Advice, Demand};
+use crate::collectors::configuration::children_of;
+use crate::files::Files;
+use crate::parse::memory::{self, Memory};
+use crate::parse::process;
+
+/// Bytes of a mebibyte.
+const MEBIBYTE: f64 = 1_048_576.0;
+/// Workers of one component that are measured.
+const MEASURED_MAX: usize = 32;
+/// Share of the memory that heaps and caches may have: the rest is for everything else.
+const HEAP_SHARE: f64 = 0.8;
+
+/// A technology of which each request takes a process, or a thread of one: its number of processes, and the threads of
+/// one of them.
+#[derive(Clone, Copy, Debug)]
+struct Workers {
+    kind: ComponentKind,
+    processes: &'static str,
+    threads: &'static str,
+    /// Whether `threads` are those of all processes together.
+    is_sum: bool,
+    /// Whether all processes run from the start: then the memory of those that are set is in use already.
+    are_there: bool,
+}
+
+const WORKERS: [Workers; 4] = [
+    Workers {
+        kind: ComponentKind::PhpFpm,
+        processes: "pm.max_children",
+        threads: "",
+        is_sum: false,
+        are_there: false,
+    },
+    Workers {
+        kind: ComponentKind::Gunicorn,
+        processes: "workers",
+        threads: "threads",
+        is_sum: false,
+        are_there: true,
+    },
+    Workers {
+        kind: ComponentKind::Uwsgi,
+        processes: "processes",
+        threads: "threads",
+        is_sum: false,
+        are_there: true,
+    },
+    Workers {
+        kind: ComponentKind::Puma,
+        processes: "workers",
+        threads: "threads",
+        is_sum: true,
+        are_there: true,
+    },
+];
+
+/// Memory that may be taken, and of whom.
+type Claims = Vec<(f64, String)>;
+
+/// Memory of workers, heaps and caches.
+pub(super) fn advice(
+    files: &mut Files,
+    readings: &Readings,
+    service: &Service,
+    demand: &Demand,
+) -> Vec<Advice> {
+    let Some(memory) = files.read("proc/meminfo").ok().map(memory::meminfo) else {
+        return Vec::new();
+    };
+    let (mut advice, mut claims) = (Vec::new(), Claims::new());
+    for component in &service.components {
+        let at = component.at.as_str();
+        let known = ComponentReadings { at, readings };
+        advice.extend(workers(
+            files,
+            (component, &known),
+            (memory, demand),
+            &mut claims,
+        ));
+    }
+    for (kind, setting) in [
+        (ComponentKind::Jvm, "-Xmx"),
+        (ComponentKind::Redis, "maxmemory"),
+        (ComponentKind::Memcached, "limit_maxbytes"),
+    ] {
+        for at in places_of(readings, kind) {
+            let component = ComponentReadings { at, readings };
+            advice.extend(heap(&component, (kind, setting), memory, &mut claims));
+        }
+    }
+    for (kind, buffer, sessions) in [
+        (
+            ComponentKind::Postgres,
+            "shared_buffers",
+            &POSTGRES_SESSION[..],
+        ),
+        (
+            ComponentKind::Mysql,
+            "innodb_buffer_pool_size",
+            &MYSQL_SESSION[..],
+        ),
+    ] {
+        for at in places_of(readings, kind) {
+            let component = ComponentReadings { at, readings };
+            let row = sessions_memory(&component, (kind, buffer, sessions), (memory, demand));
+            claims.extend(
+                row.iter()
+                    .map(|row| (row.0, format!("{} ({at})", kind.name()))),
+            );
+            advice.extend(row.map(|row| row.1));
+        }
+    }
+    advice.extend(together(&claims, memory));
+    advice
+}
+
+/// Memory that the machine and the cgroups of the service leave, beside what is in use.
+fn room(readings: &Readings, memory: Memory) -> f64 {
+    let limits = readings.values.iter().filter_map(|(series, &limit)| {
+        let is_limit = plimsoll_model::labels::metric(series) == metric::CGROUP_MEMORY_LIMIT;
+        let process = label(series, "process").filter(|process| *process != metric::GENERATOR)?;
+        let name = label(series, "cgroup").filter(|_| is_limit)?;
+        let of = |metric: &str| {
+            let labels = [("cgroup", name), ("process", process)];
+            readings
+                .values
+                .get(&metric::series(metric, &labels))
+                .copied()
+        };
+        let used = of(metric::CGROUP_MEMORY)? - of(metric::CGROUP_MEMORY_INACTIVE).unwrap_or(0.0);
+        Some((limit - used).max(0.0))
+    });
+    limits.fold(memory.available as f64, f64::min)
+}
+
+/// Bytes of some processes, pages that they share counted once where the kernel allows to read that; and their number.
+fn measured(files: &mut Files, pids: &[u32]) -> Option<(f64, usize)> {
+    let page_len = rustix::param::page_size() as f64;
+    let mut sum = 0.0;
+    let mut count = 0_usize;
+    for pid in pids.iter().take(MEASURED_MAX) {
+        let shared = files.read(&format!("proc/{pid}/smaps_rollup")).ok();
+        let bytes = if let Some(bytes) = shared.and_then(process::pss) {
+            bytes as f64
+        } else {
+            let stat = files.read(&format!("proc/{pid}/stat")).ok();
+            let Some(stat) = stat.and_then(process::stat) else {
+                continue;
+            };
+            stat.resident_pages as f64 * page_len
+        };
+        sum += bytes;
+        count += 1;
+    }
+    (count > 0 && sum > 0.0).then_some((sum, count))
+}
+
+/// The worker processes of a component: children that belong to its pool.
+fn worker_pids(files: &mut Files, component: &ServiceComponent) -> Vec<u32> {
+    let mut children = children_of(files, component.pid);
+    if component.kind == ComponentKind::PhpFpm {
+        children.retain(|child| files.command_line(*child).starts_with("php-fpm: pool "));
+    }
+    if children.is_empty() {
+        children.push(component.pid);
+    }
+    children
+}
+
+/// All processes that there may be, and all that the users need, must fit into memory.
+fn workers(
+    files: &mut Files,
+    (component, known): (&ServiceComponent, &ComponentReadings<'_>),
+    (memory, demand): (Memory, &Demand),
+    claims: &mut Claims,
+) -> Option<Advice> {
+    let workers = WORKERS
+        .iter()
+        .find(|workers| workers.kind == component.kind)?;
+    let (processes, file) = known.setting(workers.processes, "")?;
+    let threads = known
+        .setting(workers.threads, "")
+        .map_or(1.0, |found| found.0);
+    let threads = if workers.is_sum {
+        threads / processes.max(1.0)
+    } else {
+        threads
+    };
+    let pids = worker_pids(files, component);
+    let (own, count) = measured(files, &pids)?;
+    let each = own / count as f64;
+    let needed = (demand.workers() / threads.max(1.0)).ceil();
+    let room = room(known.readings, memory) + own;
+    let fits = (room / each).floor();
+    let may = if workers.are_there {
+        count as f64
+    } else {
+        processes
+    };
+    claims.push((
+        processes * each,
+        format!("{} ({})", workers.kind.name(), component.at),
+    ));
+    let name = workers.kind.name();
+    Some(
+        Advice::new(
+            format!("memory for {name}'s processes ({})", component.at),
+            format!("{processes:.0} of {:.0} MiB{}", each / MEBIBYTE, written(file)),
+            format!("at most {fits:.0}"),
+            may <= fits && needed <= fits,
+        )
+        .binds_at(demand.users_for(fits * threads, demand.in_flight))
+        .because(format!(
+            "its processes use {:.0} MiB each now, and {:.0} MiB are available to them; {} users need {needed:.0} \
+             ({}). Beyond {fits:.0} the machine swaps or kills processes",
+            each / MEBIBYTE,
+            room / MEBIBYTE,
+            demand.users,
+            demand.source
+        )),
+    )
+}
+
+/// A heap or a cache of a fixed size.
+fn heap(
+    component: &ComponentReadings<'_>,
+    (kind, setting): (ComponentKind, &str),
+    memory: Memory,
+    claims: &mut Claims,
+) -> Option<Advice> {
+    let (size, file) = component.setting(setting, "")?;
+    let total = memory.total as f64;
+    let most = HEAP_SHARE * total;
+    let used = component.value(metric::REDIS_MEMORY).unwrap_or(0.0);
+    // Redis: no limit.
+    let is_unlimited = size <= 0.0;
+    let (current, ok) = if is_unlimited {
+        (
+            format!("none, {:.0} MiB in use", used / MEBIBYTE),
+            used <= most / 2.0,
+        )
+    } else {
+        claims.push((size, format!("{} ({})", kind.name(), component.at)));
+        (format!("{:.0} MiB", size / MEBIBYTE), size <= most)
+    };
+    Some(
+        Advice::new(
+            format!("{setting} of {} against the memory ({})", kind.name(), component.at),
+            format!("{current}{}", written(file)),
+            format!("at most {:.0} MiB", most / MEBIBYTE),
+            ok,
+        )
+        .because(format!(
+            "this machine has {:.0} MiB of memory; what grows beyond it is swapped, or the kernel kills the process",
+            total / MEBIBYTE
+        )),
+    )
+}
+
+/// Settings that each session of PostgreSQL may take, and of MariaDB: once for each sort or join at least.
+const POSTGRES_SESSION: [&str; 1] = ["work_mem"];
+const MYSQL_SESSION: [&str; 5] = [
+    "sort_buffer_size",
+    "join_buffer_size",
+    "read_buffer_size",
+    "read_rnd_buffer_size",
+    "thread_stack",
+];
+
+/// Buffers of a database, shared and of as many sessions as the users need.
+fn sessions_memory(
+    component: &ComponentReadings<'_>,
+    (kind, buffer, session): (ComponentKind, &str, &[&str]),
+    (memory, demand): (Memory, &Demand),
+) -> Option<(f64, Advice)> {
+    let (shared, _) = component.setting(buffer, "")?;
+    let (most, file) = component.setting("max_connections", "")?;
+    let sizes = session
+        .iter()
+        .filter_map(|name| component.setting(name, ""));
+    let each: f64 = sizes.map(|(size, _)| size).sum();
+    let sessions = demand.workers().min(most);
+    let sum = shared + sessions * each;
+    let total = memory.total as f64;
+    let advice = Advice::new(
+        format!("memory for sessions of {} ({})", kind.name(), component.at),
+        format!(
+            "{:.0} MiB: {buffer} {:.0} MiB, {sessions:.0} sessions of {:.1} MiB{}",
+            sum / MEBIBYTE,
+            shared / MEBIBYTE,
+            each / MEBIBYTE,
+            written(file)
+        ),
+        format!("at most {:.0} MiB", HEAP_SHARE * total / MEBIBYTE),
+        sum <= HEAP_SHARE * total,
+    );
+    let fits = ((HEAP_SHARE * total - shared) / each.max(1.0)).floor();
+    let advice = if fits < most {
+        advice.binds_at(demand.users_for(fits.max(0.0), demand.in_flight))
+    } else {
+        advice
+    };
+    let advice = advice.because(format!(
+        "a session takes {} for each sort or join, some statements several times; {} users have {:.0} requests in \
+         progress at once ({}), and max_connections is {most:.0}",
+        session.join(", "),
+        demand.users,
+        demand.workers(),
+        demand.source
+    ));
+    Some((sum, advice))
+}
+
+/// What each may take by itself, the machine must have for all.
+fn together(claims: &Claims, memory: Memory) -> Option<Advice> {
+    let sum: f64 = claims.iter().map(|claim| claim.0).sum();
+    let total = memory.total as f64;
+    let all = claims
+        .iter()
+        .map(|(bytes, whose)| format!("{whose} {:.0} MiB", bytes / MEBIBYTE));
+    let all: Vec<String> = all.collect();
+    (claims.len() > 1).then(|| {
+        Advice::new(
+            "memory that all components may take together",
+            format!("{:.0} MiB", sum / MEBIBYTE),
+            format!("at most {:.0} MiB", HEAP_SHARE * total / MEBIBYTE),
+            sum <= HEAP_SHARE * total,
+        )
+        .because(format!(
+            "{}; this machine has {:.0} MiB. Each setting may be right by itself",
+            all.join(", "),
+            total / MEBIBYTE
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(kind: &str, at: &str, name: &str, value: f64) -> (String, f64) {
+        let labels = [("at", at), ("kind", kind), ("setting", name)];
+        (metric::series(metric::SETTING, &labels), value)
+    }
+
+    /// The advice on a machine with this much memory, and this much of it available, MiB.
+    fn rows(
+        files: &[(&str, String)],
+        values: &[(String, f64)],
+        mebibytes: (u64, u64),
+        components: Vec<ServiceComponent>,
+    ) -> Vec<Advice> {
+        let root = tempfile::tempdir().unwrap();
+        let text = format!(
+            "MemTotal: {} kB\nMemAvailable: {} kB\n",
+            mebibytes.0 << 10,
+            mebibytes.1 << 10
+        );
+        let all = files.iter().cloned().chain([("meminfo", text)]);
+        for (path, text) in all {
+            let path = root.path().join("proc").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let mut files = Files::new(root.path().to_owned());
+        let readings = Readings {
+            values: values.iter().cloned().collect(),
+            ..Readings::default()
+        };
+        let service = Service {
+            components,
+            servers: Vec::new(),
+        };
+        advice(&mut files, &readings, &service, &Demand::assumed(3000))
+    }
+
+    #[test]
+    fn processes_at_their_measured_size() {
+        let worker = |pid: u32| {
+            let page_len = rustix::param::page_size() as u64;
+            let pages = (100 << 20) / page_len;
+            let zeros = "0 ".repeat(19);
+            format!("{pid} (php-fpm) S 11 {zeros}{pages}")
+        };
+        let title = "php-fpm: pool www".to_owned();
+        let files = [
+            ("11/task/11/children", "12 13 14".to_owned()),
+            ("12/stat", worker(12)),
+            ("12/cmdline", title.clone()),
+            ("13/stat", worker(13)),
+            ("13/smaps_rollup", "x\nPss: 51200 kB\n".to_owned()),
+            ("13/cmdline", title),
+            ("14/stat", worker(14)),
+            ("14/cmdline", "helper".to_owned()),
+        ];
+        let component = ServiceComponent {
+            kind: ComponentKind::PhpFpm,
+            at: "pool".to_owned(),
+            pid: 11,
+            is_behind: true,
+        };
+        let at = |children: f64, mebibytes| {
+            let values = [set("php-fpm", "pool", "pm.max_children", children)];
+            let rows = rows(&files, &values, mebibytes, vec![component.clone()]);
+            assert_eq!(rows.len(), 1, "{rows:?}");
+            rows.into_iter().next().unwrap()
+        };
+        // 100 MiB and, without what is shared, 50: 75 MiB each, so that 200 fit into 15,000.
+        let enough = at(160.0, (16_000, 14_850));
+        assert_eq!(
+            (enough.ok, enough.current.as_str(), enough.advised.as_str()),
+            (true, "160 of 75 MiB", "at most 200")
+        );
+        assert_eq!(enough.binds_at, Some(4000));
+        assert!(!at(201.0, (16_000, 14_850)).ok);
+        // Few are set, but the users need more than fit.
+        let scarce = at(5.0, (4000, 3600));
+        assert_eq!((scarce.ok, scarce.binds_at), (false, Some(1000)));
+    }
+
+    #[test]
+    fn heaps_sessions_and_all_together() {
+        let values = [
+            set("jvm", "j", "-Xmx", 900.0 * MEBIBYTE),
+            set("redis", "r", "maxmemory", 0.0),
+            (
+                metric::series(metric::REDIS_MEMORY, &[("at", "r")]),
+                10.0 * MEBIBYTE,
+            ),
+            set("memcached", "m", "limit_maxbytes", 64.0 * MEBIBYTE),
+            set("postgres", "p", "shared_buffers", 128.0 * MEBIBYTE),
+            set("postgres", "p", "work_mem", 4.0 * MEBIBYTE),
+            set("postgres", "p", "max_connections", 100.0),
+            set("mariadb", "d", "innodb_buffer_pool_size", 512.0 * MEBIBYTE),
+            set("mariadb", "d", "sort_buffer_size", 2.0 * MEBIBYTE),
+            set("mariadb", "d", "join_buffer_size", 1.0 * MEBIBYTE),
+            set("mariadb", "d", "max_connections", 151.0),
+        ];
+        let rows = rows(&[], &values, (1024, 512), Vec::new());
+        let all: Vec<_> = rows
+            .iter()
+            .map(|row| (row.name.as_str(), row.ok, row.current.as_str()))
+            .collect();
+        let right = [
+            ("-Xmx of the JVM against the memory (j)", false, "900 MiB"),
+            (
+                "maxmemory of Redis against the memory (r)",
+                true,
+                "none, 10 MiB in use",
+            ),
+            (
+                "limit_maxbytes of memcached against the memory (m)",
+                true,
+                "64 MiB",
+            ),
+            (
+                "memory for sessions of PostgreSQL (p)",
+                true,
+                "528 MiB: shared_buffers 128 MiB, 100 sessions of 4.0 MiB",
+            ),
+            (
+                "memory for sessions of MariaDB (d)",
+                false,
+                "962 MiB: innodb_buffer_pool_size 512 MiB, 150 sessions of 3.0 MiB",
+            ),
+            (
+                "memory that all components may take together",
+                false,
+                "2454 MiB",
+            ),
+        ];
+        assert_eq!(all, right);
+    }
+
+    #[test]
+    fn the_limit_of_a_cgroup_counts() {
+        let labels = [("cgroup", "/shop"), ("process", metric::TARGET)];
+        let readings = Readings {
+            values: [
+                (metric::series(metric::CGROUP_MEMORY_LIMIT, &labels), 300.0),
+                (metric::series(metric::CGROUP_MEMORY, &labels), 250.0),
+                (
+                    metric::series(metric::CGROUP_MEMORY_INACTIVE, &labels),
+                    50.0,
+                ),
+            ]
+            .into(),
+            ..Readings::default()
+        };
+        let memory = Memory {
+            available: 1000,
+            ..Memory::default()
+        };
+        assert_eq!(room(&readings, memory).to_string(), "100");
+        assert_eq!(room(&Readings::default(), memory).to_string(), "1000");
+    }
+}

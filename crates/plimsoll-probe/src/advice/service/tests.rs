@@ -1,0 +1,157 @@
+//! Components of machines that were written down.
+
+use super::*;
+
+/// nginx before PHP-FPM, and a Redis that has nothing to do with them.
+const MACHINE: [(&str, &str); 15] = [
+    ("8/comm", "nginx\n"),
+    ("8/stat", "8 (nginx) S 1 0"),
+    ("8/cmdline", "nginx: master process nginx -c /n.conf"),
+    (
+        "8/root/n.conf",
+        "worker_processes 2;\nevents { worker_connections 64; }\nhttp { server { listen 80; tcp_nodelay off;\n\
+         location / { fastcgi_pass unix:/run/php.sock; } } }\n",
+    ),
+    ("9/comm", "nginx\n"),
+    ("9/stat", "9 (nginx) S 8 0"),
+    ("11/comm", "php-fpm8.2\n"),
+    ("11/stat", "11 (php-fpm8.2) S 1 0"),
+    ("11/cmdline", "php-fpm: master process (/p/p.conf)"),
+    (
+        "11/root/p/p.conf",
+        "[www]\nlisten = /run/php.sock\npm = static\npm.max_children = 1\n",
+    ),
+    ("11/root/p/php.ini", "opcache.enable=0\n"),
+    ("12/comm", "redis-server\n"),
+    ("12/stat", "12 (redis-server) S 1 0"),
+    ("12/cmdline", "redis-server 127.0.0.1:6379"),
+    ("1/comm", "systemd\n"),
+];
+
+fn find(target: Option<u32>) -> (Service, Readings) {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in MACHINE {
+        let path = root.path().join("proc").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut files = Files::new(root.path().to_owned());
+    let mut readings = Readings::default();
+    let target = target.map(|pid| BTreeSet::from([pid]));
+    let target = target.as_ref().map(|pids| TargetProcesses {
+        pids,
+        named_by: &[],
+    });
+    let mut service = Service::find(&mut files, &mut readings, target);
+    service.components.sort_by_key(|component| component.pid);
+    (service, readings)
+}
+
+#[test]
+fn the_target_and_what_its_configuration_hands_requests_to() {
+    let (service, readings) = find(Some(8));
+    let found: Vec<_> = service
+        .components
+        .iter()
+        .map(|component| (component.kind, component.at.as_str(), component.is_behind))
+        .collect();
+    let right = [
+        (ComponentKind::Nginx, "/n.conf", false),
+        (ComponentKind::PhpFpm, "/run/php.sock", true),
+    ];
+    assert_eq!(found, right);
+    let setting = |at, name, of: &str| {
+        let mut values = readings.values.iter();
+        let own = values.find(|(series, _)| {
+            label(series, "at") == Some(at)
+                && label(series, "setting") == Some(name)
+                && label(series, "of").unwrap_or_default() == of
+        });
+        own.map(|(_, value)| value.to_string())
+    };
+    for (at, name, of, value) in [
+        ("/n.conf", "worker_connections", "", "64"),
+        ("/n.conf", "worker_processes", "", "2"),
+        ("/n.conf", "tcp_nodelay", "", "0"),
+        ("/run/php.sock", "pm.max_children", "", "1"),
+        ("/run/php.sock", "pm", "static", "1"),
+        ("/run/php.sock", "opcache.enable", "", "0"),
+        ("/run/php.sock", "opcache", "", "0"),
+    ] {
+        assert_eq!(setting(at, name, of).as_deref(), Some(value), "{name}");
+    }
+    assert_eq!(
+        places_of(&readings, ComponentKind::PhpFpm),
+        ["/run/php.sock"]
+    );
+    assert!(service.is_front(ComponentKind::Nginx, "/n.conf"));
+    assert!(!service.is_front(ComponentKind::PhpFpm, "/run/php.sock"));
+}
+
+#[test]
+fn all_of_the_machine_without_a_target() {
+    let (service, _) = find(None);
+    let kinds: Vec<_> = service
+        .components
+        .iter()
+        .map(|component| component.kind)
+        .collect();
+    let right = [
+        ComponentKind::Nginx,
+        ComponentKind::PhpFpm,
+        ComponentKind::Redis,
+    ];
+    assert_eq!(kinds, right);
+    // The target is a process of none of them.
+    let (service, readings) = find(Some(1));
+    assert!(service.components.is_empty() && readings.values.is_empty());
+}
+
+#[test]
+fn readings_of_another_service_are_left_out() {
+    let at = |at| metric::series(metric::NGINX_DROPPED, &[("at", at)]);
+    let mut readings = Readings::default();
+    for series in [at("own"), at("other"), metric::CPU_COUNT.to_owned()] {
+        readings.values.insert(series, 1.0);
+    }
+    let named_by = [("own".to_owned(), 8), ("other".to_owned(), 9)];
+    let mut files = Files::new("/nowhere".into());
+    leave_out(&mut files, &mut readings, &named_by, &BTreeSet::from([8]));
+    let left: Vec<&String> = readings.values.keys().collect();
+    assert_eq!(left, [&at("own"), metric::CPU_COUNT]);
+    let notes = files.take_announced();
+    assert!(notes[0].contains("the target uses it: other;"), "{notes:?}");
+}
+
+#[test]
+fn what_is_reported_comes_before_what_is_written() {
+    let at = |metric: &str| metric::series(metric, &[("at", "page")]);
+    let own = [
+        ("at", "page"),
+        ("setting", "worker_connections"),
+        ("file", "/n.conf:2"),
+    ];
+    let own = metric::series(metric::SETTING, &own);
+    let mut readings = Readings::default();
+    readings.values.insert(at(metric::NGINX_DROPPED), 0.0);
+    readings.values.insert(own.clone(), 32.0);
+    let config = ComponentConfig {
+        at: "/n.conf".to_owned(),
+        settings: vec![
+            crate::collectors::FileSetting::number("worker_connections", 64.0, "/n.conf:2"),
+            crate::collectors::FileSetting::number("worker_processes", 2.0, "/n.conf:1"),
+        ],
+        ..ComponentConfig::default()
+    };
+    let program = Program {
+        kind: ComponentKind::Nginx,
+        pid: 8,
+        servers: Vec::new(),
+        configs: vec![config],
+    };
+    let service = Service::of(vec![program], &mut readings);
+    // The only nginx is the one that is scraped, wherever that is.
+    assert_eq!(service.components[0].at, "page");
+    assert_eq!(readings.values[&own].to_string(), "32");
+    assert_eq!(readings.values.len(), 3, "{readings:?}");
+}

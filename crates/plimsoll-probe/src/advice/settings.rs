@@ -1,0 +1,388 @@
+//! Settings that cost time or safety at any load, and such that start processes anew.
+
+use plimsoll_model::component::ComponentKind;
+use plimsoll_model::metric;
+use plimsoll_model::reading::Readings;
+
+use super::components::{ComponentReadings, places_of, written};
+use super::service::Service;
+use super::{Advice, Demand};
+use crate::files::Files;
+
+/// A worker that ends more often than this costs its start each time, s.
+const LIFE_MIN_S: f64 = 60.0;
+/// PostgreSQL's own cost of a plan from which it compiles it.
+const JIT_COST: f64 = 100_000.0;
+/// Applications: clients of a database on this machine.
+const APPLICATIONS: [ComponentKind; 6] = [
+    ComponentKind::PhpFpm,
+    ComponentKind::Puma,
+    ComponentKind::Gunicorn,
+    ComponentKind::Uwsgi,
+    ComponentKind::Node,
+    ComponentKind::Jvm,
+];
+
+/// Settings of the components that cost something at any load.
+pub(super) fn advice(
+    files: &mut Files,
+    readings: &Readings,
+    service: &Service,
+    demand: &Demand,
+) -> Vec<Advice> {
+    let of = |kind| {
+        let places = places_of(readings, kind).into_iter();
+        places.map(|at| ComponentReadings { at, readings })
+    };
+    let mut advice = Vec::new();
+    for component in of(ComponentKind::Nginx) {
+        advice.extend(nodelay(&component));
+    }
+    for component in of(ComponentKind::Apache) {
+        advice.extend(keep_alive(&component));
+    }
+    for component in of(ComponentKind::PhpFpm) {
+        advice.extend(started_on_demand(&component));
+        advice.extend(opcache(&component));
+    }
+    for component in of(ComponentKind::Postgres) {
+        advice.extend(postgres(&component));
+    }
+    let has_application = service
+        .components
+        .iter()
+        .any(|component| APPLICATIONS.contains(&component.kind));
+    for component in of(ComponentKind::Mysql) {
+        advice.extend(mysql(&component, has_application));
+    }
+    for lives in LIVES {
+        for component in of(lives.kind) {
+            advice.extend(lives.row(&component, demand));
+        }
+    }
+    advice.extend(single_processes(readings));
+    advice.extend(threads_of_go(readings));
+    advice.extend(cpus_of_nginx(files, readings));
+    advice
+}
+
+/// `tcp_nodelay off` of nginx.
+fn nodelay(component: &ComponentReadings<'_>) -> Option<Advice> {
+    let (value, file) = component.setting("tcp_nodelay", "")?;
+    let row = Advice::new(
+        format!("tcp_nodelay of nginx ({})", component.at),
+        format!("off{}", written(file)),
+        "on",
+        value > 0.0,
+    );
+    Some(row.hint().because(
+        "on kept connections the last part of a response waits for the acknowledgement of the part before, which clients \
+         delay by up to 40 ms",
+    ))
+}
+
+fn keep_alive(component: &ComponentReadings<'_>) -> Option<Advice> {
+    let (value, file) = component.setting("KeepAlive", "")?;
+    let row = Advice::new(
+        format!("KeepAlive of Apache ({})", component.at),
+        format!(
+            "{}{}",
+            if value > 0.0 { "On" } else { "Off" },
+            written(file)
+        ),
+        "On",
+        value > 0.0,
+    );
+    Some(row.hint().because(
+        "each request opens a connection, with its handshakes, and a port that rests for 60 s afterwards; with `event` an \
+         idle connection holds no worker",
+    ))
+}
+
+/// `pm = ondemand`.
+fn started_on_demand(component: &ComponentReadings<'_>) -> Option<Advice> {
+    let (manager, file) = component.word("pm")?;
+    let row = Advice::new(
+        format!("pm of PHP-FPM ({})", component.at),
+        format!("{manager}{}", written(file)),
+        "static, or dynamic",
+        manager != "ondemand",
+    );
+    Some(row.hint().because(
+        "with `ondemand` processes start when requests come and end after `pm.process_idle_timeout`: the first users of each \
+         burst wait for that, and the processes fill their caches anew",
+    ))
+}
+
+/// `OPcache` of PHP: without it each request compiles its scripts.
+fn opcache(component: &ComponentReadings<'_>) -> Vec<Advice> {
+    let at = component.at;
+    let mut advice = Vec::new();
+    let mut row = |name: &str, advised: &str, is_right: &dyn Fn(f64) -> bool, why: &str| {
+        let found = component.setting(name, "");
+        advice.extend(found.map(|(value, file)| {
+            let row = Advice::new(
+                format!("{name} of PHP-FPM ({at})"),
+                format!("{value:.0}{}", written(file)),
+                advised,
+                is_right(value),
+            );
+            row.hint().because(why)
+        }));
+    };
+    row(
+        "opcache",
+        "1: `zend_extension=opcache` in an ini file",
+        &|value| value > 0.0,
+        "OPcache is not loaded: each request reads and compiles all of its scripts, which often takes more CPU time than \
+         running them",
+    );
+    row(
+        "opcache.enable",
+        "1",
+        &|value| value > 0.0,
+        "OPcache is off: each request reads and compiles all of its scripts, which often takes more CPU time than running them",
+    );
+    row(
+        "opcache.memory_consumption",
+        "128 (MiB) or more",
+        &|value| value >= 128.0,
+        "scripts beyond it are compiled for each request; `opcache_get_status()` shows `cache_full` and what is free",
+    );
+    row(
+        "opcache.max_accelerated_files",
+        "10000 or more",
+        &|value| value >= 10_000.0,
+        "scripts beyond it are compiled for each request; a framework with its libraries has thousands",
+    );
+    row(
+        "opcache.validate_timestamps",
+        "0 where deployments reload PHP-FPM",
+        // One look at each file in two seconds, unless `revalidate_freq` is 0.
+        &|_| true,
+        "at 1 the time of each script is read again every `opcache.revalidate_freq` seconds",
+    );
+    row(
+        "opcache.jit_buffer_size",
+        "0, or 64M for scripts that compute",
+        &|_| true,
+        "memory for compiled machine code; sites that wait for a database gain little from it",
+    );
+    advice
+}
+
+fn postgres(component: &ComponentReadings<'_>) -> Vec<Advice> {
+    let at = component.at;
+    let mut advice = Vec::new();
+    let on = |value: f64| if value > 0.0 { "on" } else { "off" };
+    if let Some((value, file)) = component.setting("fsync", "") {
+        let row = Advice::new(
+            format!("fsync of PostgreSQL ({at})"),
+            format!("{}{}", on(value), written(file)),
+            "on",
+            value > 0.0,
+        );
+        advice.push(row.hint().because(
+            "without it a power failure or a crash of the machine destroys the database; `synchronous_commit = off` is nearly \
+             as fast and loses only the last commits",
+        ));
+    }
+    if let Some((value, file)) = component.setting("synchronous_commit", "") {
+        let row = Advice::new(
+            format!("synchronous_commit of PostgreSQL ({at})"),
+            format!("{}{}", on(value), written(file)),
+            "on; off for transactions of which the last ones may be lost",
+            true,
+        );
+        advice.push(row.hint().because(
+            "when on, each commit waits until the log is on disk; those that commit at the same time share the wait. When \
+             off, a crash of the machine loses the commits of about the last second",
+        ));
+    }
+    let (jit, cost) = (
+        component.setting("jit", ""),
+        component.setting("jit_above_cost", ""),
+    );
+    if let (Some((jit, file)), Some((cost, _))) = (jit, cost) {
+        let row = Advice::new(
+            format!("jit of PostgreSQL ({at})"),
+            format!("{}, from a cost of {cost:.0}{}", on(jit), written(file)),
+            "off, or jit_above_cost of 100000 or more",
+            jit <= 0.0 || !(0.0..JIT_COST).contains(&cost),
+        );
+        advice.push(row.hint().because(
+            "compiling a statement takes tens of milliseconds of CPU time in each session, more than short statements take; \
+             `EXPLAIN (ANALYZE)` shows it under `JIT`",
+        ));
+    }
+    advice
+}
+
+fn mysql(component: &ComponentReadings<'_>, has_application: bool) -> Vec<Advice> {
+    let at = component.at;
+    let mut advice = Vec::new();
+    if let Some((value, file)) = component.setting("innodb_flush_log_at_trx_commit", "") {
+        let row = Advice::new(
+            format!("innodb_flush_log_at_trx_commit of MariaDB ({at})"),
+            format!("{value:.0}{}", written(file)),
+            "1 where no commit may be lost, else 2",
+            value > 0.0,
+        );
+        advice.push(row.hint().because(
+            "at 1 each commit waits until the log is on disk; at 2 a crash of the machine loses the commits of about the last \
+             second, at 0 one of the database does so too, and it is hardly faster than 2",
+        ));
+    }
+    if let Some((value, file)) = component.setting("skip_name_resolve", "") {
+        let is_on = value > 0.0;
+        let row = Advice::new(
+            format!("skip_name_resolve of MariaDB ({at})"),
+            format!("{}{}", if is_on { "ON" } else { "OFF" }, written(file)),
+            "ON, unless accounts are granted by names of hosts",
+            is_on || has_application,
+        );
+        advice.push(row.hint().because(
+            "the first connection from each other machine waits for the name of its address, for seconds where the resolver \
+             does not respond, and again when the cache of hosts is full. Connections of this machine do not",
+        ));
+    }
+    advice
+}
+
+/// A technology whose workers end after a number of requests or connections.
+#[derive(Clone, Copy, Debug)]
+struct Lives {
+    kind: ComponentKind,
+    setting: &'static str,
+    /// Settings that multiplied are the requests at once that share these ends.
+    processes: &'static str,
+}
+
+const LIVES: [Lives; 4] = [
+    Lives {
+        kind: ComponentKind::Apache,
+        setting: "MaxConnectionsPerChild",
+        processes: "ServerLimit",
+    },
+    Lives {
+        kind: ComponentKind::PhpFpm,
+        setting: "pm.max_requests",
+        processes: "pm.max_children",
+    },
+    Lives {
+        kind: ComponentKind::Gunicorn,
+        setting: "max_requests",
+        processes: "workers",
+    },
+    Lives {
+        kind: ComponentKind::Uwsgi,
+        setting: "max-requests",
+        processes: "processes",
+    },
+];
+
+impl Lives {
+    /// How long a worker lives at this demand.
+    fn row(self, component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
+        let (requests, file) = component.setting(self.setting, "")?;
+        let processes = component
+            .setting(self.processes, "")
+            .map_or(1.0, |found| found.0);
+        let life_s = requests * processes / demand.rate.max(1e-9);
+        let advised = (demand.rate * LIFE_MIN_S / processes.max(1.0)).ceil();
+        let row = Advice::new(
+            format!(
+                "{} of {} ({})",
+                self.setting,
+                self.kind.name(),
+                component.at
+            ),
+            format!("{requests:.0}{}", written(file)),
+            format!("0, or {advised:.0} or more"),
+            requests <= 0.0 || life_s >= LIFE_MIN_S,
+        );
+        Some(row.hint().because(format!(
+            "at {:.0} requests per second each of {processes:.0} processes ends after {life_s:.0} s and is started anew, with \
+             empty caches and new connections; 0 means never",
+            demand.rate
+        )))
+    }
+}
+
+/// Processes of Node: one of them runs JavaScript on one CPU.
+fn single_processes(readings: &Readings) -> Vec<Advice> {
+    let Some(&cpus) = readings.values.get(metric::CPU_COUNT) else {
+        return Vec::new();
+    };
+    let places = places_of(readings, ComponentKind::Node).into_iter();
+    let rows = places.filter_map(|at| {
+        let component = ComponentReadings { at, readings };
+        let (processes, _) = component.setting("processes", "")?;
+        let row = Advice::new(
+            format!("processes of Node ({at})"),
+            format!("{processes:.0}"),
+            format!("up to {cpus:.0}: one for each CPU that nothing else uses"),
+            processes > 1.0 || cpus < 2.0,
+        );
+        Some(row.hint().because(format!(
+            "a process of Node runs JavaScript on one CPU, and this machine has {cpus:.0}: `node:cluster`, a process manager, \
+             or several ports behind a proxy use more"
+        )))
+    });
+    rows.collect()
+}
+
+/// Threads of Go beyond the quota of its cgroup are throttled.
+fn threads_of_go(readings: &Readings) -> Vec<Advice> {
+    let quotas = readings
+        .values
+        .iter()
+        .filter(|(series, _)| plimsoll_model::labels::metric(series) == metric::CGROUP_CPU_QUOTA);
+    let tightest = quotas.map(|(_, &quota)| quota).min_by(f64::total_cmp);
+    let Some(quota) = tightest else {
+        return Vec::new();
+    };
+    let places = places_of(readings, ComponentKind::Go).into_iter();
+    let rows = places.filter_map(|at| {
+        let component = ComponentReadings { at, readings };
+        let (threads, _) = component.setting("GOMAXPROCS", "")?;
+        let row = Advice::new(
+            format!("GOMAXPROCS of the Go program ({at})"),
+            format!("{threads:.0}"),
+            format!("{:.0}", quota.ceil()),
+            threads <= quota.ceil(),
+        );
+        Some(row.hint().because(format!(
+            "its cgroup may use {quota:.1} CPUs: more threads use that up early in each period of 100 ms, and all of them \
+             stop for its rest. Go does not set it by the quota before 1.25"
+        )))
+    });
+    rows.collect()
+}
+
+/// Worker processes of nginx: each uses one CPU.
+fn cpus_of_nginx(files: &mut Files, readings: &Readings) -> Vec<Advice> {
+    let Some(&cpus) = readings.values.get(metric::CPU_COUNT) else {
+        return Vec::new();
+    };
+    let limit = super::host::quota_of(files, &[]);
+    let cpus = limit.map_or(cpus, |limit| limit.min(cpus)).floor().max(1.0);
+    let places = places_of(readings, ComponentKind::Nginx).into_iter();
+    let rows = places.filter_map(|at| {
+        let component = ComponentReadings { at, readings };
+        let (workers, file) = component.setting("worker_processes", "")?;
+        let row = Advice::new(
+            format!("worker_processes of nginx ({at})"),
+            format!("{workers:.0}{}", written(file)),
+            "auto: one for each CPU",
+            workers > 1.0 || cpus < 2.0,
+        );
+        Some(row.hint().because(format!(
+            "a worker uses one CPU, and this machine has {cpus:.0}; TLS handshakes and compression fill it first"
+        )))
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The settings of PHP-FPM's pools, and those of `OPcache`, for advice.
+
+use super::discover::{listener_of, place_of, pools_of, settings_of};
+use super::parse::PhpFpmPool;
+use crate::collectors::FileSetting;
+use crate::collectors::configuration::{ComponentConfig, bytes, switch};
+use crate::collectors::discovery::{text_for, texts_for};
+use crate::files::Files;
+
+/// The first version that has `OPcache` built in.
+const BUILT_IN_SINCE: (u32, u32) = (8, 5);
+
+/// Settings of the pools of a PHP-FPM, by the configuration that its master names.
+pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ComponentConfig> {
+    let mut named = words.iter();
+    let main = named.find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    let main = main.filter(|_| words.get(1) == Some(&"master"));
+    let Some((main, text)) = main.and_then(|main| Some((main, text_for(files, pid, main)?))) else {
+        return Vec::new();
+    };
+    let comm = files.read(&format!("proc/{pid}/comm")).unwrap_or_default();
+    let version = version_of(comm.trim_end());
+    let ini = ini_files(files, pid, main);
+    let cache = opcache(&ini, version);
+    let pools = pools_of(files, pid, main, &text);
+    let pools = pools.iter().filter_map(|(file, pool)| {
+        let listener = listener_of(pool, "listen");
+        let at = place_of(pool).or_else(|| listener.clone())?;
+        Some(ComponentConfig {
+            at: at.to_string(),
+            listens: listener.iter().map(ToString::to_string).collect(),
+            settings: settings_of(pool, file)
+                .into_iter()
+                .chain(manager(pool, file))
+                .chain(cache.iter().cloned())
+                .collect(),
+        })
+    });
+    pools.collect()
+}
+
+/// How its processes are managed: `static`, `dynamic` or `ondemand`.
+fn manager(pool: &PhpFpmPool, file: &str) -> Option<FileSetting> {
+    let written = pool.words.get("pm")?;
+    let place = format!("{file}:{}", written.line);
+    Some(FileSetting::word("pm", &written.value, place))
+}
+
+/// The version in the name of a process, as Debian has it: `php-fpm8.2`.
+fn version_of(comm: &str) -> Option<(u32, u32)> {
+    let (major, minor) = comm.strip_prefix("php-fpm")?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The ini files of PHP beside the configuration of PHP-FPM: of Debian, of Red Hat, and of the image of PHP.
+fn ini_files(files: &mut Files, pid: u32, main: &str) -> Vec<(String, String)> {
+    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut read = Vec::new();
+    for own in ["php.ini", "php/php.ini"] {
+        let path = format!("{folder}/{own}");
+        read.extend(text_for(files, pid, &path).map(|text| (path, text)));
+    }
+    for more in ["conf.d", "php.d", "php/conf.d"] {
+        read.extend(texts_for(files, pid, &format!("{folder}/{more}/*.ini")));
+    }
+    read
+}
+
+/// The settings of `OPcache` that these files contain; the last of a name applies.
+fn opcache(ini: &[(String, String)], version: Option<(u32, u32)>) -> Vec<FileSetting> {
+    let mut settings: Vec<FileSetting> = Vec::new();
+    let mut loaded = None;
+    for (file, text) in ini {
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split(';').next().unwrap_or_default();
+            let Some((name, value)) = line.split_once('=') else {
+                continue;
+            };
+            let (name, value) = (name.trim(), value.trim().trim_matches('"'));
+            let place = format!("{file}:{}", index + 1);
+            if name == "zend_extension" && value.contains("opcache") {
+                loaded = Some(place);
+                continue;
+            }
+            let known = KNOWN.into_iter().find(|known| known.0 == name);
+            let setting =
+                known.and_then(|(name, read)| Some(FileSetting::number(name, read(value)?, place)));
+            if let Some(setting) = setting {
+                settings.retain(|before| before.name != setting.name);
+                settings.push(setting);
+            }
+        }
+    }
+    let may_lack = version.is_some_and(|version| version < BUILT_IN_SINCE) && !ini.is_empty();
+    if let Some(place) = loaded {
+        settings.push(FileSetting::number("opcache", 1.0, place));
+    } else if may_lack {
+        settings.push(FileSetting::number("opcache", 0.0, ""));
+    }
+    settings
+}
+
+/// How the value of a setting is read.
+type ReadValue = fn(&str) -> Option<f64>;
+
+/// The settings of `OPcache` that are read.
+const KNOWN: [(&str, ReadValue); 5] = [
+    ("opcache.enable", switch),
+    ("opcache.memory_consumption", |text| text.parse().ok()),
+    ("opcache.max_accelerated_files", |text| text.parse().ok()),
+    ("opcache.validate_timestamps", switch),
+    ("opcache.jit_buffer_size", bytes),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opcache_of_ini_files() {
+        let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let ini = [
+            file(
+                "/php.ini",
+                "[opcache]\n;opcache.enable=1\nopcache.enable=0 ; why\nopcache.jit_buffer_size = 64M\n",
+            ),
+            file(
+                "/conf.d/10-opcache.ini",
+                "zend_extension=opcache.so\nopcache.enable=On\n",
+            ),
+        ];
+        let right = [
+            FileSetting::number("opcache.jit_buffer_size", 67_108_864.0, "/php.ini:4"),
+            FileSetting::number("opcache.enable", 1.0, "/conf.d/10-opcache.ini:2"),
+            FileSetting::number("opcache", 1.0, "/conf.d/10-opcache.ini:1"),
+        ];
+        assert_eq!(opcache(&ini, Some((8, 2))), right);
+        let missing = [FileSetting::number("opcache", 0.0, "")];
+        assert_eq!(
+            opcache(&[file("/php.ini", "a=b")], version_of("php-fpm8.2")),
+            missing
+        );
+        // It is not known whether it is built in, or nothing was read.
+        assert_eq!(
+            opcache(&[file("/php.ini", "a=b")], version_of("php-fpm")),
+            []
+        );
+        assert_eq!(
+            opcache(&[file("/php.ini", "a=b")], version_of("php-fpm8.5")),
+            []
+        );
+        assert_eq!(opcache(&[], Some((8, 2))), []);
+    }
+}
