@@ -17,6 +17,7 @@ pub mod statements;
 pub mod stats;
 pub mod summary;
 pub mod traces;
+pub mod tuning;
 pub mod verdict;
 pub mod whole_run;
 pub mod whole_search;

@@ -26,6 +26,8 @@ pub(crate) use settings::{
 pub(crate) use template::{Expression, Spot, TemplateSegment};
 pub(crate) use tree::{DocumentKey, DocumentNode, NodeKind};
 
+use plimsoll_model::price::HeldResources;
+
 /// Access to the files and the environment of a document.
 pub trait Surroundings {
     /// The content of a file; `path` is as written, relative to the document.
@@ -36,6 +38,11 @@ pub trait Surroundings {
 
     /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
+
+    /// The CPUs and the memory of the machine on which the document is used; `None` where they are unknown.
+    fn machine(&self) -> Option<HeldResources> {
+        None
+    }
 }
 
 /// Why a file that a document names was not read.

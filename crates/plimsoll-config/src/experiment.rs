@@ -1,4 +1,4 @@
-//! The file of an experiment: axes, what is applied for each level, and what a trial measures.
+//! The file of an experiment: axes or knobs, what is applied for each level, and what a trial measures.
 //!
 //! [`read`] collects all errors of a file, each with line and column. Texts may contain `{{ AXIS }}`, the level of the
 //! cell; values with a type (numbers, sizes, loads) are checked in every cell. A plan that the file names is read by the
@@ -8,7 +8,10 @@ mod apply;
 mod axes;
 mod checks;
 mod commands;
+mod constraints;
+mod knobs;
 mod measure;
+mod numbers;
 mod prices;
 mod reference;
 mod scope;
@@ -17,10 +20,10 @@ mod tests;
 
 use std::time::Duration;
 
-use plimsoll_model::experiment::{Experiment, TOTAL_MAX, TRIALS_MAX, TrialOrder};
+use plimsoll_model::experiment::{Experiment, Setup, TOTAL_MAX, TRIALS_MAX, TrialOrder, Tuning};
 
 use crate::document::Shape::{
-    Duration as DurationShape, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Text,
+    Duration as DurationShape, Either, ListOf, MapOf, Number, Of, OneOf, OneOrMore, Size, Text,
 };
 use crate::document::{
     Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Surroundings, count,
@@ -32,6 +35,7 @@ use apply::APPLY;
 use axes::AXIS;
 use checks::{READY, WARM};
 use commands::COMMAND_SHAPE;
+use knobs::{KNOB, KnobsRead};
 use measure::MEASURE;
 use scope::ExperimentScope;
 
@@ -41,7 +45,7 @@ pub use reference::{reference, schema};
 pub const EXPERIMENT_LEN_MAX: u64 = 4 << 20;
 
 settings! {
-    /// An experiment file.
+    /// An experiment file: with `axes` for `plimsoll matrix`, with `knobs` for `plimsoll tune`.
     struct ExperimentSettings, EXPERIMENT "experiment" {
         /// Short name for files and headings. Default: the file name.
         name: Option<String> = None, "name": text(
@@ -50,6 +54,16 @@ settings! {
         /// What is varied: the levels of each axis, by name. Without `zip`, `exclude` and `only_if`, every combination
         /// is a cell; at most 10,000 cells.
         "axes": MapOf(&Either(&[ListOf(&Text), Of(&AXIS)]));
+        /// What `plimsoll tune` varies, by name: a list of 2 to 16 levels, of which the first stands today, or a map. At most
+        /// 16 knobs. Instead of `axes`, and without `zip`, `exclude`, `only_if`, `trials` and `order`.
+        "knobs": MapOf(&Either(&[ListOf(&Text), Of(&KNOB)]));
+        /// What must hold between knobs: `workers * rss + buffers <= 0.8 * memory`, with `+ - * / ( )` and `<=`, `<`, `>=`,
+        /// `>`, `==` or `!=`. Names are knobs, `quantities`, and `memory` (bytes) and `cpus` of the machine. Numbers may be
+        /// sizes or durations. A level that is no number is compared alone: `cache != off`. Settings that a constraint
+        /// excludes are never tried; those that stand today must meet all.
+        "constraints": OneOrMore(&Text);
+        /// Numbers, sizes or durations that constraints use, by name: `rss: 180MiB`.
+        "quantities": MapOf(&Either(&[Number, Size, DurationShape]));
         /// Axes that advance together, as a list of names; or several such lists. They need equally many levels.
         "zip": Either(&[ListOf(&Text), ListOf(&ListOf(&Text))]);
         /// Combinations that are left out: `{ cores: 1, workers: [8, 16] }`, or a list of these.
@@ -107,7 +121,7 @@ pub fn read(
         // The error of a refused tree is already reported.
         None if !reader.is_blank() && reader.has_diagnostics() => None,
         _ => {
-            let valid = "axes, apply, measure and more";
+            let valid = "axes or knobs, apply, measure and more";
             reader.report_at(0, "the experiment is empty", valid, None);
             None
         }
@@ -118,7 +132,12 @@ pub fn read(
 fn experiment(reader: &DocumentReader<'_>, root: &DocumentNode, name: &str) -> Option<Experiment> {
     let fields = reader.fields(root, &EXPERIMENT)?;
     let settings = ExperimentSettings::read(reader, &fields);
-    let scope = ExperimentScope::new(reader, axes::design(reader, &fields));
+    let knobs = knobs::knobs(reader, &fields);
+    let design = match &knobs {
+        Some(knobs) => knobs.design(reader),
+        None => axes::design(reader, &fields),
+    };
+    let scope = ExperimentScope::new(reader, design);
     let measured = required(
         reader,
         &fields,
@@ -143,8 +162,9 @@ fn experiment(reader: &DocumentReader<'_>, root: &DocumentNode, name: &str) -> O
         .get("price")
         .and_then(|node| prices::price(&scope, node));
     if !fields.misspells(&["apply", "measure"]) {
-        scope.report_unused_axes(&fields);
+        scope.report_unused(&fields);
     }
+    let tuning = knobs.and_then(|knobs| tuning(reader, &fields, knobs, &setups));
     let (design, cells) = scope.into_design();
     let experiment = Experiment {
         name: settings.name.unwrap_or_else(|| name.to_owned()),
@@ -161,9 +181,27 @@ fn experiment(reader: &DocumentReader<'_>, root: &DocumentNode, name: &str) -> O
         reset,
         price,
         settle: settings.settle,
+        tuning,
     };
     check_size(reader, &fields, &experiment);
     Some(experiment)
+}
+
+/// What is searched. Constraints on knobs with errors are not read: what follows from the errors is not reported.
+fn tuning(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    knobs: KnobsRead<'_>,
+    setups: &[Setup],
+) -> Option<Tuning> {
+    if knobs.has_errors {
+        return None;
+    }
+    Some(constraints::tuning(
+        reader,
+        fields,
+        knobs.into_knobs(setups),
+    ))
 }
 
 /// Default time limit of `reset`.

@@ -1,8 +1,8 @@
 //! Parses human input into the types of the model: durations, rates, sizes, objectives, status sets, loads.
 //!
 //! No I/O. Every error is a [`Problem`] with the place, the fault, the valid range and the nearest valid
-//! word. [`plan`] reads plan files, [`edge`] the file of the edge, [`experiment`] those of experiments; each
-//! is a [`document`].
+//! word. [`plan`] reads plan files, [`edge`] the file of the edge, [`experiment`] those of experiments,
+//! [`tuned`] what a search of settings has found; each is a [`document`].
 
 mod demand;
 pub mod document;
@@ -15,6 +15,7 @@ pub mod plan;
 mod price;
 pub mod problem;
 pub mod status;
+pub mod tuned;
 pub mod units;
 
 pub use problem::Problem;

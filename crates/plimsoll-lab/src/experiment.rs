@@ -13,6 +13,7 @@ pub mod service_trials;
 #[cfg(test)]
 mod tests;
 pub mod trial;
+pub mod tuning;
 mod warm;
 
 use plimsoll_model::seed::Seed;
@@ -90,7 +91,7 @@ pub fn run_experiment(
             }
             log.start(trial)?;
             watcher.trial_started(&trial, log.records(), &blocks.cells_left(log.records()));
-            match conduct.trial(&trial) {
+            match conduct.trial(&trial, log.records()) {
                 Ok(record) => log.append(record)?,
                 Err(TrialError::Interrupted) => return Ok(ExperimentEnd::Interrupted),
                 Err(TrialError::Lab(error)) => return Err(error.into()),

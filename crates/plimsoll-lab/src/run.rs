@@ -9,10 +9,14 @@ use plimsoll_model::event::Event;
 use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
+use plimsoll_model::window::Window;
 
 use crate::active_run::{ActiveRun, Assignment, Finished, Flow, Round};
 use crate::error::LabError;
 use crate::progress::{self, Progress, StopFlag, Watcher};
+
+/// Why a load ends after a second of results, before its time; `None` to go on.
+pub type EarlyEnd<'e> = &'e mut dyn FnMut(&Window) -> Option<String>;
 
 /// Carries out the plan's load and judges it.
 ///
@@ -22,6 +26,20 @@ pub fn run(
     assignment: Assignment,
     stop: StopFlag,
     watcher: &mut dyn Watcher,
+) -> Result<Finished, LabError> {
+    run_until(assignment, stop, watcher, &mut |_| None)
+}
+
+/// Carries out the plan's load until it ends, or until `early_end` gives the reason why it ends now; judges the part that
+/// was carried out. Requests in flight at an early end have failed.
+///
+/// # Errors
+/// When the instrument fails: no run log, no engine. What the target does is data.
+pub fn run_until(
+    assignment: Assignment,
+    stop: StopFlag,
+    watcher: &mut dyn Watcher,
+    early_end: EarlyEnd<'_>,
 ) -> Result<Finished, LabError> {
     let active_run = ActiveRun::open(assignment, stop)?;
     let plan = active_run.plan().clone();
@@ -58,6 +76,11 @@ pub fn run(
             watcher.noted(&text);
             active_run.note(text);
             return Flow::Stop;
+        }
+        if !has_hit && let Some(reason) = early_end(window) {
+            has_hit = true;
+            active_run.note(format!("the load ended early: {reason}"));
+            return Flow::Abort;
         }
         Flow::Continue
     })?;

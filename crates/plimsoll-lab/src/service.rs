@@ -5,8 +5,10 @@
 //! back by `stop`, by a drop, and after `kill -9` by the next [`ExperimentServices::open`] with the same folder. Only what
 //! the experiment names is ever restored.
 
+mod adopt;
 mod applied;
 mod command;
+pub mod deadman;
 mod edge;
 mod fault;
 mod files;
@@ -29,13 +31,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::experiment::Experiment;
+use plimsoll_model::experiment::{Experiment, Setup};
 
 use crate::intervention::ComponentAccess;
 use crate::progress::StopFlag;
 
 use command::CommandSpec;
 use health::MemoryState;
+use journal::PuttingBack;
 use launch::Launched;
 use ready::CellCheck;
 use settle::OtherWork;
@@ -99,6 +102,8 @@ impl ExperimentServices {
         context.base = absolute(&context.base)?;
         context.folder = absolute(&context.folder)?;
         let mut stage = Stage::open(experiment, context)?;
+        // A start that comes meanwhile waits for its end.
+        let _putting_back = PuttingBack::begin(&stage.journal);
         let Reversal {
             mut restored,
             faults,
@@ -148,6 +153,15 @@ impl ExperimentServices {
                 Err(fault)
             }
         }
+    }
+
+    /// Applies the files and settings of a cell for good: no later start puts them back. Returns what has changed, for the
+    /// user. What is started here is left out, with its environment and its limits.
+    ///
+    /// # Errors
+    /// When something cannot be applied, or a service that runs already is not ready with it; then all of it is put back.
+    pub fn adopt(&mut self, cell: usize) -> Result<Vec<String>, ApplyFault> {
+        adopt::adopt(&mut self.stage, cell)
     }
 
     /// The commits of the sources of a cell.
@@ -394,7 +408,31 @@ impl Service<'_> {
     pub fn stop(mut self) -> Result<Vec<String>, ApplyFault> {
         let reversal = self.put_back();
         reversal.check()?;
+        self.check_back()?;
         Ok(reversal.notes)
+    }
+
+    /// A service that is not started here, and was made to read other settings, must serve again with those from before.
+    fn check_back(&mut self) -> Result<(), ApplyFault> {
+        let stage = &mut self.services.stage;
+        let setups = &stage.experiment.setups;
+        let starts_any = setups.iter().any(|it| !it.command.is_empty());
+        let is_changed = |setup: &Setup| {
+            !setup.tunables.is_empty() || setup.files.iter().any(|file| file.reload.is_some())
+        };
+        let has_changed = setups.iter().any(is_changed);
+        let Some(check) = self.check.as_ref().filter(|_| has_changed && !starts_any) else {
+            return Ok(());
+        };
+        match check.wait(stage, &[]) {
+            Err(fault) if fault.kind() != ApplyFaultKind::Interrupted => Err(ApplyFault::new(
+                ApplyFaultKind::NotRestored,
+                fault.place().to_owned(),
+                format!("everything is put back, and the service does not come back: {fault}"),
+                "start it by hand; the same command then goes on",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn put_back(&mut self) -> Reversal {

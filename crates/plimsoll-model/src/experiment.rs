@@ -8,16 +8,21 @@ mod design;
 mod measure;
 mod per_cell;
 mod setup;
+mod tuning;
 
 pub use design::{
-    AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, Cell, Condition, ConditionTerm, Design, DesignError,
-    Factor, LEVELS_MAX, OnlyIf,
+    AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, Cell, CellList, Condition, ConditionTerm, Design,
+    DesignError, Factor, LEVELS_MAX, OnlyIf, PRODUCT_MAX,
 };
 pub use measure::{FixedLoad, Measure, MeasureTarget, Measurement, SearchEffort};
-pub use per_cell::{HiddenText, LevelPiece, LevelText, PerCell};
+pub use per_cell::{HiddenText, LevelPiece, LevelTable, LevelText, PerCell};
 pub use setup::{
     CertificateTrust, CommandLine, Readiness, ReadyCheck, Setup, SourceCheckout, TemplateFile,
     TunableValue, Warm,
+};
+pub use tuning::{
+    Constraint, ConstraintOperator, ConstraintRelation, ConstraintTerm, KNOB_LEVELS_MAX, Knob,
+    Tuning,
 };
 
 use std::time::Duration;
@@ -40,7 +45,7 @@ pub struct Experiment {
     /// The axes and how they make cells.
     pub design: Design,
     /// The cells, in the order of the design.
-    pub cells: Vec<Cell>,
+    pub cells: CellList,
     /// Trials of each cell; each is in another block.
     pub trials: u32,
     /// Order of the cells in a block.
@@ -63,6 +68,9 @@ pub struct Experiment {
     pub price: Option<PerCell<Price>>,
     /// Longest wait until connections and CPU are at rest before a trial.
     pub settle: Duration,
+    /// What is searched, where the axes are knobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Tuning>,
 }
 
 /// Order of the cells in a block.
@@ -77,28 +85,54 @@ pub enum TrialOrder {
 }
 
 impl Experiment {
-    /// Trials of all cells, without the reference trials.
+    /// The cell with this index.
+    pub fn cell(&self, index: usize) -> Option<Cell> {
+        match &self.cells {
+            CellList::Listed(cells) => cells.get(index).cloned(),
+            CellList::Product => (index < self.cells_len()).then(|| self.design.cell_at(index)),
+        }
+    }
+
+    /// How many cells there are.
+    pub fn cells_len(&self) -> usize {
+        match &self.cells {
+            CellList::Listed(cells) => cells.len(),
+            CellList::Product => self.design.product_len().unwrap_or(0),
+        }
+    }
+
+    /// The cells that are listed; none where knobs are searched.
+    pub fn listed(&self) -> &[Cell] {
+        match &self.cells {
+            CellList::Listed(cells) => cells,
+            CellList::Product => &[],
+        }
+    }
+
+    /// Trials of all listed cells, without the reference trials.
     pub fn trials_total(&self) -> u64 {
-        u64::from(self.trials).saturating_mul(self.cells.len() as u64)
+        u64::from(self.trials).saturating_mul(self.listed().len() as u64)
     }
 
     /// Estimated time of a trial of a cell, where a plan's own load lasts `plan_load`. Starting the service and waiting
     /// for it are not included: they are unknown before the first block.
-    pub fn trial_time(&self, cell: usize, plan_load: Duration) -> Duration {
+    pub fn trial_time(&self, cell: &Cell, plan_load: Duration) -> Duration {
         let warm = self.warm.map_or(Duration::ZERO, Warm::longest);
         self.measure.lasting(cell, plan_load).saturating_add(warm)
     }
 
-    /// Estimated time of all trials.
+    /// Estimated time of all trials of listed cells.
     pub fn total_time(&self, plan_load: Duration) -> Duration {
-        let block = (0..self.cells.len())
+        let cells = self.listed().iter();
+        let block = cells
             .map(|cell| self.trial_time(cell, plan_load))
             .fold(Duration::ZERO, Duration::saturating_add);
         block.saturating_mul(self.trials)
     }
+
     /// What the service holds in a cell, on a machine that has `machine`: the CPUs and the memory of its limits where all
     /// that is started has one, else those of the machine.
-    pub fn held(&self, cell: usize, machine: HeldResources) -> HeldResources {
+    pub fn held(&self, cell: &Cell, machine: HeldResources) -> HeldResources {
         let started = || self.setups.iter().filter(|setup| !setup.command.is_empty());
         let cpus = started().map(|setup| setup.cpus.as_ref()?.at(cell).copied());
         let memory = started().map(|setup| setup.memory.as_ref()?.at(cell).copied());
@@ -137,7 +171,7 @@ mod tests {
         )]);
         Experiment {
             name: "test".to_owned(),
-            cells: design.cells().unwrap(),
+            cells: CellList::Listed(design.cells().unwrap()),
             design,
             trials: 1,
             order: TrialOrder::Random,
@@ -157,6 +191,7 @@ mod tests {
                 ..Price::default()
             })),
             settle: Duration::ZERO,
+            tuning: None,
         }
     }
 
@@ -167,14 +202,16 @@ mod tests {
             cpus: 16.0,
             memory: 64 << 30,
         };
-        let by_axis = PerCell::Each(vec![Some(1.0), Some(2.0)]);
+        let cells = [0, 1].map(|level| Cell::new(vec![Some(level)]));
+        let by_axis = PerCell::by_axes(vec![0], cells.clone().into_iter().zip([1.0, 2.0]));
         let limited = experiment([Some(by_axis.clone()), Some(PerCell::Every(0.5))]);
-        let held = limited.held(1, machine);
+        assert_eq!(limited.listed(), cells);
+        let held = limited.held(&cells[1], machine);
         assert_eq!((held.cpus, held.memory), (2.5, 2 << 30));
-        let price = limited.price.as_ref().unwrap().at(0).unwrap();
-        assert!((price.per_hour(limited.held(0, machine)) - 0.75).abs() < 1e-12);
+        let price = limited.price.as_ref().unwrap().at(&cells[0]).unwrap();
+        assert!((price.per_hour(limited.held(&cells[0], machine)) - 0.75).abs() < 1e-12);
         // Without a limit for one of them, all CPUs of the machine are paid for.
         let open = experiment([Some(by_axis), None]);
-        assert!((price.per_hour(open.held(0, machine)) - 8.0).abs() < 1e-12);
+        assert!((price.per_hour(open.held(&cells[0], machine)) - 8.0).abs() < 1e-12);
     }
 }

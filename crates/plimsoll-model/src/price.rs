@@ -1,5 +1,7 @@
 //! What running a service costs, by prices that a person wrote. None is looked up.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Parts of a profile of demand at most: a week of minutes.
@@ -45,6 +47,22 @@ pub struct HeldResources {
     pub memory: u64,
 }
 
+impl HeldResources {
+    /// What a machine with these facts has that may be used there; no memory where it is unknown.
+    pub fn of_machine(facts: &BTreeMap<String, String>) -> Self {
+        let fact = |name: &str| facts.get(name)?.parse::<f64>().ok();
+        let cpus = fact("cores_allowed")
+            .or_else(|| fact("cores"))
+            .unwrap_or(1.0);
+        let memory = facts.get("memory_bytes");
+        Self {
+            machines: 1.0,
+            cpus: fact("cgroup_cpu_quota").map_or(cpus, |quota| quota.min(cpus)),
+            memory: memory.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
+        }
+    }
+}
+
 impl Price {
     /// Of an hour of these resources, without what requests cost.
     pub fn per_hour(&self, held: HeldResources) -> f64 {
@@ -72,6 +90,28 @@ impl Price {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_may_be_used_up_to_its_quota() {
+        let facts = |facts: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let facts = facts.iter();
+            facts
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        let whole = [("cores", "16"), ("memory_bytes", "1024")];
+        let held = HeldResources::of_machine(&facts(&whole));
+        assert_eq!((held.machines, held.cpus, held.memory), (1.0, 16.0, 1024));
+        let limited = [
+            ("cores", "16"),
+            ("cores_allowed", "4"),
+            ("cgroup_cpu_quota", "2.50"),
+        ];
+        let held = HeldResources::of_machine(&facts(&limited));
+        assert_eq!((held.cpus, held.memory), (2.5, 0));
+        let unknown = HeldResources::of_machine(&facts(&[]));
+        assert_eq!((unknown.cpus, unknown.memory), (1.0, 0));
+    }
 
     #[test]
     fn everything_held_and_sent_has_its_price() {

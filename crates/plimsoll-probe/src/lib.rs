@@ -2,7 +2,8 @@
 //! second, without privilege where the kernel allows.
 //!
 //! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`host_facts`] describes the
-//! machine; [`advice::check`] reports which limits of this host and of the components on it will bind first. What cannot be read is left out
+//! machine; [`advice::check`] reports which limits of this host and of the components on it will bind first;
+//! [`knobs::find`] the settings of a service that are worth a search. What cannot be read is left out
 //! and noted, never guessed: a series that is absent was not read. Files and sockets that processes name are opened
 //! only by `untrusted`. [`tunables`] is the only module that changes something: a setting of a component, on
 //! request.
@@ -18,6 +19,7 @@ mod files;
 mod group;
 mod host;
 mod kernel_files;
+pub mod knobs;
 mod lock;
 mod meter;
 mod names;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::kernel_files;
 use crate::parse::socket::{ESTABLISHED, LISTEN, TIME_WAIT};
@@ -91,6 +91,20 @@ pub fn memory_total() -> io::Result<u64> {
     let text = kernel_files::text("/proc/meminfo")?;
     let kibibytes = value_of(&text, "MemTotal:").unwrap_or(0);
     Ok(kibibytes.saturating_mul(KIB))
+}
+
+/// Share of the machine's memory that programs may still take without swap, 0 to 1.
+///
+/// # Errors
+/// When `/proc/meminfo` cannot be read.
+pub fn memory_available() -> io::Result<f64> {
+    let text = kernel_files::text("/proc/meminfo")?;
+    let value = |name| value_of(&text, name).unwrap_or(0) as f64;
+    let total = value("MemTotal:");
+    if total <= 0.0 {
+        return Err(io::Error::other("MemTotal is missing"));
+    }
+    Ok(value("MemAvailable:") / total)
 }
 
 /// Sockets in `TIME_WAIT`.
@@ -246,6 +260,18 @@ fn hierarchies_in(own: &str, mounts: &str) -> Vec<CgroupHierarchy> {
     cgroup::mounts(mounts)
         .into_iter()
         .filter_map(hierarchy)
+        .collect()
+}
+
+/// The files that a process has open, by their paths; none where its descriptors may not be read.
+pub fn open_files(pid: u32) -> Vec<PathBuf> {
+    let folder = format!("/proc/{pid}/fd");
+    let links = kernel_files::links(Path::new(&folder))
+        .into_iter()
+        .flatten();
+    links
+        .filter(|link| link.starts_with('/'))
+        .map(PathBuf::from)
         .collect()
 }
 

@@ -26,5 +26,6 @@ pub mod repeated;
 pub mod report;
 pub mod table;
 pub mod text;
+pub mod tune;
 
 pub use report::Report;

@@ -20,4 +20,5 @@ pub mod port;
 pub mod program;
 pub mod queue;
 pub mod stuck;
+pub mod surfaces;
 pub mod turns;

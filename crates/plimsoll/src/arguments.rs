@@ -9,6 +9,7 @@ mod log;
 mod matrix;
 mod parse;
 mod transport;
+mod tune;
 mod watch;
 mod websocket;
 
@@ -29,6 +30,7 @@ pub(crate) use log::*;
 pub(crate) use matrix::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
+pub(crate) use tune::*;
 pub(crate) use watch::*;
 pub(crate) use websocket::*;
 
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     Compare(Box<CompareArguments>),
     /// Measure every cell of a matrix of settings, in blocks and in random order, and tell what each setting does
     Matrix(MatrixArguments),
+    /// Find the settings with which a service carries the most, confirm them, and put everything back
+    Tune(TuneArguments),
     /// Render the report of a recorded run again
     Report(ReportArguments),
     /// Find where the metrics of repeated runs changed, and gate a build on the newest
@@ -101,6 +105,9 @@ pub(crate) enum Command {
     /// Become the service of an experiment that standard input describes
     #[command(hide = true, name = crate::launch_service::NAME)]
     LaunchService,
+    /// Put back what a search of settings left applied, when the program on standard input is gone
+    #[command(hide = true, name = DEAD_MAN)]
+    DeadMan(DeadManArguments),
 }
 
 /// Most repetitions of a run.

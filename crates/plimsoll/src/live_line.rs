@@ -95,6 +95,14 @@ impl Watcher for TrialLine {
     }
 }
 
+/// Prints a line of an experiment in place of the live line of its load.
+pub(crate) fn print_over(text: &str) {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr().lock(), "\r\x1b[K");
+    }
+    eprint(text);
+}
+
 /// Columns of the terminal; 80 if unknown.
 fn width() -> usize {
     rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col).max(20))

@@ -12,6 +12,7 @@ mod cycles;
 mod demo;
 mod edge;
 mod exit;
+mod experiment;
 mod explain;
 mod export;
 mod generate;
@@ -39,6 +40,7 @@ mod services;
 mod signals;
 mod target;
 mod through;
+mod tune;
 mod watch;
 
 use std::process::ExitCode;
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments, screen),
         Command::Compare(arguments) => compare::compare(&arguments, screen),
         Command::Matrix(arguments) => matrix::matrix(&arguments, screen),
+        Command::Tune(arguments) => tune::tune(&arguments, screen),
         Command::Report(arguments) => report::report(&arguments, screen),
         Command::Cycles(arguments) => cycles::cycles(&arguments),
         Command::History(arguments) => history::history(&arguments, screen),
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::LoadWorker => load_worker::run(),
         Command::LaunchService => launch_service::run(),
+        Command::DeadMan(arguments) => tune::put_back_when_gone(&arguments),
     };
     match ended {
         Ok(exit) => exit.into(),

@@ -8,9 +8,11 @@ use plimsoll_config::document::{FileError, Surroundings};
 use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, EdgeConfig, HostLookup};
 use plimsoll_config::experiment::{self, EXPERIMENT_LEN_MAX};
 use plimsoll_config::plan::{self, Given, PLAN_LEN_MAX, PlanFile, WatchPlan};
+use plimsoll_config::tuned::{self, TunedFile};
 
 use plimsoll_lab::input;
 use plimsoll_model::experiment::Experiment;
+use plimsoll_model::price::HeldResources;
 
 use crate::arguments::WatchArgument;
 use crate::explain::CliError;
@@ -147,6 +149,27 @@ pub(crate) fn read_experiment(path: &Path) -> Result<Experiment, CliError> {
         let problems = if count == 1 { "problem" } else { "problems" };
         CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
     })
+}
+
+/// Reads a file of settings that a search has found; `None` when the file is another one. Every problem becomes a line.
+pub(crate) fn read_tuned(path: &Path) -> Result<Option<TunedFile>, CliError> {
+    let bytes = bounded(path, EXPERIMENT_LEN_MAX).map_err(|error| {
+        CliError::usage(format!("cannot read {}: {error}", path.display()))
+            .remedy("valid: an experiment file with `knobs`, or the tuned.yaml of a search")
+    })?;
+    let text = text_of(path, bytes)?;
+    if !tuned::is_tuned(&text) {
+        return Ok(None);
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    tuned::read(&text, &Around { folder })
+        .map(Some)
+        .map_err(|errors| {
+            let file = path.display().to_string();
+            let count = errors.list().len();
+            let problems = if count == 1 { "problem" } else { "problems" };
+            CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
+        })
 }
 
 fn plan_text(path: &Path) -> Result<String, CliError> {
@@ -304,6 +327,10 @@ impl Surroundings for Around<'_> {
     )]
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
+    }
+
+    fn machine(&self) -> Option<HeldResources> {
+        Some(HeldResources::of_machine(&plimsoll_probe::host_facts()))
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod batches;
 mod definition;
-mod ramp;
+pub mod ramp;
 mod totals;
 
 #[cfg(test)]
@@ -20,6 +20,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::Verdict;
 
+use self::ramp::Crossing;
 use self::totals::{SpanTotals, resources};
 use super::trial::TrialOutcome;
 use crate::summary::{self, MeasuredSpan};
@@ -66,7 +67,7 @@ impl RunMetrics {
         }
         let line = match &run.search {
             Some(search) => line_median(search),
-            None => ramp::line(run),
+            None => ramp_line(run),
         };
         if let Some(line) = line {
             values.insert(LOAD_LINE.to_owned(), line);
@@ -124,6 +125,14 @@ impl RunMetrics {
 /// The name of a metric of a step.
 pub fn step_metric(name: &str, (journey, step): &StepKey) -> String {
     labels::series(name, &[("journey", journey), ("step", step)])
+}
+
+/// The line that a rising load crossed.
+fn ramp_line(run: &Run) -> Option<f64> {
+    match ramp::risen(run)?.crossing {
+        Crossing::At(line) => Some(line),
+        Crossing::Above(_) | Crossing::Below(_) => None,
+    }
 }
 
 /// The line of a search, or the estimate of one that could not confirm it.

@@ -7,6 +7,8 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
+use plimsoll_model::price::HeldResources;
+
 use super::diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 use super::keywords::KeywordTable;
 use super::source::SourceText;
@@ -124,6 +126,11 @@ impl<'a> DocumentReader<'a> {
     /// An environment variable.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         self.surroundings.variable(name)
+    }
+
+    /// The CPUs and the memory of the machine.
+    pub(crate) fn machine(&self) -> Option<HeldResources> {
+        self.surroundings.machine()
     }
 
     /// Reports an error at a byte.

@@ -1,12 +1,12 @@
 //! Reads axes, and how they are combined.
 
-mod geometric;
+pub(super) mod geometric;
 
 use std::collections::HashSet;
 
 use plimsoll_model::experiment::{
-    AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, Cell, Condition, ConditionTerm, Design, DesignError,
-    LEVELS_MAX, OnlyIf,
+    AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, CellList, Condition, ConditionTerm, Design,
+    DesignError, LEVELS_MAX, OnlyIf,
 };
 
 use super::required;
@@ -31,17 +31,58 @@ const LEVEL_LEN_MAX: usize = 1000;
 /// Conditions of `exclude` at most.
 const CONDITIONS_MAX: usize = 1000;
 
-/// The design of a file. Without cells when there are errors in it.
-#[derive(Default)]
+/// What a file varies, for errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Varied {
+    /// `axes`, whose cells are listed.
+    Axes,
+    /// `knobs`, whose levels are searched.
+    Knobs,
+}
+
+impl Varied {
+    /// The key of the file.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Axes => "axes",
+            Self::Knobs => "knobs",
+        }
+    }
+
+    /// What is varied.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Axes => "axis",
+            Self::Knobs => "knob",
+        }
+    }
+}
+
+/// The design of a file. Its list of cells is empty when there are errors in it.
 pub(super) struct DesignRead {
+    pub(super) varied: Varied,
     pub(super) design: Design,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: CellList,
+}
+
+impl Default for DesignRead {
+    fn default() -> Self {
+        Self {
+            varied: Varied::Axes,
+            design: Design::default(),
+            cells: CellList::Listed(Vec::new()),
+        }
+    }
 }
 
 /// Reads `axes`, `zip`, `exclude` and `only_if`.
 pub(super) fn design(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> DesignRead {
     let errors_before = reader.diagnostics_len();
-    let Some(node) = required(reader, fields, "axes", "{ workers: [1, 2, 4] }") else {
+    let Some(node) = fields.get("axes") else {
+        if !fields.misspells(&["axes", "knobs"]) {
+            let valid = "axes: { workers: [1, 2, 4] }; or `knobs`, for `plimsoll tune`";
+            reader.report(fields.node, "`axes` is missing", valid);
+        }
         return DesignRead::default();
     };
     let axes = axes(reader, node);
@@ -61,8 +102,10 @@ pub(super) fn design(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Des
         .varying_only(only_if.unwrap_or_default());
     if has_errors {
         // What follows from errors of the axes is not reported.
-        let cells = Vec::new();
-        return DesignRead { design, cells };
+        return DesignRead {
+            design,
+            ..DesignRead::default()
+        };
     }
     let cells = match design.cells() {
         Ok(cells) => cells,
@@ -83,7 +126,11 @@ pub(super) fn design(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Des
             Vec::new()
         }
     };
-    DesignRead { design, cells }
+    DesignRead {
+        varied: Varied::Axes,
+        design,
+        cells: CellList::Listed(cells),
+    }
 }
 
 fn axes(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Axis> {
@@ -98,7 +145,7 @@ fn axes(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Axis> {
     }
     let mut axes: Vec<Axis> = Vec::new();
     for (key, value) in entries.iter().take(AXES_MAX) {
-        check_name(reader, key);
+        check_name(reader, key, "an axis");
         // A duplicate key has its own error. An invalid axis is kept, so that its uses are not unknown.
         if axes.iter().all(|axis| axis.name() != key.text) {
             axes.push(Axis::new(key.text.clone(), levels(reader, value)));
@@ -107,12 +154,12 @@ fn axes(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Axis> {
     axes
 }
 
-/// Names must be valid in placeholders.
-fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) {
+/// Names must be valid in placeholders; `what` has one.
+pub(super) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey, what: &str) {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     let begins = key.text.starts_with(|c: char| c.is_ascii_alphabetic());
     if !begins || key.text.len() > 64 || !key.text.chars().all(is_safe) {
-        let message = format!("`{}` is not a valid name of an axis", key.text);
+        let message = format!("`{}` is not a valid name of {what}", key.text);
         let valid = "1 to 64 letters, digits, `_` and `-`, beginning with a letter";
         reader.report_at(key.span.start, message, valid, None);
     }
@@ -135,8 +182,13 @@ fn levels(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
         let message = format!("the axis has {} levels", items.len());
         reader.report(node, message, format!("at most {LEVELS_MAX}"));
     }
+    level_texts(reader, &items[..items.len().min(LEVELS_MAX)])
+}
+
+/// The texts of levels; an invalid one is left out.
+pub(super) fn level_texts(reader: &DocumentReader<'_>, items: &[DocumentNode]) -> Vec<String> {
     let mut levels = Vec::new();
-    for item in items.iter().take(LEVELS_MAX) {
+    for item in items {
         let Some(level) = reader.word(item, "a level") else {
             continue;
         };

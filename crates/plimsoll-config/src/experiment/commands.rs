@@ -20,7 +20,7 @@ settings! {
     struct CommandSettings, COMMAND "command" {
         /// Executable and arguments.
         "command": OneOrMore(&Text);
-        /// Time limit. Default: 5m for `reset`, 30m for `build`, 30s for `reload`.
+        /// Time limit. Default: 5m for `reset`, 30m for `build`, 30s for `check` and `reload`.
         within: Option<Duration> = None, "within": time().within(
             Duration::from_millis(1),
             Duration::from_hours(24),

@@ -23,10 +23,11 @@ settings! {
         /// URL, instead of a plan.
         "url": Text;
         /// Search for the highest load that meets the objective: `quick` (at most 4 minutes), `standard` (15 minutes)
-        /// or `thorough` (an hour); or quicker than quick, within a time from `1m` to `4m`, with wider intervals.
+        /// or `thorough` (an hour); or quicker than quick, within a time from `1m` to `4m`, with wider intervals. Default
+        /// with `knobs`: `2m`, for the first measurement and the last.
         limit: Option<SearchEffort> = None,
             "limit": Either(&[OneOf(&["quick", "standard", "thorough"]), DurationShape]) => effort;
-        /// Fixed loads, one after the other: `300/s`, `200 users`, or `{{ users }} users`.
+        /// Fixed loads, one after the other: `300/s`, `200 users`, or `{{ users }} users`. Not with `knobs`.
         "loads": OneOrMore(&Text);
         /// Duration of each of the loads.
         each: Duration = Duration::from_mins(1), "for": time();
@@ -37,6 +38,8 @@ settings! {
 
 /// Time of a search that is quicker than quick: in less, nothing is confirmed.
 const SEARCH_TIME: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_mins(4);
+/// Time of the search of an experiment with knobs.
+const TUNING_TIME: Duration = Duration::from_mins(2);
 /// Fixed loads of a trial at most.
 const LOADS_MAX: usize = 100;
 /// Users of a fixed load at most.
@@ -73,7 +76,11 @@ pub(super) fn measure(scope: &ExperimentScope<'_, '_>, node: &DocumentNode) -> O
     let fields = reader.fields(node, &MEASURE)?;
     let settings = MeasureSettings::read(reader, &fields);
     let target = target(scope, &fields);
-    let loads = fields.get("loads").map(|node| loads(scope, node));
+    if scope.is_tuning() {
+        check_tuning(scope, &fields, target.as_ref());
+    }
+    let written = fields.get("loads").filter(|_| !scope.is_tuning());
+    let loads = written.map(|node| loads(scope, node));
     if loads.is_none()
         && let Some((key, _)) = fields.entry("for")
     {
@@ -91,6 +98,7 @@ pub(super) fn measure(scope: &ExperimentScope<'_, '_>, node: &DocumentNode) -> O
             loads,
             each: settings.each,
         },
+        (None, None) if scope.is_tuning() => Measurement::Limit(SearchEffort::Within(TUNING_TIME)),
         (None, None) if matches!(target, Some(MeasureTarget::Url(_))) => {
             // An invalid value has its own error.
             if fields.among(&["limit", "loads"]).is_empty()
@@ -108,6 +116,30 @@ pub(super) fn measure(scope: &ExperimentScope<'_, '_>, node: &DocumentNode) -> O
         measurement,
         objective: settings.objective,
     })
+}
+
+/// Refuses what is no search for a load line, and loads that differ by the setting.
+fn check_tuning(
+    scope: &ExperimentScope<'_, '_>,
+    fields: &MapFields<'_>,
+    target: Option<&MeasureTarget>,
+) {
+    if let Some((key, _)) = fields.entry("loads") {
+        let message =
+            "`loads` has no effect on knobs: each setting is measured up to its load line";
+        let valid = "limit: 2m, or quick, standard, thorough";
+        scope.reader.report_at(key.span.start, message, valid, None);
+    }
+    let Some(MeasureTarget::Plan(text) | MeasureTarget::Url(text)) = target else {
+        return;
+    };
+    if let [(_, node), ..] = fields.among(&["plan", "url"]).as_slice()
+        && text.axes().next().is_some()
+    {
+        let message = "the load depends on a knob";
+        let valid = "the same plan or URL for all settings; knobs in `apply`";
+        scope.reader.report(node, message, valid);
+    }
 }
 
 fn target(scope: &ExperimentScope<'_, '_>, fields: &MapFields<'_>) -> Option<MeasureTarget> {

@@ -1,6 +1,8 @@
 //! Reads what the service costs in each cell.
 
-use plimsoll_model::experiment::PerCell;
+use std::collections::BTreeSet;
+
+use plimsoll_model::experiment::{Cell, PerCell};
 use plimsoll_model::price::Price;
 
 use super::scope::ExperimentScope;
@@ -15,18 +17,23 @@ pub(super) fn price(
     let parts = parts(scope.reader, node, |node| {
         scope.each(node, AMOUNT_VALID, amount)
     })?;
-    let of_cell = |cell: usize| parts.price(|part: &PerCell<f64>| part.at(cell).copied());
-    if is_constant(&parts) {
-        return Some(PerCell::Every(of_cell(0)));
+    let in_cell = |cell: &Cell| parts.price(|part: &PerCell<f64>| part.at(cell).copied());
+    let axes = axes(&parts);
+    if axes.is_empty() {
+        return Some(PerCell::Every(in_cell(&Cell::default())));
     }
-    let cells = 0..scope.cells_len();
-    Some(PerCell::Each(
-        cells.map(|cell| Some(of_cell(cell))).collect(),
-    ))
+    let cells = scope.combinations(node, &axes)?.into_iter();
+    let prices: Vec<(Cell, Price)> = cells
+        .map(|cell| {
+            let price = in_cell(&cell);
+            (cell, price)
+        })
+        .collect();
+    Some(PerCell::by_axes(axes.into_iter().collect(), prices))
 }
 
-/// Whether all prices are the same in every cell.
-fn is_constant(parts: &PriceParts<PerCell<f64>>) -> bool {
+/// The axes by whose levels a price differs.
+fn axes(parts: &PriceParts<PerCell<f64>>) -> BTreeSet<usize> {
     [
         &parts.machine_hour,
         &parts.cpu_hour,
@@ -36,5 +43,7 @@ fn is_constant(parts: &PriceParts<PerCell<f64>>) -> bool {
     ]
     .into_iter()
     .flatten()
-    .all(|part| matches!(part, PerCell::Every(_)))
+    .flat_map(PerCell::axes)
+    .copied()
+    .collect()
 }

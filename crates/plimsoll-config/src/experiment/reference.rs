@@ -5,14 +5,16 @@ use super::apply::{APPLY, FILE, SOURCE, TUNABLE};
 use super::axes::AXIS;
 use super::checks::{READY, WARM};
 use super::commands::COMMAND;
+use super::knobs::KNOB;
 use super::measure::MEASURE;
 use crate::document::{KeywordTable, schema_of, section};
 use crate::price::{PER_HOUR, PRICE};
 
 /// All tables, in the order of the reference.
-static TABLES: [&KeywordTable; 12] = [
+static TABLES: [&KeywordTable; 13] = [
     &EXPERIMENT,
     &AXIS,
+    &KNOB,
     &MEASURE,
     &APPLY,
     &FILE,
@@ -37,7 +39,7 @@ pub fn reference() -> String {
          [experiment.schema.json](experiment.schema.json) is the same for editors.\n\nDurations are `800ms`, `10s`, \
          `1.5m`; rates `300/s`, `20/m`; sizes `64MiB`. Every scalar may contain `{{ env('NAME') }}`. Values under \
          `apply`, `measure`, `ready`, `health`, `reset` and `price` may contain `{{ AXIS }}`, the level of the cell on that \
-         axis; in YAML, a value that begins with a placeholder needs quotes.\n",
+         axis or knob; in YAML, a value that begins with a placeholder needs quotes.\n",
     );
     for table in TABLES {
         section(&mut page, table);

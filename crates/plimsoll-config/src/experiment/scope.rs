@@ -1,11 +1,13 @@
 //! Texts in which levels are inserted.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use plimsoll_model::experiment::{Axis, Cell, Design, HiddenText, LevelPiece, LevelText, PerCell};
+use plimsoll_model::experiment::{
+    Axis, CELLS_MAX, Cell, CellList, Design, HiddenText, LevelPiece, LevelText, PerCell,
+};
 
-use super::axes::DesignRead;
+use super::axes::{DesignRead, Varied};
 use crate::Problem;
 use crate::document::{
     DocumentNode, DocumentReader, Expression, MapFields, NodeKind, Spot, TemplateSegment,
@@ -18,9 +20,10 @@ const FAULTS_MAX: usize = 10;
 /// The axes of an experiment, for the values that mention them.
 pub(super) struct ExperimentScope<'d, 'a> {
     pub(super) reader: &'d DocumentReader<'a>,
+    varied: Varied,
     design: Design,
-    /// Empty when there are errors in the axes.
-    cells: Vec<Cell>,
+    /// An empty list when there are errors in the axes.
+    cells: CellList,
     /// Indexes of axes that a text mentions.
     used: RefCell<BTreeSet<usize>>,
     /// Names in texts that no axis has.
@@ -31,6 +34,7 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
     pub(super) fn new(reader: &'d DocumentReader<'a>, read: DesignRead) -> Self {
         Self {
             reader,
+            varied: read.varied,
             design: read.design,
             cells: read.cells,
             used: RefCell::default(),
@@ -38,14 +42,54 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
         }
     }
 
-    /// How many cells there are; none when there are errors in the axes.
-    pub(super) fn cells_len(&self) -> usize {
-        self.cells.len()
+    /// Whether the file has knobs.
+    pub(super) fn is_tuning(&self) -> bool {
+        self.varied == Varied::Knobs
     }
 
     /// The design, and its cells.
-    pub(super) fn into_design(self) -> (Design, Vec<Cell>) {
+    pub(super) fn into_design(self) -> (Design, CellList) {
         (self.design, self.cells)
+    }
+
+    /// The levels of these axes that occur together, each as a cell without other levels. Too many of them are reported.
+    pub(super) fn combinations(
+        &self,
+        node: &DocumentNode,
+        axes: &BTreeSet<usize>,
+    ) -> Option<Vec<Cell>> {
+        let cells = match &self.cells {
+            CellList::Listed(cells) => cells,
+            CellList::Product => return self.product_of(node, axes),
+        };
+        let mut known = HashSet::new();
+        let combinations = cells.iter().map(|cell| cell.only(axes));
+        Some(
+            combinations
+                .filter(|cell| known.insert(cell.clone()))
+                .collect(),
+        )
+    }
+
+    /// All levels of these axes with each other.
+    fn product_of(&self, node: &DocumentNode, axes: &BTreeSet<usize>) -> Option<Vec<Cell>> {
+        let all = self.design.axes();
+        let members = axes.iter().filter_map(|axis| all.get(*axis).cloned());
+        let product = Design::new(members.collect());
+        let Some(len) = product.product_len().filter(|len| *len <= CELLS_MAX) else {
+            let message = "the value depends on too many combinations of levels";
+            let valid = format!("at most {CELLS_MAX}; fewer placeholders in a value");
+            self.reader.report(node, message, valid);
+            return None;
+        };
+        let combination = |index| {
+            let mut levels = vec![None; all.len()];
+            for (axis, level) in axes.iter().zip(product.levels_at(index)) {
+                levels[*axis] = Some(level);
+            }
+            Cell::new(levels)
+        };
+        Some((0..len).map(combination).collect())
     }
 
     /// A text that is not empty.
@@ -106,11 +150,11 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
                 Some(LevelPiece::Variable { name, value })
             }
             Expression::Column(..) | Expression::Call(..) => {
-                let message = "the placeholder is not an axis".to_owned();
-                let valid = format!(
-                    "{{{{ AXIS }}}}: {}; or env('NAME')",
-                    self.names().join(", ")
-                );
+                let noun = self.varied.noun();
+                let article = if self.is_tuning() { "a" } else { "an" };
+                let message = format!("the placeholder is not {article} {noun}");
+                let names = self.names().join(", ");
+                let valid = format!("{{{{ {} }}}}: {names}; or env('NAME')", noun.to_uppercase());
                 spot.report(self.reader, expression.start(), (message, valid), None);
                 None
             }
@@ -125,11 +169,11 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
             return Some(LevelPiece::Level(axis));
         }
         let valid = if names.is_empty() {
-            "none; the file has no axes".to_owned()
+            format!("none; the file has no {}", self.varied.key())
         } else {
             names.join(", ")
         };
-        let message = format!("unknown axis `{name}`");
+        let message = format!("unknown {} `{name}`", self.varied.noun());
         spot.report(self.reader, at, (message, valid), nearest(name, &names));
         self.unknown.borrow_mut().push(name.to_owned());
         None
@@ -139,7 +183,7 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
         self.design.axes().iter().map(Axis::name).collect()
     }
 
-    /// A value of a text, which must be valid in every cell.
+    /// A value of a text, which must be valid for all levels of its axes that occur together.
     pub(super) fn each<T>(
         &self,
         node: &DocumentNode,
@@ -147,32 +191,33 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
         read: impl Fn(&str) -> Result<T, Problem>,
     ) -> Option<PerCell<T>> {
         let text = self.text(node, valid)?;
-        if text.axes().next().is_none() {
+        let axes: BTreeSet<usize> = text.axes().collect();
+        if axes.is_empty() {
             return self.reader.value(node, valid, read).map(PerCell::Every);
         }
         let mut faulty = BTreeSet::new();
-        let mut values = Vec::with_capacity(self.cells.len());
-        for cell in &self.cells {
-            let Some(filled) = text.in_cell(&self.design, cell) else {
-                values.push(None);
+        let mut values = Vec::new();
+        for cell in self.combinations(node, &axes)? {
+            let Some(filled) = text.in_cell(&self.design, &cell) else {
                 continue;
             };
             match read(&filled) {
-                Ok(value) => values.push(Some(value)),
+                Ok(value) => values.push((cell, value)),
                 Err(problem) if faulty.len() < FAULTS_MAX && faulty.insert(filled.clone()) => {
-                    let cell = self.design.describe(cell);
+                    let cell = self.design.describe(&cell);
                     let message = format!("`{filled}` with {cell}: {}", problem.message);
                     self.reader.report(node, message, problem.valid);
                 }
                 Err(_) => {}
             }
         }
-        faulty.is_empty().then_some(PerCell::Each(values))
+        let axes = axes.into_iter().collect();
+        faulty.is_empty().then(|| PerCell::by_axes(axes, values))
     }
 
-    /// Reports axes that no text mentions, unless a text misspells them.
-    pub(super) fn report_unused_axes(&self, fields: &MapFields<'_>) {
-        let Some(NodeKind::Map(axes)) = fields.get("axes").map(|node| &node.kind) else {
+    /// Reports axes or knobs that no text mentions, unless a text misspells them.
+    pub(super) fn report_unused(&self, fields: &MapFields<'_>) {
+        let Some(NodeKind::Map(axes)) = fields.get(self.varied.key()).map(|node| &node.kind) else {
             return;
         };
         let names = self.names();
@@ -184,8 +229,12 @@ impl<'d, 'a> ExperimentScope<'d, 'a> {
                 .iter()
                 .any(|written| nearest(written, &names) == Some(name));
             if index.is_some_and(|index| !used.contains(&index)) && !is_misspelt {
-                let message = format!("the axis `{name}` is not applied");
-                let valid = format!("{{{{ {name} }}}} in a value of `apply` or `measure`");
+                let message = format!("the {} `{name}` is not applied", self.varied.noun());
+                let place = match self.varied {
+                    Varied::Axes => "`apply` or `measure`",
+                    Varied::Knobs => "`apply`",
+                };
+                let valid = format!("{{{{ {name} }}}} in a value of {place}");
                 self.reader.report_at(key.span.start, message, valid, None);
             }
         }

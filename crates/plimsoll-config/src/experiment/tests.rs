@@ -1,5 +1,7 @@
 //! Whole experiment files, and hostile ones.
 
+mod knobs;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use plimsoll_model::experiment::{
     CELLS_MAX, FixedLoad, Measurement, PerCell, Readiness, SearchEffort, Warm,
 };
+use plimsoll_model::price::HeldResources;
 use proptest::prelude::*;
 
 use super::*;
@@ -31,12 +34,24 @@ impl Surroundings for Desktop {
     fn variable(&self, name: &str) -> Option<String> {
         (name == "KEY").then(|| "secret".to_owned())
     }
+
+    fn machine(&self) -> Option<HeldResources> {
+        Some(HeldResources {
+            machines: 1.0,
+            cpus: 8.0,
+            memory: (16 << 30) + 12_345,
+        })
+    }
 }
 
 fn desktop() -> Desktop {
     let nginx = b"worker_processes {{ cores }};\nexpires {{ ttl }};\nlog_format '{{ '{{' }}';\n";
     Desktop(BTreeMap::from([
         ("nginx.conf.in", nginx.to_vec()),
+        (
+            "site.conf.in",
+            b"keepalive_timeout {{ keepalive }};\nlisten 80 backlog={{ backlog }};\n".to_vec(),
+        ),
         ("binary", vec![0xff]),
         ("long", vec![b' '; (1 << 20) + 1]),
         ("wrong.in", "{{ wrker }}\n".repeat(50_000).into_bytes()),
@@ -82,7 +97,7 @@ fn every_construct_is_read() {
     assert_eq!((read.order, read.seed), (TrialOrder::Listed, Some(7)));
     // Cores with one worker: 1, with any: 2 and 4; without a cache or with one of two times to live.
     let cells: Vec<String> = read
-        .cells
+        .listed()
         .iter()
         .map(|cell| read.design.describe(cell).to_string())
         .collect();
@@ -96,6 +111,7 @@ fn every_construct_is_read() {
         "cores=1 workers=1 threads=5 cache=page ttl=1s users=100 memory=1GiB"
     );
     let last = cells.len() - 1;
+    let (first_cell, last_cell) = (&read.listed()[0], &read.listed()[last]);
     assert_eq!(
         cells[last],
         "cores=4 workers=4 threads=8 cache=page ttl=60s users=400 memory=4GiB"
@@ -103,15 +119,15 @@ fn every_construct_is_read() {
     assert_eq!(read.trials_total(), 60);
     let warm = Duration::from_mins(5);
     assert_eq!(
-        read.trial_time(0, Duration::ZERO),
+        read.trial_time(first_cell, Duration::ZERO),
         Duration::from_secs(40) + warm
     );
     let Measurement::Loads { loads, each } = &read.measure.measurement else {
         panic!("{:?}", read.measure);
     };
     assert_eq!(*each, Duration::from_secs(20));
-    assert_eq!(loads[0].at(0), Some(&FixedLoad::Users(100)));
-    assert_eq!(loads[0].at(last), Some(&FixedLoad::Users(400)));
+    assert_eq!(loads[0].at(first_cell), Some(&FixedLoad::Users(100)));
+    assert_eq!(loads[0].at(last_cell), Some(&FixedLoad::Users(400)));
     assert_eq!(loads[1], PerCell::Every(FixedLoad::PerSecond(30.0)));
 }
 
@@ -119,26 +135,30 @@ fn every_construct_is_read() {
 fn what_is_applied_is_known_for_each_cell() {
     let read = accepted(EVERYTHING);
     let (setup, worker) = (&read.setups[0], &read.setups[1]);
-    let last = read.cells.len() - 1;
+    let last = read.listed().len() - 1;
+    let last_cell = &read.listed()[last];
     let texts = |index: usize| -> Vec<Option<String>> {
-        let cell = &read.cells[index];
+        let cell = &read.listed()[index];
         let words = setup.command.iter();
         words.map(|word| word.in_cell(&read.design, cell)).collect()
     };
     let some = |words: [&str; 5]| words.map(|word| Some(word.to_owned()));
     assert_eq!(texts(0), some(["bin/puma", "-w", "1", "-t", "5"]));
     assert_eq!(texts(last), some(["bin/puma", "-w", "4", "-t", "8"]));
-    assert_eq!(setup.processes.as_ref().unwrap().at(last), Some(&4));
-    assert_eq!(setup.cpus.as_ref().unwrap().at(last), Some(&4.0));
-    assert_eq!(setup.memory.as_ref().unwrap().at(last), Some(&(4 << 30)));
+    assert_eq!(setup.processes.as_ref().unwrap().at(last_cell), Some(&4));
+    assert_eq!(setup.cpus.as_ref().unwrap().at(last_cell), Some(&4.0));
+    assert_eq!(
+        setup.memory.as_ref().unwrap().at(last_cell),
+        Some(&(4 << 30))
+    );
     assert_eq!(worker.cpus, Some(PerCell::Every(0.5)));
     let secret = &setup.env[1].1;
-    let filled = secret.in_cell(&read.design, &read.cells[0]);
+    let filled = secret.in_cell(&read.design, &read.listed()[0]);
     assert_eq!(filled.as_deref(), Some("secret"));
     assert!(!format!("{secret:?}").contains("secret"));
     let file = &setup.files[0];
     let content = |index: usize| -> String {
-        let cell = &read.cells[index];
+        let cell = &read.listed()[index];
         let lines = file.lines.iter();
         lines
             .filter_map(|line| line.in_cell(&read.design, cell))
@@ -174,8 +194,9 @@ fn what_is_applied_is_known_for_each_cell() {
 #[test]
 fn prices_are_known_for_each_cell() {
     let read = accepted(EVERYTHING);
-    let price = |cell: usize| read.price.as_ref().unwrap().at(cell).unwrap();
-    let last = read.cells.len() - 1;
+    let cells = read.listed();
+    let price = |cell: usize| read.price.as_ref().unwrap().at(&cells[cell]).unwrap();
+    let last = cells.len() - 1;
     assert_eq!(price(0).currency, "EUR");
     assert_eq!((price(0).machine_hour, price(last).gb_out), (2.45, 0.09));
     assert_eq!((price(0).request, price(last).request), (1e-6, 4e-6));
@@ -334,13 +355,13 @@ fn zipped_axes_may_repeat_a_level_in_other_combinations() {
         with(&axes, apply, &format!("zip: [cache, edge]\n{more}"))
     };
     let read = accepted(&zipped("none, none, a.yaml, b.yaml", ""));
-    assert_eq!(read.cells.len(), 4);
+    assert_eq!(read.listed().len(), 4);
     // A condition on a repeated level is about all of its places.
     let read = accepted(&zipped(
         "none, none, a.yaml, b.yaml",
         "exclude: { edge: none }",
     ));
-    assert_eq!(read.cells.len(), 2);
+    assert_eq!(read.listed().len(), 2);
     check(
         &zipped("none, none, a.yaml, a.yaml", ""),
         "1:36",
@@ -442,7 +463,7 @@ fn a_search_may_have_a_time() {
         read.measure.measurement,
         Measurement::Limit(SearchEffort::Within(time))
     );
-    assert_eq!(read.trial_time(0, Duration::ZERO), time);
+    assert_eq!(read.trial_time(&read.listed()[0], Duration::ZERO), time);
 }
 
 #[test]
@@ -509,7 +530,17 @@ fn hostile_files_are_refused_quickly() {
     // Every line of the template is wrong.
     let template = "{ file: { template: wrong.in, to: x }, edge: '{{ workers }}' }";
     assert_eq!(refused(&with(AXES, template, "")).len(), 20);
-    for text in ["", "~", "[]", "x", "axes: ~", "axes: []", "axes: {}"] {
+    for text in [
+        "",
+        "~",
+        "[]",
+        "x",
+        "axes: ~",
+        "axes: []",
+        "axes: {}",
+        "knobs: ~",
+        "knobs: {}",
+    ] {
         assert!(!refused(text).is_empty(), "{text}");
     }
     let unknown: String = (0..100_000).fold(String::new(), |mut text, line| {
@@ -524,7 +555,8 @@ fn the_schema_accepts_what_the_reader_accepts() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let surroundings = desktop();
-    for text in [EVERYTHING.to_owned(), with(AXES, APPLIED, "")] {
+    let tuning = knobs::TUNING.to_owned();
+    for text in [EVERYTHING.to_owned(), tuning, with(AXES, APPLIED, "")] {
         let root = DocumentReader::new(&text, &surroundings).root();
         let value = as_json(&root.unwrap());
         let errors: Vec<String> = validator
@@ -553,7 +585,9 @@ fn as_json(node: &DocumentNode) -> serde_json::Value {
 #[test]
 fn the_reference_has_every_key() {
     let page = reference();
-    for key in ["only_if", "geom", "loads", "cpus", "template", "within"] {
+    for key in [
+        "only_if", "geom", "loads", "cpus", "template", "within", "knobs", "range",
+    ] {
         assert!(page.contains(&format!("| `{key}` |")), "{key}");
     }
 }
@@ -563,8 +597,13 @@ proptest! {
 
     /// A damaged file is read or refused with places inside it.
     #[test]
-    fn places_lie_inside_the_file(at in 0_usize..1200, cut in 0_usize..40, put in "[ -~\\n{}]{0,6}") {
-        let mut text = EVERYTHING.to_owned();
+    fn places_lie_inside_the_file(
+        of_tuning in any::<bool>(),
+        at in 0_usize..1200,
+        cut in 0_usize..40,
+        put in "[ -~\\n{}]{0,6}",
+    ) {
+        let mut text = if of_tuning { knobs::TUNING } else { EVERYTHING }.to_owned();
         let start = at.min(text.len());
         let end = (start + cut).min(text.len());
         text.replace_range(start..end, &put);

@@ -196,7 +196,7 @@ impl Blocks for MatrixBlocks {
                     let is_void = matches!(record.outcome, RecordedOutcome::Void(_));
                     results[record.trial.cell] += usize::from(!is_void);
                 }
-                TrialRole::Cell => {}
+                TrialRole::Cell | TrialRole::Confirm | TrialRole::Limit => {}
             }
         }
         // A void trial is made up for in a further block, which has a reference trial too.

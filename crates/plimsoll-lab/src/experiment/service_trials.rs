@@ -1,5 +1,7 @@
 //! Trials on a real service: the cell is applied, loads are sent, and everything is put back.
 
+mod rising;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -18,7 +20,7 @@ use crate::clock;
 use crate::error::LabError;
 use crate::limit::{self, LimitOrder};
 use crate::progress::{StopFlag, Watcher};
-use crate::run;
+use crate::run::{self, EarlyEnd};
 use crate::service::{ApplyFault, ApplyFaultKind, ExperimentServices, Service};
 
 /// Folder of the run files, in that of the experiment.
@@ -51,15 +53,29 @@ pub struct TrialLoad {
     pub assignment: Assignment,
     /// The search, if it is one.
     pub search: Option<LimitOrder>,
+    /// Whether it rises and ends as soon as it is clearly beyond the load line. The trial then goes on with
+    /// [`TrialLoads::further`].
+    pub ends_beyond_line: bool,
 }
 
 /// Makes the loads of trials.
 pub trait TrialLoads {
-    /// The loads of a trial.
+    /// The loads of a trial; `records` are those of the trials before it.
     ///
     /// # Errors
     /// The reason, when the trial cannot be carried out: it is void.
-    fn work(&mut self, trial: &PlannedTrial) -> Result<TrialWork, String>;
+    fn work(&mut self, trial: &PlannedTrial, records: &[TrialRecord]) -> Result<TrialWork, String>;
+
+    /// The load after the load `number`, from 0, of a trial whose loads end beyond the load line; `None` when the line is
+    /// found, or no further load would find it.
+    fn further(
+        &mut self,
+        _trial: &PlannedTrial,
+        _finished: &Finished,
+        _number: u32,
+    ) -> Option<TrialLoad> {
+        None
+    }
 }
 
 /// Carries out trials on a real service.
@@ -79,7 +95,11 @@ pub struct ServiceTrials<'t> {
 }
 
 impl Conduct for ServiceTrials<'_> {
-    fn trial(&mut self, trial: &PlannedTrial) -> Result<TrialRecord, TrialError> {
+    fn trial(
+        &mut self,
+        trial: &PlannedTrial,
+        records: &[TrialRecord],
+    ) -> Result<TrialRecord, TrialError> {
         let began_ms = clock::unix_ms().saturating_sub(self.started_unix_ms);
         let (mut runs, mut notes) = (Vec::new(), Vec::new());
         let mut traffic = TrialTraffic::default();
@@ -89,6 +109,7 @@ impl Conduct for ServiceTrials<'_> {
                 notes.extend(service.notes().iter().cloned());
                 let mut measurement = Measurement {
                     trial,
+                    records,
                     loads: self.loads,
                     folder: &self.folder,
                     stop: &self.stop,
@@ -133,6 +154,7 @@ fn failed_by(fault: ApplyFault) -> Result<RecordedOutcome, TrialError> {
 /// A trial on a service that is applied.
 struct Measurement<'m> {
     trial: &'m PlannedTrial,
+    records: &'m [TrialRecord],
     loads: &'m mut dyn TrialLoads,
     folder: &'m Path,
     stop: &'m StopFlag,
@@ -144,7 +166,7 @@ struct Measurement<'m> {
 
 impl Measurement<'_> {
     fn carry_out(&mut self, service: &mut Service<'_>) -> Result<RecordedOutcome, TrialError> {
-        let work = match self.loads.work(self.trial) {
+        let work = match self.loads.work(self.trial, self.records) {
             Ok(work) => work,
             Err(reason) => return Ok(RecordedOutcome::Void(reason)),
         };
@@ -156,20 +178,14 @@ impl Measurement<'_> {
         }
         let has_several = work.loads.len() > 1;
         let mut metrics = MetricValues::new();
-        for (index, load) in work.loads.into_iter().enumerate() {
+        for load in work.loads {
             let label = has_several.then(|| load.name.clone());
-            let finished = match self.send(service, load, index) {
-                Ok(finished) => finished,
-                // Too few descriptors, for example: other cells may need less.
-                Err(LabError::Load(error)) => {
-                    return Ok(RecordedOutcome::Void(error.to_string()));
-                }
-                Err(error) => return Err(error.into()),
+            let values = if load.ends_beyond_line {
+                self.rise(service, load)?
+            } else {
+                self.measure(service, load)?
             };
-            if self.is_interrupted(&finished) {
-                return Err(TrialError::Interrupted);
-            }
-            match values_of(&finished) {
+            match values {
                 Ok(values) => metrics.extend(labelled(values, label.as_deref())),
                 Err(outcome) => return Ok(with_health(service, outcome)),
             }
@@ -177,9 +193,26 @@ impl Measurement<'_> {
         Ok(with_health(service, RecordedOutcome::Measured(metrics)))
     }
 
+    /// The metrics of a load, or the outcome of the trial without them.
+    fn measure(
+        &mut self,
+        service: &Service<'_>,
+        load: TrialLoad,
+    ) -> Result<Result<MetricValues, RecordedOutcome>, TrialError> {
+        let finished = match self.send(service, load, None)? {
+            Ok(finished) => finished,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        Ok(values_of(&finished))
+    }
+
     fn prepare(&mut self, service: &mut Service<'_>) -> Result<(), ApplyFault> {
         service.ready()?;
         service.reset()?;
+        self.settle(service)
+    }
+
+    fn settle(&mut self, service: &mut Service<'_>) -> Result<(), ApplyFault> {
         let settled = service.settle()?;
         if !settled.restless.is_empty() {
             let restless = settled.restless.join(", ");
@@ -213,32 +246,46 @@ impl Measurement<'_> {
         Ok(())
     }
 
+    /// Sends a load, which `early_end` may end before its time. A load that cannot be sent leaves the trial without a result.
     fn send(
         &mut self,
         service: &Service<'_>,
         load: TrialLoad,
-        index: usize,
-    ) -> Result<Finished, LabError> {
+        early_end: Option<EarlyEnd<'_>>,
+    ) -> Result<Result<Finished, RecordedOutcome>, TrialError> {
         let role = match self.trial.role {
             TrialRole::Reference => "reference".to_owned(),
-            TrialRole::Cell => format!("cell{}", self.trial.cell),
+            TrialRole::Cell | TrialRole::Confirm | TrialRole::Limit => {
+                format!("cell{}", self.trial.cell)
+            }
         };
-        let part = if index == 0 {
-            String::new()
-        } else {
-            format!("-{index}")
+        let part = match self.runs.len() {
+            0 => String::new(),
+            index => format!("-{index}"),
         };
         let name = format!("{RUNS}/{:05}-{role}{part}.run", self.trial.index);
         let mut assignment = load.assignment;
         aim(&mut assignment, service, self.folder.join(&name))?;
         let stop = self.stop.clone();
-        let finished = match load.search {
-            Some(order) => limit::limit(assignment, &order, stop, self.watcher)?,
-            None => run::run(assignment, stop, self.watcher)?,
+        let sent = match (load.search, early_end) {
+            (Some(order), _) => limit::limit(assignment, &order, stop, self.watcher),
+            (None, None) => run::run(assignment, stop, self.watcher),
+            (None, Some(early_end)) => run::run_until(assignment, stop, self.watcher, early_end),
+        };
+        let finished = match sent {
+            Ok(finished) => finished,
+            // Too few descriptors, for example: other cells may need less.
+            Err(LabError::Load(error)) => {
+                return Ok(Err(RecordedOutcome::Void(error.to_string())));
+            }
+            Err(error) => return Err(error.into()),
         };
         self.traffic.add(&finished.run.windows);
         self.runs.push(name);
-        Ok(finished)
+        if self.is_interrupted(&finished) {
+            return Err(TrialError::Interrupted);
+        }
+        Ok(Ok(finished))
     }
 
     fn is_interrupted(&self, finished: &Finished) -> bool {

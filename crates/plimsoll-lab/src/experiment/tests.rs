@@ -47,7 +47,11 @@ impl VirtualOrigin {
 }
 
 impl Conduct for VirtualOrigin {
-    fn trial(&mut self, trial: &PlannedTrial) -> Result<TrialRecord, TrialError> {
+    fn trial(
+        &mut self,
+        trial: &PlannedTrial,
+        _records: &[TrialRecord],
+    ) -> Result<TrialRecord, TrialError> {
         if self.kill_after == Some(self.carried_out) {
             return Err(TrialError::Interrupted);
         }
@@ -410,7 +414,7 @@ fn the_price_is_of_resources_requests_and_traffic() {
         role: TrialRole::Cell,
         seed: Seed(1),
     };
-    let mut record = origin.trial(&trial).unwrap();
+    let mut record = origin.trial(&trial, &[]).unwrap();
     (record.began_ms, record.ended_ms) = (0, 1_800_000);
     record.traffic = TrialTraffic {
         requests: 2_000_000,
@@ -457,7 +461,7 @@ fn simulate(blocks: &mut MatrixBlocks, origin: &mut VirtualOrigin) -> Vec<TrialR
             if blocks.is_spent(&trial, &records) {
                 return records;
             }
-            records.push(origin.trial(&trial).unwrap());
+            records.push(origin.trial(&trial, &[]).unwrap());
         }
         if planned.is_empty() {
             break;

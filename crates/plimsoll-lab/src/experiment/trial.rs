@@ -18,6 +18,10 @@ pub enum TrialRole {
     Reference,
     /// One of the trials that are compared.
     Cell,
+    /// One of the trials by which a setting that was found is confirmed.
+    Confirm,
+    /// The load line of a cell by a whole search.
+    Limit,
 }
 
 /// A trial that is to be carried out.
@@ -103,7 +107,7 @@ impl TrialRecord {
     pub fn analysed(&self, levels: &[usize]) -> ExperimentTrial {
         let role = match self.trial.role {
             TrialRole::Reference => Role::Reference,
-            TrialRole::Cell => Role::Cell(levels.to_vec()),
+            TrialRole::Cell | TrialRole::Confirm | TrialRole::Limit => Role::Cell(levels.to_vec()),
         };
         let outcome = match &self.outcome {
             RecordedOutcome::Measured(metrics) => TrialOutcome::Measured(metrics.clone()),
@@ -140,9 +144,13 @@ pub enum TrialError {
 
 /// Carries out trials. What the service does is data of the record, not an error.
 pub trait Conduct {
-    /// Applies the cell, measures, and puts everything back.
+    /// Applies the cell, measures, and puts everything back. `records` are those of the trials before it.
     ///
     /// # Errors
     /// When the experiment cannot go on.
-    fn trial(&mut self, trial: &PlannedTrial) -> Result<TrialRecord, TrialError>;
+    fn trial(
+        &mut self,
+        trial: &PlannedTrial,
+        records: &[TrialRecord],
+    ) -> Result<TrialRecord, TrialError>;
 }

@@ -68,6 +68,9 @@ pub(super) struct WrittenFile {
 pub(super) struct FileBefore {
     /// Name of the copy in the folder of the experiment.
     pub(super) copy: String,
+    /// Its content; a journal of an earlier version lacks it.
+    #[serde(default)]
+    pub(super) mark: Option<ContentMark>,
     pub(super) mode: u32,
     pub(super) owner: u32,
     pub(super) group: u32,

@@ -17,6 +17,8 @@ pub enum ApplyFaultKind {
     Limit,
     /// A file was not written.
     File,
+    /// The service's own check refused a file that was written; it is put back, and was never read.
+    Check,
     /// A component refused a setting.
     Setting,
     /// The edge did not start.

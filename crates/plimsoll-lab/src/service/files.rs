@@ -9,6 +9,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::experiment::TemplateFile;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::applied::{Applied, ContentMark, FileBefore, WrittenFile};
 use super::command::CommandSpec;
@@ -51,8 +53,8 @@ pub(super) fn apply(
         written: ContentMark::of(content.as_bytes()),
         before,
     };
-    let entry = stage.journal.add(Applied::File(written), true)?;
-    let file = match open_emptied(&path) {
+    let entry = stage.journal.add(Applied::File(written.clone()), true)?;
+    let file = match open_reserved(&written, content.len() as u64) {
         Ok(file) => file,
         Err(error) => {
             // Then it is as it was.
@@ -61,7 +63,35 @@ pub(super) fn apply(
         }
     };
     fill(&file, content.as_bytes()).map_err(fault)?;
+    if let Err(refused) = check(stage, &written, template) {
+        // The service has not read it, and need not read it again.
+        if restore(&stage.context.folder, &written).is_ok() {
+            stage.journal.reverted(entry);
+        }
+        return Err(refused);
+    }
     reload(stage, cell, setup, template)
+}
+
+/// Lets the service's own check judge a file before the service reads it.
+fn check(stage: &mut Stage, file: &WrittenFile, template: &TemplateFile) -> Result<(), ApplyFault> {
+    let Some(command) = &template.check else {
+        return Ok(());
+    };
+    let words = stage.words(file.cell, &command.words);
+    let output = stage.output(&format!("check-{}-{}", file.setup + 1, file.index + 1));
+    let base = stage.context.base.clone();
+    let spec = CommandSpec {
+        words: &words,
+        unset: &[],
+        folder: &base,
+        within: command.within,
+        output: &output,
+    };
+    let place = format!("check of {}", template.to);
+    stage
+        .run_command(&spec)
+        .map_err(|failure| failure.fault(ApplyFaultKind::Check, &place, &output))
 }
 
 /// Makes a running service read a file. One that is started here reads it when it starts.
@@ -112,6 +142,7 @@ fn copy_of(stage: &Stage, path: &Path) -> io::Result<Option<FileBefore>> {
     keep(&stage.context.folder.join(&copy), &content)?;
     Ok(Some(FileBefore {
         copy,
+        mark: Some(ContentMark::of(&content)),
         mode: about.mode() & 0o7777,
         owner: about.uid(),
         group: about.gid(),
@@ -144,6 +175,39 @@ fn keep(path: &Path, content: &[u8]) -> io::Result<()> {
         .open(path)?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+/// Opens and empties a file that will have `len` bytes. Room for these and for the content before is reserved first: what is
+/// on a full disk must be put back. After an error the file is as it was.
+fn open_reserved(file: &WrittenFile, len: u64) -> io::Result<File> {
+    let opened = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&file.path)?;
+    let mark = file.before.as_ref().and_then(|before| before.mark);
+    let room = len.max(mark.map_or(0, |mark| mark.len));
+    if let Err(error) = reserve(&opened, room) {
+        if file.before.is_none() {
+            fs::remove_file(&file.path)?;
+        }
+        return Err(error);
+    }
+    opened.set_len(0)?;
+    // Emptied, it has given its room away.
+    reserve(&opened, room)?;
+    Ok(opened)
+}
+
+/// Keeps room for a file, whose length stays. File systems that cannot do so are trusted.
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    if len == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, len) {
+        Err(error @ (Errno::NOSPC | Errno::DQUOT)) => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn open_emptied(path: &Path) -> io::Result<File> {
@@ -244,6 +308,12 @@ fn restore(folder: &Path, file: &WrittenFile) -> io::Result<()> {
     let copy = folder.join(&before.copy);
     // Read before the file is emptied.
     let content = fs::read(&copy)?;
+    let is_whole = before
+        .mark
+        .is_none_or(|mark| mark == ContentMark::of(&content));
+    if !is_whole {
+        return Err(io::Error::other("its copy was changed"));
+    }
     let restored = open_emptied(&file.path)?;
     fill(&restored, &content)?;
     let about = fs::metadata(&file.path)?;
@@ -252,7 +322,21 @@ fn restore(folder: &Path, file: &WrittenFile) -> io::Result<()> {
     }
     fs::set_permissions(&file.path, Permissions::from_mode(before.mode))?;
     restored.set_modified(before.modified)?;
-    restored.sync_all()
+    restored.sync_all()?;
+    verify(&file.path, &content, before)
+}
+
+/// Whether a file is as it was before.
+fn verify(path: &Path, content: &[u8], before: &FileBefore) -> io::Result<()> {
+    let about = fs::metadata(path)?;
+    let is_equal = content_of(path)? == content
+        && about.mode() & 0o7777 == before.mode
+        && (about.uid(), about.gid()) == (before.owner, before.group);
+    if is_equal {
+        Ok(())
+    } else {
+        Err(io::Error::other("something else writes to it"))
+    }
 }
 
 /// Removes copies that nothing needs any more.

@@ -28,6 +28,10 @@ const LEN_MAX: u64 = 16 << 20;
 /// How long a lock may outlive its program: a process that it was just starting has the same file until it becomes its
 /// own program.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a program may put back what another has left.
+const PUT_BACK_PATIENCE: Duration = Duration::from_mins(2);
+/// A file that is there as long as a program puts back what another has left.
+const PUTTING_BACK: &str = "putting-back";
 /// Time between two attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -149,6 +153,18 @@ impl AppliedJournal {
         };
     }
 
+    /// Forgets all that is applied, at once: it stays.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn keep_applied(&mut self) -> Result<(), ApplyFault> {
+        self.clear()
+            .and_then(|()| self.locked.file().sync_all())
+            .map_err(|error| failure(&self.path, &error))?;
+        self.outstanding.clear();
+        Ok(())
+    }
+
     /// What is applied, in the order in which it was.
     pub(super) fn outstanding(&self) -> &[(u64, Applied)] {
         &self.outstanding
@@ -171,6 +187,30 @@ impl AppliedJournal {
     }
 }
 
+/// Says to other programs that what is left in a folder is being put back, until it is dropped.
+#[derive(Debug)]
+pub(super) struct PuttingBack(Option<PathBuf>);
+
+impl PuttingBack {
+    /// Nothing where nothing is left.
+    pub(super) fn begin(journal: &AppliedJournal) -> Self {
+        if journal.outstanding().is_empty() {
+            return Self(None);
+        }
+        let path = journal.path().with_file_name(PUTTING_BACK);
+        // Without the file, another program is refused instead of waiting.
+        Self(File::create(&path).is_ok().then_some(path))
+    }
+}
+
+impl Drop for PuttingBack {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 /// Whether the journal of a folder is more than its beginning. What it names is read by [`AppliedJournal::open`].
 pub(super) fn has_outstanding(folder: &Path) -> bool {
     let beginning =
@@ -185,10 +225,14 @@ fn lock(
     failed: impl Fn(io::Error) -> ApplyFault,
 ) -> Result<LockedFile, ApplyFault> {
     let limit = TimeLimit::start(LOCK_PATIENCE);
+    let put_back_limit = TimeLimit::start(PUT_BACK_PATIENCE);
+    // The end of a killed program is near.
+    let may_wait =
+        || !limit.is_over() || (!put_back_limit.is_over() && folder.join(PUTTING_BACK).exists());
     loop {
         match LockedFile::new(file.try_clone().map_err(&failed)?) {
             Ok(locked) => return Ok(locked),
-            Err(TryLockError::WouldBlock) if !limit.is_over() => {
+            Err(TryLockError::WouldBlock) if may_wait() => {
                 processes::wait_for_any(&[], LOCK_PAUSE);
             }
             Err(TryLockError::WouldBlock) => {

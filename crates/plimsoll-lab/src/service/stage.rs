@@ -75,7 +75,7 @@ impl Stage {
 
     /// A text in a cell; `None` when one of its axes has no level there.
     pub(super) fn text(&self, cell: usize, text: &LevelText) -> Option<String> {
-        text.in_cell(&self.experiment.design, self.experiment.cells.get(cell)?)
+        text.in_cell(&self.experiment.design, &self.experiment.cell(cell)?)
     }
 
     /// The words of a command in a cell.

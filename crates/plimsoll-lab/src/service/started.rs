@@ -59,9 +59,14 @@ impl StartedService {
             return Ok(());
         }
         let place = format!("apply {}", setup + 1);
+        let levels = &experiment.cell(cell).unwrap_or_default();
         let allowance = Allowance {
-            cpus: applied.cpus.as_ref().and_then(|it| it.at(cell)).copied(),
-            memory: applied.memory.as_ref().and_then(|it| it.at(cell)).copied(),
+            cpus: applied.cpus.as_ref().and_then(|it| it.at(levels)).copied(),
+            memory: applied
+                .memory
+                .as_ref()
+                .and_then(|it| it.at(levels))
+                .copied(),
         };
         let ServiceLimits {
             process: process_limits,
@@ -74,7 +79,7 @@ impl StartedService {
         let variables: Vec<(String, String)> = env
             .filter_map(|(name, value)| Some((name.clone(), stage.text(cell, value)?)))
             .collect();
-        let count = applied.processes.as_ref().and_then(|it| it.at(cell));
+        let count = applied.processes.as_ref().and_then(|it| it.at(levels));
         let folder = checkout.map_or_else(|| stage.context.base.clone(), Path::to_owned);
         for number in 0..count.copied().unwrap_or(1) {
             stage.check_stop()?;

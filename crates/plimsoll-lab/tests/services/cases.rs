@@ -1,6 +1,7 @@
 //! The cases, by subject.
 
 mod bad_input;
+mod dead_man;
 mod files;
 mod kills;
 mod limits;
@@ -12,7 +13,7 @@ use plimsoll_testkit::cases::Case;
 
 /// All cases.
 pub(crate) fn all() -> impl Iterator<Item = Case> {
-    let lists: [&'static [Case]; 7] = [
+    let lists: [&'static [Case]; 8] = [
         processes::ALL,
         limits::ALL,
         files::ALL,
@@ -20,6 +21,7 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
         surroundings::ALL,
         bad_input::ALL,
         kills::ALL,
+        dead_man::ALL,
     ];
     lists.into_iter().flatten().copied()
 }

@@ -13,6 +13,7 @@
 )]
 
 mod cases;
+mod dead_man;
 mod fixture;
 mod killed;
 mod server;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Some(server::SERVE) => return server::serve(&arguments[1..]),
         Some(server::EDGE) => return server::edge(&arguments[1..]),
         Some(killed::WORD) => return killed::apply(&arguments[1..]),
+        Some(dead_man::WORD) => return dead_man::watch(&arguments[1..]),
         _ => {}
     }
     plimsoll_testkit::cases::run(&arguments, cases::all())

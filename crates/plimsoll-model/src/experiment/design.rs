@@ -1,13 +1,15 @@
 //! Axes and the cells that they make.
 
 mod factors;
+mod product;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use factors::Factor;
+pub use product::PRODUCT_MAX;
 
 /// Axes of an experiment at most.
 pub const AXES_MAX: usize = 16;
@@ -83,12 +85,43 @@ pub struct OnlyIf {
 }
 
 /// An assignment of levels to axes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     levels: Vec<Option<usize>>,
 }
 
+/// The cells of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellList {
+    /// Those of [`Design::cells`].
+    Listed(Vec<Cell>),
+    /// Every combination of levels, by its number; too many to be listed.
+    Product,
+}
+
 impl Cell {
+    /// A cell with the levels of all axes; `None` where an axis is not varied.
+    pub fn new(levels: Vec<Option<usize>>) -> Self {
+        Self { levels }
+    }
+
+    /// The indexes of its levels on these axes.
+    pub fn levels_on(&self, axes: &[usize]) -> Vec<Option<usize>> {
+        axes.iter().map(|axis| self.level(*axis)).collect()
+    }
+
+    /// A cell that has its levels on these axes alone.
+    #[must_use]
+    pub fn only(&self, axes: &BTreeSet<usize>) -> Self {
+        let levels = self.levels.iter().enumerate();
+        Self {
+            levels: levels
+                .map(|(axis, level)| level.filter(|_| axes.contains(&axis)))
+                .collect(),
+        }
+    }
+
     /// The index of its level on an axis; `None` where the axis is not varied.
     pub fn level(&self, axis: usize) -> Option<usize> {
         self.levels.get(axis).copied().flatten()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::design::Cell;
 use super::per_cell::{LevelText, PerCell};
 use crate::objective::Objective;
 
@@ -83,7 +84,7 @@ pub enum FixedLoad {
 
 impl Measure {
     /// How long a trial of a cell measures at most, where the plan's own load lasts `plan_load`.
-    pub fn lasting(&self, cell: usize, plan_load: Duration) -> Duration {
+    pub fn lasting(&self, cell: &Cell, plan_load: Duration) -> Duration {
         match &self.measurement {
             Measurement::PlanLoad => plan_load,
             Measurement::Limit(effort) => effort.longest(),
@@ -101,9 +102,10 @@ mod tests {
 
     #[test]
     fn fixed_loads_follow_each_other() {
+        let cell = |level| Cell::new(vec![Some(level)]);
         let loads = vec![
             PerCell::Every(FixedLoad::PerSecond(5.0)),
-            PerCell::Each(vec![None, Some(FixedLoad::Users(3))]),
+            PerCell::by_axes(vec![0], [(cell(1), FixedLoad::Users(3))]),
         ];
         let each = Duration::from_secs(10);
         let measure = Measure {
@@ -111,7 +113,7 @@ mod tests {
             measurement: Measurement::Loads { loads, each },
             objective: None,
         };
-        let lasting = [0, 1].map(|cell| measure.lasting(cell, Duration::ZERO));
+        let lasting = [0, 1].map(|level| measure.lasting(&cell(level), Duration::ZERO));
         assert_eq!(lasting, [10, 20].map(Duration::from_secs));
     }
 }

@@ -1,5 +1,6 @@
 //! Values that differ between cells.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -13,16 +14,47 @@ use crate::redact::REDACTED;
 pub enum PerCell<T> {
     /// The same in every cell.
     Every(T),
-    /// By the index of the cell; `None` in cells in which an axis of the value has no level.
-    Each(Vec<Option<T>>),
+    /// By the levels of some axes.
+    ByLevels(LevelTable<T>),
+}
+
+/// Values by the levels of some axes, ascending by these levels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelTable<T> {
+    axes: Vec<usize>,
+    values: Vec<(Vec<Option<usize>>, T)>,
 }
 
 impl<T> PerCell<T> {
-    /// The value in the cell with this index.
-    pub fn at(&self, cell: usize) -> Option<&T> {
+    /// Values that differ by the levels of these axes alone, each with a cell that has it. Other cells have none.
+    pub fn by_axes(axes: Vec<usize>, values: impl IntoIterator<Item = (Cell, T)>) -> Self {
+        let values = values.into_iter();
+        let values: BTreeMap<_, T> = values
+            .map(|(cell, value)| (cell.levels_on(&axes), value))
+            .collect();
+        Self::ByLevels(LevelTable {
+            axes,
+            values: values.into_iter().collect(),
+        })
+    }
+
+    /// The axes by whose levels it differs.
+    pub fn axes(&self) -> &[usize] {
+        match self {
+            Self::Every(_) => &[],
+            Self::ByLevels(table) => &table.axes,
+        }
+    }
+
+    /// The value in a cell; `None` where an axis of the value has no level.
+    pub fn at(&self, cell: &Cell) -> Option<&T> {
         match self {
             Self::Every(value) => Some(value),
-            Self::Each(values) => values.get(cell)?.as_ref(),
+            Self::ByLevels(LevelTable { axes, values }) => {
+                let levels = cell.levels_on(axes);
+                let found = values.binary_search_by(|(known, _)| known.cmp(&levels));
+                found.ok().map(|index| &values[index].1)
+            }
         }
     }
 }
@@ -140,10 +172,15 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(texts, [None, some("ttl 1s"), some("ttl 2s")]);
         assert_eq!(text.axes().collect::<Vec<_>>(), [1]);
-        let each = PerCell::Each(texts);
-        assert_eq!(each.at(0), None);
-        assert_eq!(each.at(1), Some(&"ttl 1s".to_owned()));
-        assert_eq!(each.at(3), None);
-        assert_eq!(PerCell::Every(7).at(3), Some(&7));
+        let filled = cells.iter().cloned().zip(texts);
+        let filled = filled.filter_map(|(cell, text)| Some((cell, text?)));
+        let by_ttl = PerCell::by_axes(vec![1], filled);
+        assert_eq!(by_ttl.axes(), [1]);
+        assert_eq!(by_ttl.at(&cells[0]), None);
+        assert_eq!(by_ttl.at(&cells[1]), Some(&"ttl 1s".to_owned()));
+        // The other axis does not matter.
+        let other = Cell::new(vec![Some(0), Some(1)]);
+        assert_eq!(by_ttl.at(&other), Some(&"ttl 2s".to_owned()));
+        assert_eq!(PerCell::Every(7).at(&Cell::default()), Some(&7));
     }
 }

@@ -40,6 +40,9 @@ pub struct TemplateFile {
     pub lines: Vec<LevelText>,
     /// The file that is written, and put back in the end.
     pub to: String,
+    /// Command that must succeed on the written file before the service reads it; else the file is put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CommandLine>,
     /// Command that makes the service read it; `None` when it does so by itself.
     pub reload: Option<CommandLine>,
 }

@@ -146,12 +146,14 @@ fn access(tunable: &Tunable) -> Result<&'static TunableAccess, TunableError> {
 
 /// A value that is safe to send without quoting.
 fn check(value: &str) -> Result<(), TunableError> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
-    if value.len() <= VALUE_LEN_MAX && value.chars().all(is_plain) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    // A dash is part of a word: two of them begin a comment.
+    let is_word = !value.starts_with('-') && !value.contains("--");
+    if value.len() <= VALUE_LEN_MAX && is_word && value.chars().all(is_plain) {
         Ok(())
     } else {
         Err(TunableError::new(format!(
-            "`{}` is not a number that can be set",
+            "`{}` is not a number or word that can be set",
             shortly(value)
         )))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use plimsoll_lab::active_run::Assignment;
 use plimsoll_lab::experiment::service_trials::{TrialLoad, TrialLoads, TrialWork};
-use plimsoll_lab::experiment::trial::PlannedTrial;
+use plimsoll_lab::experiment::trial::{PlannedTrial, TrialRecord};
 use plimsoll_model::objective::Objective;
 
 use super::sides::Sides;
@@ -184,7 +184,11 @@ fn ramp_for(objective: &Objective) -> Duration {
 }
 
 impl TrialLoads for SideLoads<'_> {
-    fn work(&mut self, trial: &PlannedTrial) -> Result<TrialWork, String> {
+    fn work(
+        &mut self,
+        trial: &PlannedTrial,
+        _records: &[TrialRecord],
+    ) -> Result<TrialWork, String> {
         let amount = self
             .amount
             .ok_or("the capacity of the baseline is not known")?;
@@ -198,6 +202,7 @@ impl TrialLoads for SideLoads<'_> {
                 name: "load".to_owned(),
                 assignment: assignment(&arguments, planned),
                 search: None,
+                ends_beyond_line: false,
             }],
         })
     }

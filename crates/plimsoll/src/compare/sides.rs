@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use plimsoll_config::plan::LoadPlan;
 use plimsoll_model::experiment::{
-    Axis, CertificateTrust, CommandLine, Condition, ConditionTerm, Design, Experiment, LevelPiece,
-    LevelText, Measure, MeasureTarget, Measurement, OnlyIf, Readiness, ReadyCheck, Setup,
-    SourceCheckout, TrialOrder,
+    Axis, CellList, CertificateTrust, CommandLine, Condition, ConditionTerm, Design, Experiment,
+    LevelPiece, LevelText, Measure, MeasureTarget, Measurement, OnlyIf, Readiness, ReadyCheck,
+    Setup, SourceCheckout, TrialOrder,
 };
 
 use crate::arguments::{CompareArguments, LiveArguments};
@@ -215,7 +215,7 @@ fn experiment(
     Ok(Experiment {
         name: "compare".to_owned(),
         design,
-        cells,
+        cells: CellList::Listed(cells),
         trials: 1,
         order: TrialOrder::Random,
         // That of the log.
@@ -232,6 +232,7 @@ fn experiment(
         reset: None,
         settle: SETTLE,
         price: None,
+        tuning: None,
     })
 }
 

@@ -2,7 +2,7 @@
 //! is given.
 
 use plimsoll_lab::experiment::forecast::{CellPrice, CellPrices};
-use plimsoll_model::experiment::Experiment;
+use plimsoll_model::experiment::{Cell, Experiment};
 use plimsoll_model::plan::Facts;
 use plimsoll_model::price::{HeldResources, Price};
 
@@ -28,15 +28,15 @@ impl CellCost {
         let Some(prices) = prices(experiment, plans)? else {
             return Ok(Self::by_cpus(experiment));
         };
-        let machine = held(machine);
-        let cell = |(cell, price): (usize, Price)| CellPrice {
+        let machine = HeldResources::of_machine(machine);
+        let cell = |(cell, price): (&Cell, Price)| CellPrice {
             hour: price.per_hour(experiment.held(cell, machine)),
             price,
         };
         let currency = prices
             .first()
             .map_or_else(String::new, |price| price.currency.clone());
-        let cells: Vec<CellPrice> = prices.into_iter().enumerate().map(cell).collect();
+        let cells: Vec<CellPrice> = experiment.listed().iter().zip(prices).map(cell).collect();
         Ok(Some(Self {
             unit: format!("{currency}/h"),
             by_cell: cells.iter().map(|cell| cell.hour).collect(),
@@ -46,7 +46,8 @@ impl CellCost {
 
     /// CPUs of all services together; `None` where a service that is started has no number of them.
     fn by_cpus(experiment: &Experiment) -> Option<Self> {
-        let mut by_cell = vec![0.0; experiment.cells.len()];
+        let cells = experiment.listed();
+        let mut by_cell = vec![0.0; cells.len()];
         let mut is_limited = false;
         for setup in &experiment.setups {
             let Some(cpus) = &setup.cpus else {
@@ -56,7 +57,7 @@ impl CellCost {
                 return None;
             };
             is_limited = true;
-            for (cell, cost) in by_cell.iter_mut().enumerate() {
+            for (cost, cell) in by_cell.iter_mut().zip(cells) {
                 *cost += cpus.at(cell)?;
             }
         }
@@ -75,16 +76,16 @@ fn prices(
 ) -> Result<Option<Vec<Price>>, CliError> {
     const REMEDY: &str = "name one `price` in the experiment, which is used for all cells";
     if let Some(price) = &experiment.price {
-        let cells = 0..experiment.cells.len();
+        let cells = experiment.listed().iter();
         return Ok(cells.map(|cell| price.at(cell).cloned()).collect());
     }
     let Some(first) = plans.iter().flatten().next() else {
         return Ok(None);
     };
     let text = |cell: usize| {
-        let levels = experiment.cells.get(cell);
+        let levels = experiment.cell(cell);
         levels.map_or_else(String::new, |levels| {
-            experiment.design.describe(levels).to_string()
+            experiment.design.describe(&levels).to_string()
         })
     };
     let mut found = Vec::with_capacity(plans.len());
@@ -108,27 +109,13 @@ fn prices(
     Ok(Some(found))
 }
 
-/// What a machine has that may be used here.
-pub(super) fn held(machine: &Facts) -> HeldResources {
-    let fact = |name: &str| machine.get(name)?.parse::<f64>().ok();
-    let cpus = fact("cores_allowed")
-        .or_else(|| fact("cores"))
-        .unwrap_or(1.0);
-    let memory = machine.get("memory_bytes");
-    HeldResources {
-        machines: 1.0,
-        cpus: fact("cgroup_cpu_quota").map_or(cpus, |quota| quota.min(cpus)),
-        memory: memory.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use std::time::Duration;
 
     use plimsoll_model::experiment::{
-        Axis, Design, LevelPiece, LevelText, Measure, MeasureTarget, Measurement, PerCell, Setup,
-        TrialOrder,
+        Axis, CellList, Design, LevelPiece, LevelText, Measure, MeasureTarget, Measurement,
+        PerCell, Setup, TrialOrder,
     };
 
     use super::*;
@@ -138,7 +125,7 @@ pub(super) mod tests {
         let design = Design::new(vec![Axis::new("cores", levels)]);
         Experiment {
             name: "e".to_owned(),
-            cells: design.cells().unwrap(),
+            cells: CellList::Listed(design.cells().unwrap()),
             design,
             trials: 3,
             order: TrialOrder::Random,
@@ -155,7 +142,14 @@ pub(super) mod tests {
             reset: None,
             price: None,
             settle: Duration::ZERO,
+            tuning: None,
         }
+    }
+
+    /// CPUs as the level says.
+    fn by_cores() -> PerCell<f64> {
+        let cells = [0, 1].map(|level| Cell::new(vec![Some(level)]));
+        PerCell::by_axes(vec![0], cells.into_iter().zip([1.0, 2.0]))
     }
 
     fn setup(cpus: Option<PerCell<f64>>) -> Setup {
@@ -168,7 +162,7 @@ pub(super) mod tests {
 
     #[test]
     fn cpus_of_all_services_are_the_cost() {
-        let each = PerCell::Each(vec![Some(1.0), Some(2.0)]);
+        let each = by_cores();
         let cost = CellCost::of(
             &experiment(vec![setup(Some(each)), setup(Some(PerCell::Every(0.5)))]),
             &[None, None],
@@ -183,7 +177,7 @@ pub(super) mod tests {
 
     #[test]
     fn prices_of_the_experiment_come_first() {
-        let each = PerCell::Each(vec![Some(1.0), Some(2.0)]);
+        let each = by_cores();
         let mut priced = experiment(vec![setup(Some(each))]);
         priced.price = Some(PerCell::Every(Price {
             currency: "EUR".to_owned(),
@@ -210,7 +204,7 @@ pub(super) mod tests {
 
     #[test]
     fn without_its_own_the_prices_of_the_plans_hold() {
-        let each = PerCell::Each(vec![Some(1.0), Some(2.0)]);
+        let each = by_cores();
         let experiment = experiment(vec![setup(Some(each))]);
         let of = |plans: [Option<Price>; 2]| CellCost::of(&experiment, &plans, &Facts::new());
         let cost = of([Some(price("USD")), Some(price("USD"))]);

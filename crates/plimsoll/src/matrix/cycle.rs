@@ -80,8 +80,8 @@ fn comparison(
 
 /// What differs from the reference cell: `workers 1 → 4, cache none → page`.
 fn change_text(experiment: &Experiment, cell: usize) -> String {
-    let (Some(before), Some(after)) = (experiment.cells.get(REFERENCE), experiment.cells.get(cell))
-    else {
+    let cells = experiment.listed();
+    let (Some(before), Some(after)) = (cells.get(REFERENCE), cells.get(cell)) else {
         return String::new();
     };
     let design = &experiment.design;
@@ -113,7 +113,7 @@ fn limit_of_cell(records: &[TrialRecord], cell: usize, folder: &Path) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::experiment::{Axis, Design};
+    use plimsoll_model::experiment::{Axis, CellList, Design};
 
     use super::super::cost::tests::experiment;
     use super::*;
@@ -126,7 +126,7 @@ mod tests {
             Axis::new("workers", levels(&["1", "4"])),
             Axis::new("cache", levels(&["none", "page"])),
         ]);
-        experiment.cells = experiment.design.cells().unwrap();
+        experiment.cells = CellList::Listed(experiment.design.cells().unwrap());
         assert_eq!(
             change_text(&experiment, 3),
             "workers 1 → 4, cache none → page"

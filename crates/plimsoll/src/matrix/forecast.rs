@@ -22,7 +22,7 @@ pub(super) fn object(
     seed: Option<u64>,
     records: &[TrialRecord],
 ) -> ForecastObject {
-    let experiment = &prepared.experiment;
+    let experiment = &prepared.file.experiment;
     let design = design(prepared, within, Seed(seed.unwrap_or(0)));
     let whole = forecast(prepared, &design, None, records);
     let axes = experiment.design.axes().iter();
@@ -35,7 +35,7 @@ pub(super) fn object(
         name: experiment.name.clone(),
         axes: axes.map(shown).collect(),
         cells: experiment
-            .cells
+            .listed()
             .iter()
             .map(|cell| experiment.design.describe(cell).to_string())
             .collect(),

@@ -1,6 +1,5 @@
 //! Progress of a matrix on stderr: a line for each trial, and the live line of its load.
 
-use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use plimsoll_model::experiment::Experiment;
 use plimsoll_report::matrix::{BlockForecastObject, block_forecast};
 use plimsoll_report::number;
 
-use crate::screen::eprint;
+use crate::live_line::print_over;
 
 /// A line for each trial, with the time that is left.
 pub(super) struct MatrixProgress {
@@ -30,13 +29,13 @@ pub(super) struct MatrixProgress {
 
 impl MatrixProgress {
     fn cell_text(&self, trial: &PlannedTrial) -> String {
-        let cell = self.experiment.cells.get(trial.cell);
+        let cell = self.experiment.cell(trial.cell);
         let text = cell.map_or_else(String::new, |cell| {
-            self.experiment.design.describe(cell).to_string()
+            self.experiment.design.describe(&cell).to_string()
         });
         match trial.role {
             TrialRole::Reference => format!("reference, {text}"),
-            TrialRole::Cell => text,
+            TrialRole::Cell | TrialRole::Confirm | TrialRole::Limit => text,
         }
     }
 
@@ -69,13 +68,9 @@ impl MatrixProgress {
     }
 
     fn print(&self, text: &str) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            print_over(text);
         }
-        if io::stderr().is_terminal() {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-        }
-        eprint(text);
     }
 }
 

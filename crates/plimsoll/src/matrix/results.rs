@@ -76,7 +76,7 @@ pub(super) fn deliver(
             ExperimentEnd::Interrupted => MatrixState::Interrupted,
         },
         axes: axes.iter().map(|axis| axis.name().to_owned()).collect(),
-        cells: experiment.cells.iter().map(levels).collect(),
+        cells: experiment.listed().iter().map(levels).collect(),
         trials: &trials,
         dropped: outcome.dropped.clone(),
         load_unit: outcome.load_unit,
@@ -192,14 +192,14 @@ fn exit(outcome: &Outcome<'_>) -> Exit {
 /// The trials for the arithmetic.
 fn input(outcome: &Outcome<'_>) -> MatrixTrials {
     let experiment = outcome.experiment;
-    let factors = experiment.design.factors(&experiment.cells);
+    let factors = experiment.design.factors(experiment.listed());
     let levels_of = |cell| -> Vec<usize> {
         let levels = factors.iter().map(|factor| factor.level_of(cell));
         levels
             .map(|level| level.expect("a factor has the levels of all cells"))
             .collect()
     };
-    let cells: Vec<Vec<usize>> = experiment.cells.iter().map(levels_of).collect();
+    let cells: Vec<Vec<usize>> = experiment.listed().iter().map(levels_of).collect();
     let analysed = |record: &TrialRecord| {
         let cell = record.trial.cell;
         (cell, record.analysed(&cells[cell]))
@@ -212,7 +212,9 @@ fn input(outcome: &Outcome<'_>) -> MatrixTrials {
             .collect(),
         cells,
         prices: outcome.cost.map(|cost| cost.by_cell.clone()),
-        held: (0..experiment.cells.len())
+        held: experiment
+            .listed()
+            .iter()
             .map(|cell| experiment.held(cell, outcome.machine))
             .collect(),
         weights: outcome.weights.clone(),

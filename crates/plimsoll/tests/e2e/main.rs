@@ -53,5 +53,6 @@ mod run;
 mod secrets;
 mod support;
 mod through;
+mod tune;
 mod watch;
 mod websocket;

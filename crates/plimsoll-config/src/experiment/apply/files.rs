@@ -16,7 +16,7 @@ use crate::experiment::scope::ExperimentScope;
 const TEMPLATE_LEN_MAX: u64 = 1 << 20;
 /// Faulty lines of a template that are reported.
 const FAULTY_LINES_MAX: usize = 20;
-/// Default time limit of `reload`.
+/// Default time limit of `check` and `reload`.
 const RELOAD_TIME: Duration = Duration::from_secs(30);
 
 /// Keys of a file.
@@ -31,6 +31,12 @@ pub(in crate::experiment) static FILE: KeywordTable = KeywordTable {
              line that mentions an axis that is not varied is left out; `{{ '{{' }}` writes two braces."
         ),
         word!("to", Text, "File that is written."),
+        word!(
+            "check",
+            COMMAND_SHAPE,
+            "Command that must succeed after the file is written and before `reload`, such as the server's own check of \
+             its syntax: `[nginx, -t]`. Otherwise the file is put back, and the trial has failed. Default: none."
+        ),
         word!(
             "reload",
             COMMAND_SHAPE,
@@ -60,16 +66,18 @@ impl<'s, 'd, 'a> FileReader<'s, 'd, 'a> {
         let lines = template.and_then(|node| self.template(node));
         let to = required(reader, &fields, "to", "/etc/nginx/nginx.conf");
         let to = to.and_then(|node| self.target(node));
-        let reload = match fields.get("reload") {
-            None => None,
-            Some(node) => Some(command_line(self.scope, node, RELOAD_TIME)?),
+        let command = |key| match fields.get(key) {
+            None => Some(None),
+            Some(node) => command_line(self.scope, node, RELOAD_TIME).map(Some),
         };
+        let (check, reload) = (command("check"), command("reload"));
         let (template, lines) = lines?;
         Some(TemplateFile {
             template,
             lines,
             to: to?,
-            reload,
+            check: check?,
+            reload: reload?,
         })
     }
 

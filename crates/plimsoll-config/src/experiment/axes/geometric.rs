@@ -4,7 +4,8 @@ use plimsoll_model::experiment::LEVELS_MAX;
 
 use crate::Problem;
 
-pub(super) const VALID: &str = "two ascending numbers above 0, such as 1..16 or 1GiB..16GiB";
+pub(in crate::experiment) const VALID: &str =
+    "two ascending numbers above 0, such as 1..16 or 1GiB..16GiB";
 /// Smallest ratio of two levels.
 pub(super) const FACTOR_MIN: f64 = 1.01;
 pub(super) const FACTOR_VALID: &str = "a number from 1.01";
@@ -12,18 +13,9 @@ pub(super) const FACTOR_VALID: &str = "a number from 1.01";
 /// The levels from the first to the last number of a range, each `factor` times the one before. The last number is a
 /// level only if the sequence meets it.
 pub(super) fn levels(text: &str, factor: f64) -> Result<Vec<String>, Problem> {
-    let problem = |message: String| Problem::new(text, 0..text.len(), message, VALID);
-    let Some((from, to)) = text.split_once("..") else {
-        return Err(problem("not a range".to_owned()));
-    };
-    let not_number = |end: &str| problem(format!("`{}` is not a number", end.trim()));
-    let (first, first_unit) = with_unit(from.trim()).ok_or_else(|| not_number(from))?;
-    let (last, unit) = with_unit(to.trim()).ok_or_else(|| not_number(to))?;
-    if first_unit != unit {
-        return Err(problem("the two ends have different units".to_owned()));
-    }
-    if first <= 0.0 || last < first {
-        return Err(problem("the range is empty".to_owned()));
+    let (first, last, unit) = ends(text)?;
+    if first <= 0.0 {
+        return Err(empty(text));
     }
     // A rounding error must not cost the last level.
     let steps = ((last / first).ln() / factor.ln() + 1e-9).floor();
@@ -43,6 +35,28 @@ pub(super) fn levels(text: &str, factor: f64) -> Result<Vec<String>, Problem> {
     Ok(levels)
 }
 
+/// The two ends of a range, not descending, and their unit.
+pub(in crate::experiment) fn ends(text: &str) -> Result<(f64, f64, &str), Problem> {
+    let problem = |message: String| Problem::new(text, 0..text.len(), message, VALID);
+    let Some((from, to)) = text.split_once("..") else {
+        return Err(problem("not a range".to_owned()));
+    };
+    let not_number = |end: &str| problem(format!("`{}` is not a number", end.trim()));
+    let (first, first_unit) = with_unit(from.trim()).ok_or_else(|| not_number(from))?;
+    let (last, unit) = with_unit(to.trim()).ok_or_else(|| not_number(to))?;
+    if first_unit != unit {
+        return Err(problem("the two ends have different units".to_owned()));
+    }
+    if last < first {
+        return Err(empty(text));
+    }
+    Ok((first, last, unit))
+}
+
+fn empty(text: &str) -> Problem {
+    Problem::new(text, 0..text.len(), "the range is empty", VALID)
+}
+
 /// A whole number as it is; else twelve significant digits, so that 0.1 · 3 is 0.3.
 fn rounded(value: f64) -> f64 {
     if value.fract() == 0.0 {
@@ -52,7 +66,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// A number and the unit behind it.
-fn with_unit(text: &str) -> Option<(f64, &str)> {
+pub(in crate::experiment) fn with_unit(text: &str) -> Option<(f64, &str)> {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let end = text.find(|c| !is_digit(c)).unwrap_or(text.len());
     let unit = &text[end..];

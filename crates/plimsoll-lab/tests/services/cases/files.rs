@@ -1,7 +1,12 @@
 //! Files are written from templates, and put back byte for byte.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+use std::process::Command;
+
+use plimsoll_lab::service::ApplyFaultKind;
 
 use crate::fixture::Fixture;
 
@@ -21,6 +26,18 @@ pub(crate) const ALL: &[super::Case] = &[
     (
         "what_cannot_be_written_stays_as_it_is",
         what_cannot_be_written_stays_as_it_is,
+    ),
+    (
+        "a_file_that_its_check_refuses_is_never_read",
+        a_file_that_its_check_refuses_is_never_read,
+    ),
+    (
+        "a_service_that_does_not_come_back_ends_the_experiment",
+        a_service_that_does_not_come_back_ends_the_experiment,
+    ),
+    (
+        "a_full_disk_keeps_nothing_from_coming_back",
+        a_full_disk_keeps_nothing_from_coming_back,
     ),
 ];
 
@@ -114,4 +131,114 @@ fn what_cannot_be_written_stays_as_it_is() {
         assert!(text.contains(to) && text.contains("not written"), "{text}");
         fixture.is_clean();
     }
+}
+
+fn a_file_that_its_check_refuses_is_never_read() {
+    let fixture = Fixture::new();
+    fixture.write("conf.in", TEMPLATE.as_bytes());
+    let path = fixture.write("server.conf", b"before");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let check = "echo line 1: unknown level; ! grep -q 'level b' server.conf";
+    let reload = "cat server.conf >> reloads";
+    let text = format!(
+        "axes: {{ level: [a, b] }}\n\
+         measure: {{ url: \"http://127.0.0.1:1/\", loads: [10/s], for: 1s }}\n\
+         apply:\n  - file: {{ template: conf.in, to: server.conf, check: [sh, -c, {check:?}], reload: [sh, -c, {reload:?}] }}\n"
+    );
+    let mut services = fixture.open(&text);
+    let refused = services.apply(1).unwrap_err();
+    assert_eq!(refused.kind(), ApplyFaultKind::Check);
+    assert!(refused.is_of_trial());
+    let message = refused.to_string();
+    assert!(
+        message.contains("check of server.conf") && message.contains("line 1: unknown level"),
+        "{message}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+    assert!(!fixture.base().join("reloads").exists());
+    fixture.is_clean();
+    // The other level is good.
+    let service = services.apply(0).unwrap();
+    service.stop().unwrap();
+    let reloads = fs::read_to_string(fixture.base().join("reloads")).unwrap();
+    assert_eq!(reloads, "level a\r\nfixedbefore");
+    fixture.is_clean();
+}
+
+fn a_service_that_does_not_come_back_ends_the_experiment() {
+    let fixture = Fixture::new();
+    fixture.write("conf.in", TEMPLATE.as_bytes());
+    let path = fixture.write("server.conf", b"before");
+    // It is ready with the written file alone.
+    let ready = "grep -q level server.conf";
+    let text = format!(
+        "axes: {{ level: [a, b] }}\n\
+         measure: {{ url: \"http://127.0.0.1:1/\", loads: [10/s], for: 1s }}\n\
+         ready: {{ command: [sh, -c, {ready:?}], within: 300ms }}\n\
+         apply:\n  - file: {{ template: conf.in, to: server.conf, reload: [\"true\"] }}\n"
+    );
+    let mut services = fixture.open(&text);
+    let mut service = services.apply(0).unwrap();
+    service.ready().unwrap();
+    let fault = service.stop().unwrap_err();
+    assert!(!fault.is_of_trial());
+    assert!(fault.to_string().contains("does not come back"), "{fault}");
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+    fixture.is_clean();
+}
+
+/// A file system of 256 KiB in memory.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None` where no file system may be mounted.
+    fn mount(path: PathBuf) -> Option<Self> {
+        fs::create_dir(&path).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]);
+        let mounted = mount.arg(&path).output();
+        let is_mounted = mounted.is_ok_and(|output| output.status.success());
+        is_mounted.then_some(Self(path))
+    }
+
+    /// Writes until nothing more fits.
+    fn fill(&self) {
+        let mut filler = fs::File::create(self.0.join("filler")).unwrap();
+        while filler.write_all(&[1; 4096]).is_ok() {}
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn a_full_disk_keeps_nothing_from_coming_back() {
+    let fixture = Fixture::new();
+    let Some(disk) = SmallDisk::mount(fixture.base().join("disk")) else {
+        plimsoll_testkit::not_tried::not_tried("no file system may be mounted here");
+        return;
+    };
+    fixture.write("conf.in", TEMPLATE.as_bytes());
+    let before = vec![b'x'; 100_000];
+    let path = fixture.write("disk/server.conf", &before);
+    let mut services =
+        fixture.open(&fixture.serving("file: { template: conf.in, to: disk/server.conf }", ""));
+    let service = services.apply(0).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"level a\r\nfixed");
+    disk.fill();
+    service.stop().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+    services.close().unwrap();
+    fixture.is_clean();
+    // A file that does not fit was never written.
+    fixture.write("conf.in", "y".repeat(50_000).as_bytes());
+    let text = fixture.serving("file: { template: conf.in, to: disk/new.conf }", "");
+    let mut services = fixture.open(&text);
+    let refused = services.apply(0).unwrap_err();
+    assert!(refused.to_string().contains("No space left"), "{refused}");
+    assert!(!fixture.base().join("disk/new.conf").exists());
+    fixture.is_clean();
 }

@@ -71,7 +71,7 @@ technologies! {
         processes: &[Is("redis-server"), Is("valkey-server")],
         series: &["redis.", "plimsoll.redis."],
         spans: SpanNames::Cache(&["redis", "valkey"]),
-        tunables: &["maxclients", "maxmemory"],
+        tunables: &["maxclients", "maxmemory", "maxmemory-policy"],
         tried_on: TriedOn::Program,
     }
     /// memcached, by `stats`.
@@ -113,7 +113,7 @@ technologies! {
         processes: &[Is("mariadbd"), Is("mysqld")],
         series: &["plimsoll.mysql."],
         spans: SpanNames::Database(&["mysql", "mariadb"]),
-        tunables: &["max_connections", "innodb_buffer_pool_size", "innodb_log_buffer_size", "innodb_io_capacity"],
+        tunables: &["max_connections", "innodb_buffer_pool_size", "innodb_log_buffer_size", "innodb_io_capacity", "innodb_flush_log_at_trx_commit", "thread_cache_size", "table_open_cache"],
         tried_on: TriedOn::Program,
     }
     /// PHP-FPM, by its status page over FastCGI.

@@ -42,6 +42,15 @@ fn redis_takes_more_clients() {
         ..Login::default()
     };
     assert_eq!(there_and_back(&tunable, Some(&login), "400"), "100");
+    let policy = Tunable {
+        setting: "maxmemory-policy".to_owned(),
+        ..tunable.clone()
+    };
+    assert_eq!(
+        there_and_back(&policy, Some(&login), "allkeys-lru"),
+        "noeviction"
+    );
+    assert!(apply(&policy, Some(&login), "allkeys--lru").is_err());
     let refused = value_of(&tunable, None).unwrap_err().to_string();
     assert!(refused.contains("NOAUTH"), "{refused}");
     // More than the system has descriptors for.
@@ -78,6 +87,13 @@ fn mariadb_takes_more_sessions() {
     };
     let own = tunable(ComponentKind::Mysql, place.clone(), "max_connections", "");
     assert_eq!(there_and_back(&own, Some(&login), "80"), "20");
+    let flush = tunable(
+        ComponentKind::Mysql,
+        place.clone(),
+        "innodb_flush_log_at_trx_commit",
+        "",
+    );
+    assert_eq!(there_and_back(&flush, Some(&login), "2"), "0");
     // It is not a tunable, whatever a file contains.
     let other = tunable(ComponentKind::Mysql, place, "general_log_file", "");
     assert!(apply(&other, Some(&login), "1").is_err());

@@ -1,13 +1,15 @@
 //! The loads of trials: the plan or URL of a cell with the load of the experiment, resolved as `run` and `limit` do.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
 use plimsoll_config::plan::Effort;
+use plimsoll_lab::active_run::Assignment;
 use plimsoll_lab::experiment::service_trials::{TrialLoad, TrialLoads, TrialWork, WarmLoad};
-use plimsoll_lab::experiment::trial::PlannedTrial;
+use plimsoll_lab::experiment::trial::{PlannedTrial, TrialRecord};
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_model::component::Component;
 use plimsoll_model::experiment::{
@@ -30,7 +32,7 @@ const WARM_CONNECTIONS: u32 = 8;
 
 /// Makes the loads of an experiment.
 #[derive(Debug)]
-pub(crate) struct MatrixLoads {
+pub(crate) struct ExperimentLoads {
     experiment: Arc<Experiment>,
     /// Folder of the experiment file.
     base: PathBuf,
@@ -66,7 +68,7 @@ enum Amount {
     Search(SearchEffort),
 }
 
-impl MatrixLoads {
+impl ExperimentLoads {
     pub(crate) fn new(
         experiment: Arc<Experiment>,
         base: PathBuf,
@@ -84,7 +86,7 @@ impl MatrixLoads {
     /// The plan file or URL of a cell, as `run` takes it; `None` where an axis of it is not varied.
     pub(crate) fn target(&self, cell: usize) -> Option<String> {
         let design = &self.experiment.design;
-        let cell = self.experiment.cells.get(cell)?;
+        let cell = &self.experiment.cell(cell)?;
         match &self.experiment.measure.target {
             MeasureTarget::Plan(path) => {
                 let path = self.base.join(path.in_cell(design, cell)?);
@@ -99,7 +101,8 @@ impl MatrixLoads {
         let target = self.target(cell);
         match &self.experiment.measure.measurement {
             Measurement::Loads { loads, .. } => {
-                let loads: Vec<_> = loads.iter().map(|load| load.at(cell)).collect();
+                let levels = self.experiment.cell(cell).unwrap_or_default();
+                let loads: Vec<_> = loads.iter().map(|load| load.at(&levels)).collect();
                 format!("{target:?} {loads:?}")
             }
             Measurement::PlanLoad | Measurement::Limit(_) => format!("{target:?}"),
@@ -123,6 +126,19 @@ impl MatrixLoads {
         })
     }
 
+    /// The address of the target of a cell, and the `User-Agent` of the requests; `None` where it has a socket of the file
+    /// system.
+    pub(crate) fn client(&self, cell: usize) -> Result<Option<(SocketAddr, String)>, CliError> {
+        let loads = self.planned(cell, 0)?;
+        let plan = loads.first().map(|load| &load.planned.plan);
+        let client = plan.and_then(|plan| {
+            let mut headers = plan.request.headers.iter();
+            let agent = headers.find(|(name, _)| name.eq_ignore_ascii_case("user-agent"))?;
+            Some((plan.target.addresses.first().copied()?, agent.1.clone()))
+        });
+        Ok(client)
+    }
+
     /// The unit of load lines, and the objective.
     pub(crate) fn goal(&self, cell: usize) -> (LoadUnit, Option<Objective>) {
         let loads = self.planned(cell, 0).unwrap_or_default();
@@ -139,12 +155,13 @@ impl MatrixLoads {
 
     fn planned(&self, cell: usize, seed: u64) -> Result<Vec<PlannedLoad>, CliError> {
         let target = self.target_of(cell)?;
+        let levels = self.experiment.cell(cell).unwrap_or_default();
         let amounts = match &self.experiment.measure.measurement {
             Measurement::PlanLoad => vec![Amount::Own],
             Measurement::Limit(effort) => vec![Amount::Search(*effort)],
             Measurement::Loads { loads, each } => loads
                 .iter()
-                .filter_map(|load| Some(Amount::Fixed(*load.at(cell)?, *each)))
+                .filter_map(|load| Some(Amount::Fixed(*load.at(&levels)?, *each)))
                 .collect(),
         };
         if amounts.is_empty() {
@@ -167,9 +184,9 @@ impl MatrixLoads {
     }
 
     fn cell_text(&self, cell: usize) -> String {
-        let found = self.experiment.cells.get(cell);
+        let found = self.experiment.cell(cell);
         found.map_or_else(String::new, |cell| {
-            self.experiment.design.describe(cell).to_string()
+            self.experiment.design.describe(&cell).to_string()
         })
     }
 
@@ -302,10 +319,63 @@ impl MatrixLoads {
             until_steady: matches!(warm, Warm::Steady(_)),
         }))
     }
+
+    /// The plan of a trial with another load, made of its own, instead of a search.
+    ///
+    /// # Errors
+    /// The reason, when it cannot be resolved.
+    pub(crate) fn with_load(
+        &self,
+        trial: &PlannedTrial,
+        load: impl FnOnce(&Load) -> Load,
+    ) -> Result<Assignment, String> {
+        let effort = match &self.experiment.measure.measurement {
+            Measurement::Limit(effort) => *effort,
+            Measurement::PlanLoad | Measurement::Loads { .. } => SearchEffort::Quick,
+        };
+        let target = self.target_of(trial.cell);
+        let planned = target
+            .and_then(|target| self.load(&target, &Amount::Search(effort), trial.seed.0))
+            .map_err(|error| reason(&error))?;
+        let PlannedLoad {
+            mut planned,
+            transport,
+            output,
+            ..
+        } = planned;
+        planned.plan.load = load(&planned.plan.load);
+        planned.plan.find = None;
+        planned.plan.warmup = Duration::ZERO;
+        Ok(planning::assignment(planned, "run", &transport, &output))
+    }
+
+    /// How a trial is warmed up by a load of a kind that is made for a time.
+    ///
+    /// # Errors
+    /// The reason, when it cannot be resolved.
+    pub(crate) fn warm_with(
+        &self,
+        trial: &PlannedTrial,
+        load: impl FnOnce(&Load, Duration) -> Load,
+    ) -> Result<Option<WarmLoad>, String> {
+        let Some(warm) = self.experiment.warm else {
+            return Ok(None);
+        };
+        let mut assignment = self.with_load(trial, |own| load(own, warm.longest()))?;
+        assignment.plan.objective = None;
+        Ok(Some(WarmLoad {
+            assignment,
+            until_steady: matches!(warm, Warm::Steady(_)),
+        }))
+    }
 }
 
-impl TrialLoads for MatrixLoads {
-    fn work(&mut self, trial: &PlannedTrial) -> Result<TrialWork, String> {
+impl TrialLoads for ExperimentLoads {
+    fn work(
+        &mut self,
+        trial: &PlannedTrial,
+        _records: &[TrialRecord],
+    ) -> Result<TrialWork, String> {
         let seed = trial.seed.0;
         let loads = self
             .planned(trial.cell, seed)
@@ -329,6 +399,7 @@ impl TrialLoads for MatrixLoads {
                     &load.output,
                 ),
                 search: load.search,
+                ends_beyond_line: false,
             }
         });
         Ok(TrialWork {

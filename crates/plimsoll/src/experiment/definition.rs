@@ -10,8 +10,7 @@ use plimsoll_model::redact;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::loads::MatrixLoads;
-use crate::arguments::MatrixArguments;
+use super::loads::ExperimentLoads;
 use crate::explain::CliError;
 use crate::plan_file;
 
@@ -23,11 +22,11 @@ const DIGESTED: [(&str, &str); 4] = [
     ("reset", "reset"),
 ];
 
-/// The definition of an experiment with the plans that it names.
-pub(super) fn definition(
+/// The definition of an experiment with the plans that it names, and what else must agree.
+pub(crate) fn definition(
     experiment: &Experiment,
-    loads: &MatrixLoads,
-    arguments: &MatrixArguments,
+    loads: &ExperimentLoads,
+    further: Vec<(&str, Value)>,
 ) -> Result<Value, CliError> {
     let internal =
         |error: serde_json::Error| CliError::new(crate::exit::Exit::Internal, error.to_string());
@@ -45,9 +44,14 @@ pub(super) fn definition(
         map.insert(key.to_owned(), digest);
     }
     map.insert("plans".to_owned(), json!(plans(experiment, loads)?));
-    map.insert("race".to_owned(), json!(arguments.within.is_some()));
-    let classes = arguments.classes.map(|classes| classes.0);
-    map.insert("classes".to_owned(), json!(classes));
+    if let Some(tuning) = map.remove("tuning") {
+        // Numbers of constraints may lose their last bit in a log; the levels are those of the axes.
+        let tuning = digest(tuning.to_string().as_bytes());
+        map.insert("tuning".to_owned(), json!(tuning));
+    }
+    for (key, found) in further {
+        map.insert(key.to_owned(), found);
+    }
     redact_texts(&mut value);
     Ok(value)
 }
@@ -55,10 +59,15 @@ pub(super) fn definition(
 /// Digests of the plan files, by their names.
 fn plans(
     experiment: &Experiment,
-    loads: &MatrixLoads,
+    loads: &ExperimentLoads,
 ) -> Result<BTreeMap<String, String>, CliError> {
     let mut digests = BTreeMap::new();
-    for cell in 0..experiment.cells.len() {
+    // Where knobs are searched, the plan of the settings that stand counts for all.
+    let cells = match &experiment.tuning {
+        Some(tuning) => vec![experiment.design.index_of(&tuning.default_levels())],
+        None => (0..experiment.listed().len()).collect(),
+    };
+    for cell in cells {
         let Some(target) = loads.target(cell) else {
             continue;
         };
@@ -74,7 +83,8 @@ fn plans(
     Ok(digests)
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// A digest, as it is stored.
+pub(crate) fn digest(bytes: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
     for byte in Sha256::digest(bytes) {
         write!(text, "{byte:02x}").expect("writing to a string does not fail");

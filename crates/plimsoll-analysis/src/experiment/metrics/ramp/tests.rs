@@ -1,0 +1,172 @@
+use std::time::Duration;
+
+use plimsoll_model::journey::UserPhase;
+use plimsoll_model::objective::LatencyBound;
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::schedule::{LoadPhase, Spacing};
+
+use super::super::tests::run_of;
+use super::*;
+
+/// p95 < 100 ms.
+fn objective() -> Objective {
+    Objective {
+        latency: vec![LatencyBound {
+            quantile: 0.95,
+            within_us: 100_000,
+        }],
+        ..Objective::default()
+    }
+}
+
+/// A second with `good` answers in time, and `failed` ones.
+fn second(number: u32, good: u64, failed: u64) -> Window {
+    let mut window = Window::new(number);
+    window.offered = good + failed;
+    window.response.record(5_000, good);
+    window.outcomes.add_many(Outcome::Ok, good);
+    window.outcomes.add_many(Outcome::WrongStatus, failed);
+    window
+}
+
+/// A load that rises from 10 to 30 in 20 s; 100 answers a second, all good before `turn` and all failed from then on.
+fn run_turning_at(turn: u32, seconds: u32, load: Load) -> Run {
+    let mut run = run_of(1, 1, |_, _| 1.0);
+    run.header.plan.load = load;
+    run.header.plan.objective = Some(objective());
+    let windows = (0..seconds).map(|number| {
+        if number < turn {
+            second(number, 100, 0)
+        } else {
+            second(number, 0, 100)
+        }
+    });
+    run.windows = windows.collect();
+    run
+}
+
+fn open(phases: Vec<LoadPhase>) -> Load {
+    let spacing = Spacing::Even;
+    Load::Open { phases, spacing }
+}
+
+fn rising() -> LoadPhase {
+    LoadPhase::ramp(10.0, 30.0, Duration::from_secs(20))
+}
+
+fn user_phase(from: f64, to: f64, seconds: u64) -> UserPhase {
+    UserPhase {
+        from,
+        to,
+        lasting: Duration::from_secs(seconds),
+        mix: Vec::new(),
+    }
+}
+
+fn crossing_of(run: &Run) -> Crossing {
+    risen(run).unwrap().crossing
+}
+
+#[test]
+fn a_load_that_does_not_cross_bounds_the_line() {
+    let ramp = || open(vec![rising()]);
+    let Crossing::At(line) = crossing_of(&run_turning_at(10, 20, ramp())) else {
+        panic!("it crosses in the tenth second");
+    };
+    // Due a tenth of a second before they came.
+    assert!((line - 19.9).abs() < 1e-9, "{line}");
+    let above = crossing_of(&run_turning_at(99, 24, ramp()));
+    assert_eq!(above, Crossing::Above(30.0));
+    assert_eq!(
+        crossing_of(&run_turning_at(0, 20, ramp())),
+        Crossing::Below(10.0)
+    );
+    // One that was stopped shows as much as it offered.
+    let Crossing::Above(line) = crossing_of(&run_turning_at(99, 10, ramp())) else {
+        panic!("it does not cross");
+    };
+    assert!((line - 19.9).abs() < 1e-9, "{line}");
+    assert_eq!(risen(&run_turning_at(5, 20, open(Vec::new()))), None);
+}
+
+#[test]
+fn seconds_without_answers_at_the_end_are_not_bad() {
+    let mut run = run_turning_at(99, 20, open(vec![rising()]));
+    run.windows.push(second(20, 3, 1));
+    run.windows.push(Window::new(21));
+    run.windows.push(second(22, 0, 1));
+    assert_eq!(crossing_of(&run), Crossing::Above(30.0));
+    run.windows.clear();
+    assert_eq!(risen(&run), None);
+}
+
+#[test]
+fn users_and_what_leads_to_the_ramp() {
+    let users = Load::Users {
+        phases: vec![
+            user_phase(0.0, 10.0, 5),
+            user_phase(10.0, 10.0, 5),
+            user_phase(10.0, 30.0, 20),
+        ],
+        iterations: None,
+    };
+    let Crossing::At(line) = crossing_of(&run_turning_at(20, 30, users)) else {
+        panic!("it crosses ten seconds after its begin");
+    };
+    assert!((line - 19.9).abs() < 1e-9, "{line}");
+    // What rises higher before is not a way to the ramp.
+    let fallen = open(vec![
+        LoadPhase::ramp(0.0, 50.0, Duration::from_secs(5)),
+        rising(),
+    ]);
+    assert_eq!(risen(&run_turning_at(10, 25, fallen)), None);
+}
+
+#[test]
+fn errors_are_those_below_the_line() {
+    let mut run = run_turning_at(10, 20, open(vec![rising()]));
+    run.windows[3] = second(3, 90, 10);
+    let errors = risen(&run).unwrap().errors;
+    assert!((errors - 0.01).abs() < 1e-12, "{errors}");
+    // Where errors alone are judged, slow answers are good.
+    run.header.plan.objective = Some(Objective {
+        errors_max: Some(0.01),
+        ..Objective::default()
+    });
+    assert_eq!(crossing_of(&run), Crossing::At(20.0));
+}
+
+/// Seconds until a load ends whose answers are these.
+fn ends_after(windows: impl IntoIterator<Item = Window>) -> Option<usize> {
+    let mut watch = BeyondLine::new(&objective(), 2);
+    let mut closed = windows.into_iter().map(|window| watch.closes(&window));
+    closed.position(|is_beyond| is_beyond)
+}
+
+#[test]
+fn a_load_ends_when_half_is_bad_for_three_seconds() {
+    let turning = |turn: u32| {
+        (0..40).map(move |number| {
+            if number < turn {
+                second(number, 100, 0)
+            } else {
+                second(number, 40, 60)
+            }
+        })
+    };
+    // From the second of the turn: two until most of three seconds are bad, two more until it has lasted.
+    let ended = ends_after(turning(10)).unwrap();
+    assert!((13..=15).contains(&ended), "{ended}");
+    // The lead is not judged.
+    assert_eq!(ends_after(turning(0)), Some(6));
+    assert_eq!(ends_after(turning(99)), None);
+    // A service that hangs answers nothing; one without requests is not judged.
+    let silent = |offered: u64| {
+        (0..10).map(move |number| Window {
+            offered,
+            ..Window::new(number)
+        })
+    };
+    assert_eq!(ends_after(silent(5)), Some(6));
+    assert_eq!(ends_after(silent(0)), None);
+}

@@ -1,0 +1,256 @@
+//! What a search found, from its observations.
+
+use super::confirm::{ConfirmTrials, Confirmation, MARGIN};
+use super::course::Course;
+use super::evidence::{SettingEvidence, log_line, mean};
+use super::observation::{Observation, Phase, Score};
+use super::outcome::{BestSetting, Rejected, RejectedWhy, TuneOutcome};
+use super::race::is_unstable;
+use super::space::Levels;
+use super::{IMPORTANCE, TuneSearch};
+use crate::stats::ranks;
+
+/// A candidate and its trials beside the default.
+struct Compared {
+    levels: Levels,
+    trials: ConfirmTrials,
+    state: Confirmation,
+}
+
+pub(super) fn outcome(search: &TuneSearch, observations: &[Observation]) -> TuneOutcome {
+    let course = search.course(observations);
+    let compared: Vec<Compared> = course
+        .candidates()
+        .into_iter()
+        .map(|levels| {
+            let trials = search.confirm_trials(observations, &levels);
+            Compared {
+                state: trials.state(),
+                levels,
+                trials,
+            }
+        })
+        .collect();
+    let confirmed = compared
+        .iter()
+        .find(|candidate| candidate.state == Confirmation::Confirmed);
+    let baseline = baseline(search, observations, &course);
+    let best = confirmed
+        .or_else(|| best_compared(&compared))
+        .and_then(|candidate| best_setting(candidate, &course, baseline));
+    let samples = course.evidence().samples();
+    let seed = search.seed.derive(IMPORTANCE);
+    let evaluated = || {
+        observations
+            .iter()
+            .filter(|trial| trial.phase != Phase::Baseline)
+    };
+    let count = |score: Score| evaluated().filter(|trial| trial.score == score).count();
+    let adopt = confirmed.is_some();
+    TuneOutcome {
+        baseline,
+        adopt,
+        reason: reason(&compared, best.as_ref(), &course, baseline),
+        importance: course.forest().importance(&search.space, &samples, seed),
+        reverted: reverted(&course, best.as_ref(), &compared),
+        rejected: rejected(search, &course, &compared, best.as_ref(), adopt),
+        best,
+        evaluations: evaluated().count(),
+        failed: count(Score::Failed),
+        void: count(Score::Void),
+    }
+}
+
+/// The load line of the default: by its full search, else by its trials of the search.
+fn baseline(search: &TuneSearch, observations: &[Observation], course: &Course<'_>) -> Option<f64> {
+    let measured: Vec<f64> = observations
+        .iter()
+        .filter(|trial| trial.phase == Phase::Baseline)
+        .filter_map(|trial| log_line(&trial.score))
+        .collect();
+    let default = search.space.default_levels();
+    let lines = if measured.is_empty() {
+        course.evidence().get(&default)?.lines.clone()
+    } else {
+        measured
+    };
+    (!lines.is_empty()).then(|| mean(&lines).exp())
+}
+
+/// The candidate with the highest gain that was not refuted; before the confirmation, the first.
+fn best_compared(compared: &[Compared]) -> Option<&Compared> {
+    let open = compared
+        .iter()
+        .find(|candidate| candidate.state == Confirmation::Open);
+    let gain = |candidate: &Compared| candidate.trials.effect().map(|effect| effect.estimate());
+    let is_gain = |candidate: &&Compared| {
+        candidate.state == Confirmation::Rejected(RejectedWhy::NotConfirmed)
+            && gain(candidate).is_some_and(|gain| gain > 1.0)
+    };
+    let refuted = compared.iter().filter(is_gain);
+    open.or_else(|| {
+        refuted.max_by(|a, b| {
+            let (a, b) = (gain(a).unwrap_or(0.0), gain(b).unwrap_or(0.0));
+            a.total_cmp(&b)
+        })
+    })
+}
+
+fn best_setting(
+    candidate: &Compared,
+    course: &Course<'_>,
+    baseline: Option<f64>,
+) -> Option<BestSetting> {
+    let levels = candidate.levels.clone();
+    let Some(effect) = candidate.trials.effect() else {
+        let gain = course.evidence().get(&levels)?.mean()?.exp();
+        return Some(BestSetting {
+            levels,
+            line: baseline? * gain,
+            low: 0.0,
+            high: f64::INFINITY,
+            gain: gain - 1.0,
+            gain_low: -1.0,
+            gain_high: f64::INFINITY,
+            pairs: 0,
+        });
+    };
+    let line = ranks::signed_rank(&candidate.trials.lines, 0.95)?;
+    Some(BestSetting {
+        levels,
+        line: line.estimate.exp(),
+        low: line.low.exp(),
+        high: line.high.exp(),
+        gain: effect.estimate() - 1.0,
+        gain_low: effect.low() - 1.0,
+        gain_high: effect.high() - 1.0,
+        pairs: candidate.trials.pairs(),
+    })
+}
+
+/// The changes that went back, when the best setting is the one without them.
+fn reverted(
+    course: &Course<'_>,
+    best: Option<&BestSetting>,
+    compared: &[Compared],
+) -> Vec<(usize, f64)> {
+    let is_first = match (best, compared.first()) {
+        (Some(best), Some(first)) => best.levels == first.levels,
+        _ => false,
+    };
+    if !is_first {
+        return Vec::new();
+    }
+    let knobs = course.reverted_knobs().into_iter();
+    knobs
+        .map(|(knob, cost)| (knob, -(-cost).exp_m1()))
+        .collect()
+}
+
+fn rejected(
+    search: &TuneSearch,
+    course: &Course<'_>,
+    compared: &[Compared],
+    best: Option<&BestSetting>,
+    adopt: bool,
+) -> Vec<Rejected> {
+    let evidence = course.evidence();
+    let why = |levels: &Levels, setting: &SettingEvidence| {
+        let candidate = compared
+            .iter()
+            .find(|candidate| candidate.levels == *levels);
+        match candidate.map(|candidate| candidate.state) {
+            Some(Confirmation::Rejected(why)) => Some(why),
+            _ if setting.failed > 0 => Some(RejectedWhy::Failed),
+            _ if setting.values.is_empty() => None,
+            _ if is_unstable(&search.space, evidence, setting) => Some(RejectedWhy::Unstable),
+            _ if adopt || setting.mean().is_some_and(|mean| mean <= 0.0) => {
+                Some(RejectedWhy::Slower)
+            }
+            _ => Some(RejectedWhy::NotConfirmed),
+        }
+    };
+    let is_best = |levels: &Levels| adopt && best.is_some_and(|best| best.levels == *levels);
+    let mut rejected: Vec<Rejected> = evidence
+        .settings()
+        .filter(|(levels, _)| !search.space.is_default(levels) && !is_best(levels))
+        .filter_map(|(levels, setting)| {
+            Some(Rejected {
+                levels: levels.clone(),
+                why: why(levels, setting)?,
+                ratio: setting.mean().map(f64::exp),
+            })
+        })
+        .collect();
+    let order = |rejected: &Rejected| rejected.ratio.unwrap_or(0.0);
+    rejected.sort_by(|a, b| {
+        order(b)
+            .total_cmp(&order(a))
+            .then_with(|| a.levels.cmp(&b.levels))
+    });
+    rejected
+}
+
+/// Why the best setting is adopted or not.
+fn reason(
+    compared: &[Compared],
+    best: Option<&BestSetting>,
+    course: &Course<'_>,
+    baseline: Option<f64>,
+) -> String {
+    if baseline.is_none() {
+        return "The default was never measured, so nothing can be compared with it.".to_owned();
+    }
+    let Some(candidate) = best
+        .and_then(|best| compared.iter().find(|other| other.levels == best.levels))
+        .or_else(|| compared.first())
+    else {
+        let measured = course.evidence().sound().count();
+        return format!(
+            "The default is kept: of {measured} other settings that were measured, none is expected to carry more than 3 % \
+             above it."
+        );
+    };
+    match (candidate.state, best) {
+        (Confirmation::Confirmed, Some(best)) => format!(
+            "The gain is confirmed: {} more, at least {} with 95 % confidence, from {} pairs of trials.",
+            percent(best.gain),
+            percent(best.gain_low),
+            best.pairs
+        ),
+        (Confirmation::Rejected(why), _) => refusal(why, best),
+        _ => "The default is kept: the search ended before the best setting was confirmed."
+            .to_owned(),
+    }
+}
+
+fn refusal(why: RejectedWhy, best: Option<&BestSetting>) -> String {
+    let kept = "The default is kept";
+    match (why, best) {
+        (RejectedWhy::Failed, _) => {
+            format!("{kept}: the service failed with the best setting while it was compared.")
+        }
+        (RejectedWhy::WorseErrors, _) => {
+            format!("{kept}: the best setting makes more errors than the default.")
+        }
+        (RejectedWhy::WorseMemory, _) => {
+            format!("{kept}: the best setting uses more memory than is allowed.")
+        }
+        (RejectedWhy::WorsePrice, _) => {
+            format!("{kept}: the best setting costs more than the default.")
+        }
+        (_, Some(best)) if best.gain_low > -1.0 => format!(
+            "{kept}: the best setting carries {} more, between {} and {} with 95 % confidence; only a gain of more than {} is \
+             adopted.",
+            percent(best.gain),
+            percent(best.gain_low),
+            percent(best.gain_high),
+            percent(MARGIN)
+        ),
+        _ => format!("{kept}: no gain was confirmed."),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

@@ -1,0 +1,272 @@
+//! The comparison of a candidate with the default, in pairs of trials that follow each other.
+
+use plimsoll_model::seed::Seed;
+
+use super::evidence::log_line;
+use super::observation::{Guard, Observation, Phase, Score};
+use super::outcome::RejectedWhy;
+use crate::experiment::effect::{Criteria, Direction, Effect};
+use crate::experiment::trial::Scale;
+use crate::stats::order::median;
+
+/// Gain over the default that has to be exceeded.
+pub(super) const MARGIN: f64 = 0.03;
+/// Pairs after which there may be an answer.
+const PAIRS_MIN: usize = 6;
+/// Pairs after which there is no further block.
+const PAIRS_MAX: usize = 12;
+/// Blocks at most, with void ones.
+const BLOCKS_MAX: usize = 8;
+/// What must not get worse may be this much above what is allowed: it is measured as well.
+const GUARD_MARGIN: f64 = 0.03;
+
+/// The state of a confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Confirmation {
+    /// Another block is needed.
+    Open,
+    /// The gain is confirmed.
+    Confirmed,
+    /// It is not.
+    Rejected(RejectedWhy),
+}
+
+/// The trials of a candidate beside the default.
+#[derive(Clone, Debug)]
+pub(super) struct ConfirmTrials {
+    /// Differences of logarithms of pairs, candidate minus default.
+    pub(super) differences: Vec<f64>,
+    /// Logarithms of the lines of the candidate.
+    pub(super) lines: Vec<f64>,
+    /// Trials of the candidate in which the service failed.
+    failed: usize,
+    blocks: usize,
+    worse: Option<RejectedWhy>,
+    criteria: Criteria,
+}
+
+/// The trials of a block in the order of time.
+type InOrder<'a> = Vec<&'a Observation>;
+
+impl ConfirmTrials {
+    /// The trials of `candidate` among all observations.
+    pub(super) fn of(
+        observations: &[Observation],
+        default: &[usize],
+        candidate: &[usize],
+        seed: Seed,
+    ) -> Self {
+        let blocks = blocks_with(observations, candidate);
+        let own: Vec<&Observation> = blocks
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|trial| trial.levels == candidate)
+            .collect();
+        let failed = own
+            .iter()
+            .filter(|trial| trial.score == Score::Failed)
+            .count();
+        Self {
+            differences: blocks
+                .iter()
+                .flat_map(|block| pair_differences(block, default, candidate))
+                .collect(),
+            lines: own
+                .iter()
+                .filter_map(|trial| log_line(&trial.score))
+                .collect(),
+            failed,
+            blocks: blocks.len(),
+            worse: worse(&own),
+            criteria: Criteria::standard(Direction::HigherIsBetter, Scale::Ratio, seed),
+        }
+    }
+
+    /// Pairs that count.
+    pub(super) fn pairs(&self) -> usize {
+        self.differences.len()
+    }
+
+    /// The gain as a ratio to the default; `None` without pairs.
+    pub(super) fn effect(&self) -> Option<Effect> {
+        Effect::of_pairs(&self.differences, self.criteria)
+    }
+
+    /// Whether the gain is confirmed.
+    pub(super) fn state(&self) -> Confirmation {
+        if self.failed > 0 {
+            return Confirmation::Rejected(RejectedWhy::Failed);
+        }
+        let is_last = self.pairs() >= PAIRS_MAX || self.blocks >= BLOCKS_MAX;
+        let effect = self.effect().filter(|_| self.pairs() >= PAIRS_MIN);
+        match (effect, self.worse) {
+            (None, _) if !is_last => Confirmation::Open,
+            (Some(_), Some(why)) => Confirmation::Rejected(why),
+            (Some(effect), None) if effect.low() > 1.0 + MARGIN => Confirmation::Confirmed,
+            // More pairs narrow the interval; they hardly move the estimate.
+            (Some(effect), None) if !is_last && effect.estimate() > 1.0 + MARGIN => {
+                Confirmation::Open
+            }
+            _ => Confirmation::Rejected(RejectedWhy::NotConfirmed),
+        }
+    }
+}
+
+/// The blocks of the confirmation that hold a trial of `candidate`, each in the order of time.
+fn blocks_with<'a>(observations: &'a [Observation], candidate: &[usize]) -> Vec<InOrder<'a>> {
+    super::blocks(observations, Phase::Confirm)
+        .into_iter()
+        .filter(|block| block.iter().any(|trial| trial.levels == candidate))
+        .collect()
+}
+
+/// Differences of the pairs of a block: the first trials of both, the second of both, ...
+fn pair_differences(block: &[&Observation], default: &[usize], candidate: &[usize]) -> Vec<f64> {
+    let of = |levels: &[usize]| -> Vec<Score> {
+        let own = block.iter().filter(|trial| trial.levels == levels);
+        own.map(|trial| trial.score).collect()
+    };
+    let pairs = of(default).into_iter().zip(of(candidate));
+    pairs
+        .filter_map(|(default, candidate)| {
+            let difference = log_line(&candidate)? - log_line(&default)?;
+            let is_bounded = matches!(default, Score::Line(_));
+            // A default whose line was not reached may carry as much as the candidate.
+            Some(if is_bounded {
+                difference
+            } else {
+                difference.min(0.0)
+            })
+        })
+        .collect()
+}
+
+/// What gets worse by the medians over the trials of the candidate.
+fn worse(trials: &[&Observation]) -> Option<RejectedWhy> {
+    let is_worse = |ratio: &dyn Fn(&Guard) -> Option<f64>| {
+        let ratios: Vec<f64> = trials
+            .iter()
+            .filter_map(|trial| ratio(&trial.guard))
+            .collect();
+        median(&ratios).is_some_and(|middle| middle > 1.0 + GUARD_MARGIN)
+    };
+    if is_worse(&|guard| guard.errors_ratio) {
+        Some(RejectedWhy::WorseErrors)
+    } else if is_worse(&|guard| guard.memory_ratio) {
+        Some(RejectedWhy::WorseMemory)
+    } else if is_worse(&|guard| guard.price_ratio) {
+        Some(RejectedWhy::WorsePrice)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_testkit::normal::standard_normal;
+
+    use super::*;
+
+    /// Blocks of a candidate that carries `ratio` times as much, with 5 % noise.
+    fn trials(blocks: u32, ratio: f64, seed: u64) -> Vec<Observation> {
+        let mut random = Seed(seed).generator();
+        let mut observations = Vec::new();
+        for block in 0..blocks {
+            for (position, level) in [0, 1, 1, 0].into_iter().enumerate() {
+                let line = 100.0 * if level == 1 { ratio } else { 1.0 };
+                observations.push(Observation {
+                    levels: vec![level],
+                    block,
+                    at_s: f64::from(block) * 240.0 + position as f64 * 60.0,
+                    phase: Phase::Confirm,
+                    score: Score::Line(line * (0.05 * standard_normal(&mut random)).exp()),
+                    guard: Guard::default(),
+                });
+            }
+        }
+        observations
+    }
+
+    fn state(observations: &[Observation]) -> Confirmation {
+        ConfirmTrials::of(observations, &[0], &[1], Seed(1)).state()
+    }
+
+    #[test]
+    fn six_pairs_confirm_a_large_gain() {
+        assert_eq!(state(&trials(2, 2.0, 1)), Confirmation::Open);
+        let observations = trials(3, 2.0, 1);
+        assert_eq!(state(&observations), Confirmation::Confirmed);
+        let trials = ConfirmTrials::of(&observations, &[0], &[1], Seed(1));
+        assert_eq!((trials.pairs(), trials.lines.len()), (6, 6));
+        assert!((trials.effect().unwrap().estimate() / 2.0 - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn no_gain_is_hardly_ever_confirmed() {
+        let confirmed = (0..200)
+            .filter(|&seed| {
+                (3..=6).any(|blocks| state(&trials(blocks, 1.0, seed)) == Confirmation::Confirmed)
+            })
+            .count();
+        assert!(confirmed <= 2, "{confirmed} of 200");
+    }
+
+    #[test]
+    fn further_pairs_are_measured_while_they_may_confirm() {
+        let found: Vec<Confirmation> = (0..50).map(|seed| state(&trials(3, 1.09, seed))).collect();
+        assert!(found.contains(&Confirmation::Open));
+        let last: Vec<Confirmation> = (0..50).map(|seed| state(&trials(6, 1.09, seed))).collect();
+        assert!(!last.contains(&Confirmation::Open));
+    }
+
+    #[test]
+    fn a_failure_ends_it() {
+        let mut observations = trials(1, 2.0, 1);
+        observations[1].score = Score::Failed;
+        assert_eq!(
+            state(&observations),
+            Confirmation::Rejected(RejectedWhy::Failed)
+        );
+    }
+
+    #[test]
+    fn what_must_not_get_worse_rejects() {
+        let mut observations = trials(3, 2.0, 1);
+        for trial in &mut observations {
+            trial.guard.errors_ratio = Some(1.01);
+            trial.guard.memory_ratio = Some(1.4);
+        }
+        assert_eq!(
+            state(&observations),
+            Confirmation::Rejected(RejectedWhy::WorseMemory)
+        );
+    }
+
+    #[test]
+    fn void_pairs_do_not_count_and_end_after_a_while() {
+        let mut observations = trials(3, 2.0, 1);
+        observations[0].score = Score::Void;
+        assert_eq!(state(&observations), Confirmation::Open);
+        let mut observations = trials(8, 2.0, 1);
+        for trial in &mut observations {
+            trial.score = Score::Void;
+        }
+        assert_eq!(
+            state(&observations),
+            Confirmation::Rejected(RejectedWhy::NotConfirmed)
+        );
+    }
+
+    #[test]
+    fn a_default_whose_line_was_not_reached_confirms_nothing() {
+        let mut observations = trials(3, 2.0, 1);
+        for trial in observations.iter_mut().filter(|trial| trial.levels == [0]) {
+            trial.score = Score::AtLeast(90.0);
+        }
+        assert_eq!(
+            state(&observations),
+            Confirmation::Rejected(RejectedWhy::NotConfirmed)
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! The result of a search for better settings.
+
+use super::space::Levels;
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneOutcome {
+    /// Load line of the default; `None` when it was never measured.
+    pub baseline: Option<f64>,
+    /// The best setting; `None` when none is better than the default.
+    pub best: Option<BestSetting>,
+    /// Whether the best setting is to be adopted.
+    pub adopt: bool,
+    /// Why or why not, as a sentence.
+    pub reason: String,
+    /// Share of each knob in the differences between settings, 0 to 1; together 1, or all 0 without differences.
+    pub importance: Vec<f64>,
+    /// Knobs of the best setting that went back to the default, and what that costs: 0.005 is half a percent of the load
+    /// line; negative when it gains.
+    pub reverted: Vec<(usize, f64)>,
+    /// Other settings that were tried, the best first.
+    pub rejected: Vec<Rejected>,
+    /// Trials of search and confirmation.
+    pub evaluations: usize,
+    /// Those in which the service failed.
+    pub failed: usize,
+    /// Those that are void.
+    pub void: usize,
+}
+
+/// The best setting, by its trials beside the default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BestSetting {
+    /// The setting.
+    pub levels: Levels,
+    /// Its load line.
+    pub line: f64,
+    /// Lower end of its 95 % interval: 0 with too few trials.
+    pub low: f64,
+    /// Upper end: ∞ with too few trials.
+    pub high: f64,
+    /// Gain over the default: 0.2 is a fifth more.
+    pub gain: f64,
+    /// Lower end of the 95 % interval of the gain: −1 with too few pairs.
+    pub gain_low: f64,
+    /// Upper end: ∞ with too few pairs.
+    pub gain_high: f64,
+    /// Pairs of trials of the confirmation; 0 when it was not reached, and the gain is that of the search.
+    pub pairs: usize,
+}
+
+/// A setting that was tried and is not the best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rejected {
+    /// The setting.
+    pub levels: Levels,
+    /// Why it is rejected.
+    pub why: RejectedWhy,
+    /// Its load line divided by the default's; `None` without a measured line.
+    pub ratio: Option<f64>,
+}
+
+/// Why a setting is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectedWhy {
+    /// Its load line is lower than that of the setting that is adopted, or else of the default.
+    Slower,
+    /// Its load line differs too much from trial to trial.
+    Unstable,
+    /// The service failed with it.
+    Failed,
+    /// Its gain over the default was not confirmed.
+    NotConfirmed,
+    /// It makes more errors.
+    WorseErrors,
+    /// It uses more memory than allowed.
+    WorseMemory,
+    /// It costs more.
+    WorsePrice,
+}

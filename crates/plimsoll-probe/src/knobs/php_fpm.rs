@@ -1,0 +1,167 @@
+//! Knobs of PHP-FPM: its pools, and its cache of compiled scripts.
+
+use super::processes::ServerProcess;
+use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
+use super::service::command;
+use super::source::{PHP_INI, begin_of_section, end_of, ini, lines};
+use crate::collectors::discovery::texts_for;
+
+/// Pools whose settings are knobs.
+const POOLS_MAX: usize = 8;
+/// Settings of the cache of compiled scripts, with PHP's defaults.
+const OPCACHE: [(&str, &str); 4] = [
+    ("opcache.enable", "1"),
+    ("opcache.memory_consumption", "128"),
+    ("opcache.max_accelerated_files", "10000"),
+    ("opcache.validate_timestamps", "1"),
+];
+
+/// Reads the knobs of PHP-FPM.
+pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
+    let words = server.words();
+    let main = words
+        .iter()
+        .find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    let Some(main) = main else { return };
+    let Some(text) = reader.text(server, main) else {
+        let why = format!("its configuration {main} cannot be read: run as root");
+        reader.knob(NewKnob::unknown("pm.max_children", why));
+        return;
+    };
+    let mut files = vec![(main.to_owned(), text.clone())];
+    for line in lines(&text) {
+        if let Some(pattern) = line.text.trim().strip_prefix("include") {
+            let pattern = pattern.trim_start_matches([' ', '\t', '=']).trim();
+            files.extend(texts_for(reader.files, server.pid, pattern));
+        }
+    }
+    let program = server.executable.clone();
+    let program = program.unwrap_or_else(|| "php-fpm".to_owned());
+    let service = reader.service(server);
+    let mut check = command(&[&program, "-t", "-y", main]);
+    // It refuses pools of root otherwise.
+    let is_root =
+        |text: &String| ini(text, PHP_INI, None, "user").is_some_and(|user| user.value == "root");
+    if files.iter().any(|(_, text)| is_root(text)) {
+        check.push("-R".to_owned());
+    }
+    let commands = Commands {
+        check: Some(check),
+        reload: Some(service.signal("USR2")),
+        restart: service.restart(),
+    };
+    let pools: Vec<(&str, &str, &str)> = files
+        .iter()
+        .flat_map(|(path, text)| pools(text).map(move |pool| (path.as_str(), text.as_str(), pool)))
+        .take(POOLS_MAX)
+        .collect();
+    for &(path, text, pool) in &pools {
+        let of = if pools.len() > 1 { pool } else { "" };
+        let file = reader.file(server, path, text, &commands);
+        pool_knobs(reader, server, (file, text), (pool, of));
+    }
+    opcache(reader, server, main, &commands);
+}
+
+/// The sections of a file that are pools.
+fn pools(text: &str) -> impl Iterator<Item = &str> {
+    lines(text).filter_map(|line| {
+        let name = line.text.trim().strip_prefix('[')?.strip_suffix(']')?;
+        (name != "global").then_some(name)
+    })
+}
+
+fn pool_knobs(
+    reader: &mut KnobReader<'_>,
+    server: &ServerProcess,
+    (file, text): (usize, &str),
+    (pool, of): (&str, &str),
+) {
+    let value = |key: &str| ini(text, PHP_INI, Some(pool), key);
+    let Some(begin) = begin_of_section(text, pool) else {
+        return;
+    };
+    let manager = value("pm").map_or("dynamic", |pm| pm.value);
+    // The spare processes that it must start are a lower bound.
+    let least = match manager {
+        "dynamic" => ["pm.max_spare_servers", "pm.start_servers"]
+            .iter()
+            .filter_map(|key| value(key)?.value.parse::<f64>().ok())
+            .fold(1.0, f64::max),
+        _ => 1.0,
+    };
+    let mut knob = |setting: &'static str, default: Option<&str>| {
+        let written = value(setting);
+        let now = written.as_ref().map(|written| written.value).or(default)?;
+        let edit = match &written {
+            Some(written) => (written.at.clone(), HERE.to_owned()),
+            None => (begin..begin, format!("{setting} = {HERE}\n")),
+        };
+        let range = if setting == "pm.max_children" {
+            least..f64::INFINITY
+        } else {
+            0.0..f64::INFINITY
+        };
+        reader.knob(NewKnob {
+            of,
+            range,
+            ..NewKnob::new(setting, now, Spot::File(file, vec![edit]))
+        })
+    };
+    let children = knob("pm.max_children", None);
+    // `dynamic` needs numbers of spare processes, which are missing where another manager is used.
+    let has_spares = [
+        "pm.start_servers",
+        "pm.min_spare_servers",
+        "pm.max_spare_servers",
+    ]
+    .iter()
+    .all(|key| value(key).is_some());
+    if has_spares {
+        knob("pm", None);
+    }
+    knob("pm.max_requests", Some("0"));
+    reader.needs_memory(server, children);
+}
+
+/// The cache of compiled scripts: in `php.ini` beside the configuration, or a file of its `conf.d`.
+fn opcache(reader: &mut KnobReader<'_>, server: &ServerProcess, main: &str, commands: &Commands) {
+    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut files = Vec::new();
+    let main_ini = format!("{folder}/php.ini");
+    if let Some(text) = reader.text(server, &main_ini) {
+        files.push((main_ini, text));
+    }
+    files.extend(texts_for(
+        reader.files,
+        server.pid,
+        &format!("{folder}/conf.d/*.ini"),
+    ));
+    if files.is_empty() {
+        let why = format!("no php.ini was found in {folder}: write it there and draft again");
+        for (setting, _) in OPCACHE {
+            reader.knob(NewKnob::unknown(setting, why.clone()));
+        }
+        return;
+    }
+    for (setting, default) in OPCACHE {
+        // Files of conf.d are read after php.ini, in the order of their names: the last value counts.
+        let mut written = files.iter().rev();
+        let written =
+            written.find_map(|(path, text)| Some((path, text, ini(text, PHP_INI, None, setting)?)));
+        let (path, text, now, edit) = if let Some((path, text, found)) = written {
+            (path, text, found.value, (found.at, HERE.to_owned()))
+        } else {
+            let (path, text) = &files[0];
+            let (end, begin) = end_of(text);
+            (
+                path,
+                text,
+                default,
+                (end..end, format!("{begin}{setting} = {HERE}\n")),
+            )
+        };
+        let file = reader.file(server, path, text, commands);
+        reader.knob(NewKnob::new(setting, now, Spot::File(file, vec![edit])));
+    }
+}

@@ -1,0 +1,280 @@
+//! Servers of known technologies that run here, and where they listen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use plimsoll_model::component::ComponentKind;
+use rustix::process::geteuid;
+
+use super::table;
+use crate::collectors::discovery::PROCESSES_MAX;
+use crate::files::Files;
+use crate::kernel_files;
+use crate::parse::process;
+use crate::parse::socket::{LISTEN, socket_link, tcp_line};
+use crate::untrusted::Credentials;
+
+/// Ids of users from here on are those of people.
+const PEOPLE_FROM: u32 = 1000;
+/// Servers that are examined at most.
+const SERVERS_MAX: usize = 256;
+
+/// The first process of a server: its workers are not listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServerProcess {
+    pub(super) kind: ComponentKind,
+    pub(super) pid: u32,
+    /// Its command line, or the title that it gave itself.
+    pub(super) words: Vec<String>,
+    /// Its executable, where that can be read and belongs to a process of root or of this user: a draft has commands with
+    /// it.
+    pub(super) executable: Option<String>,
+    /// Its user, where that is known.
+    pub(super) owner: Option<u32>,
+    /// The folder in which it runs.
+    pub(super) folder: Option<String>,
+    /// Its processes.
+    pub(super) workers: Vec<u32>,
+}
+
+impl ServerProcess {
+    /// Whether it is a service of the machine, or of this user: not of another person.
+    pub(super) fn is_service(&self) -> bool {
+        let own = geteuid().as_raw();
+        self.owner
+            .is_none_or(|owner| owner == own || owner < PEOPLE_FROM)
+    }
+
+    pub(super) fn words(&self) -> Vec<&str> {
+        self.words.iter().map(String::as_str).collect()
+    }
+
+    /// The value of a flag of its command line: in the next word, or behind `=`.
+    pub(super) fn flag(&self, names: &[&str]) -> Option<&str> {
+        let mut words = self.words.iter();
+        while let Some(word) = words.next() {
+            if names.contains(&word.as_str()) {
+                return words.next().map(String::as_str);
+            }
+            let value = names.iter().find_map(|name| {
+                let rest = word.strip_prefix(name)?;
+                let is_short = name.len() == 2 && !word.starts_with("--");
+                rest.strip_prefix('=').or(is_short.then_some(rest))
+            });
+            if value.is_some() {
+                return value;
+            }
+        }
+        None
+    }
+
+    /// A path as it names one: relative to the folder in which it runs.
+    pub(super) fn path(&self, path: &str) -> Option<String> {
+        if path.starts_with('/') {
+            return Some(path.to_owned());
+        }
+        Some(
+            Path::new(self.folder.as_ref()?)
+                .join(path)
+                .display()
+                .to_string(),
+        )
+    }
+}
+
+/// Whether a word is the name of a file with this ending.
+pub(super) fn has_extension(word: &str, extension: &str) -> bool {
+    Path::new(word)
+        .extension()
+        .is_some_and(|own| own == extension)
+}
+
+/// The servers whose settings are in the catalogue.
+pub(super) fn servers(files: &mut Files) -> Vec<ServerProcess> {
+    let mut all: BTreeMap<u32, (ComponentKind, u32)> = BTreeMap::new();
+    let pids = files.numbers_in("proc").unwrap_or_default();
+    for pid in pids.into_iter().take(PROCESSES_MAX) {
+        let stat = files.read(&format!("proc/{pid}/stat")).ok();
+        let Some(stat) = stat.and_then(process::stat) else {
+            continue;
+        };
+        let kind = ComponentKind::of_process(&stat.comm);
+        if let Some(kind) = kind.filter(|kind| is_known(*kind)) {
+            all.insert(pid, (kind, stat.parent));
+        }
+    }
+    let is_first =
+        |kind: ComponentKind, parent: u32| all.get(&parent).is_none_or(|(above, _)| *above != kind);
+    let first = all
+        .iter()
+        .filter(|(_, (kind, parent))| is_first(*kind, *parent));
+    first
+        .take(SERVERS_MAX)
+        .map(|(&pid, &(kind, _))| {
+            let owner = owner_of(files, pid);
+            let is_ours = owner.is_none_or(|owner| owner == 0 || owner == geteuid().as_raw());
+            ServerProcess {
+                kind,
+                pid,
+                words: words_of(files, pid),
+                executable: link_of(files, pid, "exe").filter(|_| is_ours),
+                owner,
+                folder: link_of(files, pid, "cwd"),
+                workers: descendants(&all, pid, kind),
+            }
+        })
+        .collect()
+}
+
+fn owner_of(files: &mut Files, pid: u32) -> Option<u32> {
+    let status = files.read(&format!("proc/{pid}/status")).ok()?;
+    Some(Credentials::from_status(status)?.uid)
+}
+
+fn is_known(kind: ComponentKind) -> bool {
+    table::all().iter().any(|knob| knob.kind == Some(kind))
+}
+
+fn words_of(files: &mut Files, pid: u32) -> Vec<String> {
+    let line = files.command_line(pid);
+    let words = line.split(['\0', ' ']).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+fn link_of(files: &Files, pid: u32, name: &str) -> Option<String> {
+    let target = kernel_files::link(&files.path(&format!("proc/{pid}/{name}")))?;
+    (target.starts_with('/') && !target.ends_with(" (deleted)")).then_some(target)
+}
+
+/// Processes below a server, of its technology.
+fn descendants(
+    all: &BTreeMap<u32, (ComponentKind, u32)>,
+    pid: u32,
+    kind: ComponentKind,
+) -> Vec<u32> {
+    let mut family = BTreeSet::from([pid]);
+    loop {
+        let before = family.len();
+        for (&child, (own, parent)) in all {
+            if *own == kind && family.contains(parent) {
+                family.insert(child);
+            }
+        }
+        if family.len() == before {
+            break;
+        }
+    }
+    family.remove(&pid);
+    family.into_iter().collect()
+}
+
+/// Which sockets listen where.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    ports: BTreeMap<u64, u16>,
+    paths: BTreeMap<u64, String>,
+}
+
+impl Listeners {
+    pub(super) fn read(files: &mut Files) -> Self {
+        let mut listeners = Self::default();
+        for table in ["tcp", "tcp6"] {
+            let text = files.read(&format!("proc/net/{table}"));
+            for socket in text.unwrap_or_default().lines().filter_map(tcp_line) {
+                if socket.state == LISTEN {
+                    listeners.ports.insert(socket.inode, socket.local.port());
+                }
+            }
+        }
+        for line in files.read("proc/net/unix").unwrap_or_default().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let (Some(inode), Some(path)) = (words.get(6), words.get(7))
+                && let Ok(inode) = inode.parse()
+            {
+                listeners.paths.insert(inode, (*path).to_owned());
+            }
+        }
+        listeners
+    }
+
+    /// Whether a server listens at one of the addresses: `:8000`, `/run/app.sock`.
+    pub(super) fn is_one_of(
+        &self,
+        files: &Files,
+        server: &ServerProcess,
+        upstreams: &BTreeSet<String>,
+    ) -> bool {
+        if upstreams.is_empty() {
+            return false;
+        }
+        let Ok(links) = kernel_files::links(&files.path(&format!("proc/{}/fd", server.pid))) else {
+            return false;
+        };
+        links.filter_map(|link| socket_link(&link)).any(|inode| {
+            let port = self.ports.get(&inode).map(|port| format!(":{port}"));
+            let known = |place: &String| upstreams.contains(place);
+            port.is_some_and(|port| known(&port)) || self.paths.get(&inode).is_some_and(known)
+        })
+    }
+}
+
+/// An address of an upstream as [`Listeners`] compares it: the port of one on this machine, or a socket.
+pub(super) fn upstream(written: &str) -> Option<String> {
+    let is_path = written.starts_with('/');
+    let socket = written.split_once("unix:").map(|(_, path)| path);
+    if let Some(path) = socket.or(is_path.then_some(written)) {
+        // nginx puts a URI behind the socket, Apache a `|`.
+        let path = path.split([':', '|']).next()?;
+        return path.starts_with('/').then(|| path.to_owned());
+    }
+    let written = written.split_once("://").map_or(written, |(_, rest)| rest);
+    let authority = written.split(['/', '?']).next()?;
+    let (host, port) = authority.rsplit_once(':')?;
+    let is_here = ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "*", ""].contains(&host)
+        || host.starts_with("127.");
+    let port: u16 = port.parse().ok()?;
+    is_here.then(|| format!(":{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstreams_are_ports_of_this_machine_and_sockets() {
+        for (written, place) in [
+            ("http://127.0.0.1:8000/app", Some(":8000")),
+            ("localhost:9000", Some(":9000")),
+            ("unix:/run/app.sock", Some("/run/app.sock")),
+            ("http://unix:/run/app.sock:/uri", Some("/run/app.sock")),
+            (
+                "proxy:unix:/run/php.sock|fcgi://localhost",
+                Some("/run/php.sock"),
+            ),
+            ("http://10.0.0.7:8000", None),
+            ("http://backend", None),
+        ] {
+            assert_eq!(upstream(written).as_deref(), place, "{written}");
+        }
+    }
+
+    #[test]
+    fn flags_of_command_lines() {
+        let words = ["app", "--workers=4", "-b", "0:80", "-c/x", "--threads", "2"];
+        let server = ServerProcess {
+            kind: ComponentKind::Gunicorn,
+            pid: 1,
+            words: words.map(str::to_owned).to_vec(),
+            executable: None,
+            owner: None,
+            folder: Some("/srv".to_owned()),
+            workers: Vec::new(),
+        };
+        assert_eq!(server.flag(&["-w", "--workers"]), Some("4"));
+        assert_eq!(server.flag(&["-b", "--bind"]), Some("0:80"));
+        assert_eq!(server.flag(&["-c", "--config"]), Some("/x"));
+        assert_eq!(server.flag(&["--threads"]), Some("2"));
+        assert_eq!(server.flag(&["-k"]), None);
+        assert_eq!(server.path("conf.py").as_deref(), Some("/srv/conf.py"));
+    }
+}

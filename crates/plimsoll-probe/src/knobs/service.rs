@@ -1,0 +1,179 @@
+//! How a server is reloaded and restarted: as a unit of systemd, or by a signal to its process.
+
+use crate::files::Files;
+use crate::kernel_files;
+
+/// Folders of unit files, the first of which wins.
+const UNIT_FOLDERS: [&str; 4] = [
+    "etc/systemd/system",
+    "run/systemd/system",
+    "usr/lib/systemd/system",
+    "lib/systemd/system",
+];
+/// Files of a unit that are read.
+const UNIT_FILES_MAX: usize = 64;
+
+/// Why a setting that needs a restart is not reachable.
+pub(super) const NO_RESTART: &str = "it takes effect by a restart, and the program is not a unit of systemd here: \
+    restart it by a `reload` command of your own, or let the experiment start it with `command`";
+
+/// Commands of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Service {
+    pid: u32,
+    /// `systemctl`, with `--user` where it is a unit of this user.
+    manager: Vec<String>,
+    /// The unit; `None` where it is not one.
+    unit: Option<String>,
+}
+
+impl Service {
+    pub(super) fn of(files: &mut Files, pid: u32) -> Self {
+        let cgroup = files
+            .read(&format!("proc/{pid}/cgroup"))
+            .unwrap_or_default();
+        let path = cgroup.lines().find_map(|line| {
+            let (_, path) = line.split_once("::").or_else(|| {
+                let systemd = line.split_once(":name=systemd:")?;
+                Some(systemd)
+            })?;
+            path.strip_suffix('/').or(Some(path))
+        });
+        let unit = path.and_then(unit_of);
+        let is_user = path.is_some_and(|path| path.contains("/user@"));
+        let has_manager = kernel_files::names(&files.path("run/systemd/system")).is_ok();
+        let mut manager = vec!["systemctl".to_owned()];
+        manager.extend(is_user.then(|| "--user".to_owned()));
+        Self {
+            pid,
+            manager,
+            unit: unit.filter(|_| has_manager),
+        }
+    }
+
+    /// Sends a signal to its first process.
+    pub(super) fn signal(&self, signal: &str) -> Vec<String> {
+        match &self.unit {
+            Some(unit) => {
+                let signal = format!("--signal={signal}");
+                self.managed(&["kill", "--kill-who=main", &signal, unit])
+            }
+            None => command(&["kill", &format!("-{signal}"), &self.pid.to_string()]),
+        }
+    }
+
+    /// Restarts it; `None` where that is not known.
+    pub(super) fn restart(&self) -> Option<Vec<String>> {
+        let unit = self.unit.as_ref()?;
+        Some(self.managed(&["restart", unit]))
+    }
+
+    fn managed(&self, words: &[&str]) -> Vec<String> {
+        let words = words.iter().map(|&word| word.to_owned());
+        self.manager.iter().cloned().chain(words).collect()
+    }
+
+    /// The file with its environment, which its unit names.
+    pub(super) fn environment_file(&self, files: &mut Files) -> Option<String> {
+        let unit = self.unit.as_ref()?;
+        // An instance has the file of its template.
+        let template = unit
+            .split_once('@')
+            .map(|(name, _)| format!("{name}@.service"));
+        let names = std::iter::once(unit.clone()).chain(template);
+        for name in names {
+            for folder in UNIT_FOLDERS {
+                let drop_ins = format!("{folder}/{name}.d");
+                let mut paths = vec![format!("{folder}/{name}")];
+                if let Ok(names) = kernel_files::names(&files.path(&drop_ins)) {
+                    paths.extend(names.map(|name| format!("{drop_ins}/{name}")));
+                }
+                for path in paths.into_iter().take(UNIT_FILES_MAX) {
+                    let text = files.read(&path).unwrap_or_default();
+                    let file = text.lines().find_map(|line| {
+                        let value = line.trim().strip_prefix("EnvironmentFile=")?;
+                        let value = value.trim().trim_start_matches('-');
+                        (value.starts_with('/') && !value.contains(['%', '*']))
+                            .then(|| value.to_owned())
+                    });
+                    if file.is_some() {
+                        return file;
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The service in the path of a control group.
+fn unit_of(path: &str) -> Option<String> {
+    let names = path.split('/').rev();
+    let is_service = |name: &&str| {
+        name.strip_suffix(".service")
+            .is_some_and(|begin| !begin.starts_with("user@") && !begin.is_empty())
+    };
+    names.into_iter().find(is_service).map(str::to_owned)
+}
+
+pub(super) fn command(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(cgroup: &str) -> (tempfile::TempDir, Files) {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/7/cgroup", cgroup);
+        put("run/systemd/system/none", "");
+        put(
+            "lib/systemd/system/shop@.service",
+            "[Service]\nEnvironmentFile=-/etc/default/shop\n",
+        );
+        let files = Files::new(root.path().to_owned());
+        (root, files)
+    }
+
+    #[test]
+    fn a_unit_is_reloaded_by_its_manager() {
+        let (_root, mut files) = machine("0::/system.slice/system-shop.slice/shop@1.service\n");
+        let service = Service::of(&mut files, 7);
+        assert_eq!(
+            service.signal("HUP").join(" "),
+            "systemctl kill --kill-who=main --signal=HUP shop@1.service"
+        );
+        assert_eq!(
+            service.restart().unwrap().join(" "),
+            "systemctl restart shop@1.service"
+        );
+        let file = service.environment_file(&mut files);
+        assert_eq!(file.as_deref(), Some("/etc/default/shop"));
+    }
+
+    #[test]
+    fn a_unit_of_a_user_has_its_own_manager() {
+        let path = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/shop.service\n";
+        let (_root, mut files) = machine(path);
+        let service = Service::of(&mut files, 7);
+        assert_eq!(
+            service.restart().unwrap().join(" "),
+            "systemctl --user restart shop.service"
+        );
+    }
+
+    #[test]
+    fn a_plain_process_gets_a_signal() {
+        let (_root, mut files) = machine("0::/user.slice/user-0.slice/session-1.scope\n");
+        let service = Service::of(&mut files, 7);
+        assert_eq!(service.signal("USR2"), command(&["kill", "-USR2", "7"]));
+        assert_eq!(service.restart(), None);
+        assert_eq!(service.environment_file(&mut files), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! Drafts of what was found, as the reader of experiments takes them.
+
+use std::collections::BTreeMap;
+
+use plimsoll_config::document::{FileError, Surroundings};
+use plimsoll_config::experiment;
+use plimsoll_model::component::ComponentKind;
+use plimsoll_model::price::HeldResources;
+use plimsoll_probe::knobs::{KnobBound, KnobConstraint, KnobEdit, KnobFactor, ReadyKnob};
+
+use super::*;
+
+/// The files of a draft.
+struct DraftFolder(BTreeMap<String, String>);
+
+impl Surroundings for DraftFolder {
+    fn file(&self, path: &str, _: u64) -> Result<Vec<u8>, FileError> {
+        let found = self.0.get(path);
+        let missing = || FileError::Unreadable(format!("{path} is not in the draft"));
+        found
+            .map(|text| text.clone().into_bytes())
+            .ok_or_else(missing)
+    }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn machine(&self) -> Option<HeldResources> {
+        Some(HeldResources {
+            machines: 1.0,
+            cpus: 2.0,
+            memory: 8 << 30,
+        })
+    }
+}
+
+fn ready(kind: ComponentKind, setting: &str) -> &'static ReadyKnob {
+    let mut all = knobs::all().iter();
+    all.find(|knob| knob.kind == Some(kind) && knob.setting == setting)
+        .unwrap()
+}
+
+fn knob(ready: &'static ReadyKnob, name: &str, now: &str, place: KnobPlace) -> FoundKnob {
+    FoundKnob {
+        ready,
+        name: name.to_owned(),
+        program: format!("{} (pid 7)", ready.program()),
+        now: now.to_owned(),
+        levels: vec![now.to_owned(), "8".to_owned(), "16".to_owned()],
+        place,
+        restart: ready.means.needs_restart(),
+        score: 1.0,
+    }
+}
+
+fn found() -> KnobsFound {
+    let text = "workers = 1\nset = {{1}}\n";
+    let gunicorn = FoundFile {
+        path: "/srv/gunicorn.conf.py".into(),
+        text: text.to_owned(),
+        edits: vec![KnobEdit {
+            at: 10..11,
+            text: "{{ gunicorn_workers }}".to_owned(),
+            knob: "gunicorn_workers".to_owned(),
+        }],
+        check: Some(vec![
+            "python3".to_owned(),
+            "-c".to_owned(),
+            "print(\"ok\")".to_owned(),
+        ]),
+        reload: Some(vec!["kill".to_owned(), "-HUP".to_owned(), "7".to_owned()]),
+        restart: None,
+    };
+    let unreachable = KnobPlace::Unreachable("it needs a restart".to_owned());
+    let set = |kind, setting| KnobPlace::Set { kind, setting };
+    KnobsFound {
+        knobs: vec![
+            knob(
+                ready(ComponentKind::Gunicorn, "workers"),
+                "gunicorn_workers",
+                "1",
+                KnobPlace::File(0),
+            ),
+            knob(
+                ready(ComponentKind::Redis, "maxclients"),
+                "redis_maxclients",
+                "4",
+                set(ComponentKind::Redis, "maxclients"),
+            ),
+            knob(
+                ready(ComponentKind::Postgres, "shared_buffers"),
+                "postgres_shared_buffers",
+                "128MB",
+                unreachable,
+            ),
+            knob(
+                ready(ComponentKind::Mysql, "innodb_flush_log_at_trx_commit"),
+                "mariadb_innodb_flush_log_at_trx_commit",
+                "1",
+                set(ComponentKind::Mysql, "innodb_flush_log_at_trx_commit"),
+            ),
+        ],
+        files: vec![gunicorn],
+        watch: vec![Component {
+            kind: ComponentKind::Redis,
+            place: ComponentAddress::Tcp {
+                host: "127.0.0.1".to_owned(),
+                port: 6379,
+            },
+            login: None,
+        }],
+        constraints: vec![KnobConstraint {
+            terms: vec![vec![
+                KnobFactor::Knob("gunicorn_workers".to_owned(), "1".to_owned()),
+                KnobFactor::Quantity("gunicorn_rss".to_owned(), 50_000_000),
+            ]],
+            bound: KnobBound::Memory,
+        }],
+        notes: vec!["a note".to_owned()],
+    }
+}
+
+fn options() -> DiscoverOptions<'static> {
+    DiscoverOptions {
+        url: "http://127.0.0.1:8080/",
+        file: Path::new("out/tune.yaml"),
+        unix_socket: None,
+        components: Vec::new(),
+        kernel: false,
+    }
+}
+
+#[test]
+fn a_draft_is_an_experiment() {
+    let draft = draft(&options(), &found());
+    let files = draft.files.iter();
+    let files = files.map(|(path, text)| (path.display().to_string(), text.clone()));
+    let folder = DraftFolder(files.collect());
+    let names: Vec<&String> = folder.0.keys().collect();
+    assert_eq!(
+        names,
+        ["tune-gunicorn.conf.py.in", "tune-plan.yaml", "tune.yaml"]
+    );
+    let text = &folder.0["tune.yaml"];
+    let read = experiment::read(text, "tune", &folder);
+    let experiment = read.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+    let tuning = experiment.tuning.unwrap();
+    let knobs: Vec<&str> = tuning.knobs.iter().map(|knob| knob.name.as_str()).collect();
+    assert_eq!(knobs, ["gunicorn_workers", "redis_maxclients"]);
+    assert_eq!(tuning.knobs[0].levels, ["1", "8", "16"]);
+    assert_eq!(tuning.constraints.len(), 1);
+    assert_eq!(experiment.setups[0].files[0].to, "/srv/gunicorn.conf.py");
+    assert_eq!(experiment.setups[0].tunables[0].setting, "maxclients");
+    assert_eq!(
+        folder.0["tune-gunicorn.conf.py.in"],
+        "workers = {{ gunicorn_workers }}\nset = {{ '{{' }}1}}\n"
+    );
+    assert_eq!(
+        folder.0["tune-plan.yaml"],
+        "target: \"http://127.0.0.1:8080/\"\nwatch:\n  redis: \"127.0.0.1:6379\"\n"
+    );
+}
+
+#[test]
+fn what_is_left_out_has_its_reason() {
+    let draft = draft(&options(), &found());
+    let text = &draft.files[0].1;
+    assert!(text.contains("Left out: it needs a restart."), "{text}");
+    assert!(
+        text.contains("#   postgres_shared_buffers: { values: [\"128MB\", 8, 16]"),
+        "{text}"
+    );
+    let left_out: Vec<bool> = draft
+        .settings
+        .iter()
+        .map(|setting| setting.left_out.is_some())
+        .collect();
+    assert_eq!(left_out, [false, false, true, true]);
+    assert_eq!(draft.settings[0].to, ["8", "16"]);
+}
+
+#[test]
+fn of_nothing_reachable_there_is_no_file() {
+    let mut found = found();
+    found.knobs.truncate(3);
+    found.knobs.drain(..2);
+    let draft = draft(&options(), &found);
+    assert!(draft.files.is_empty());
+    assert_eq!(draft.settings.len(), 1);
+}
+
+#[test]
+fn a_login_is_not_written_into_a_file() {
+    let component = Component {
+        kind: ComponentKind::Postgres,
+        place: ComponentAddress::Socket("/run/s".into()),
+        login: Some(plimsoll_model::component::Login {
+            user: "me".to_owned(),
+            password: "hidden".to_owned(),
+            database: String::new(),
+        }),
+    };
+    let text = address(&component);
+    assert_eq!(
+        text,
+        "{ at: \"unix:/run/s\", user: \"me\", password: \"{{ env('PLIMSOLL_PASSWORD') }}\" }"
+    );
+}

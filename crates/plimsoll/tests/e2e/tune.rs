@@ -1,0 +1,195 @@
+//! `plimsoll tune` on the sample site, whose settings are in a file.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+
+use crate::support::Sandbox;
+
+/// What stands in the file, which no level writes.
+const STANDS: &str = "2000 # by hand\n";
+
+/// A search on the sample site: pages of two sizes.
+struct SiteSearch {
+    place: Sandbox,
+    port: u16,
+}
+
+impl SiteSearch {
+    fn new() -> Self {
+        let place = Sandbox::new();
+        // Free a moment ago; nobody else is given it so soon.
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .port();
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        fs::create_dir(place.path().join("site")).unwrap();
+        fs::write(place.path().join("nodes.in"), "{{ nodes }}\n").unwrap();
+        fs::write(
+            place.path().join("run.sh"),
+            format!(
+                "read nodes rest < nodes.conf\n\
+                 exec '{program}' demo --serve 127.0.0.1:{port} --nodes $nodes --out site\n"
+            ),
+        )
+        .unwrap();
+        let search = Self { place, port };
+        fs::write(search.file(), STANDS).unwrap();
+        search.write("1m");
+        search
+    }
+
+    fn write(&self, limit: &str) {
+        let port = self.port;
+        let text = format!(
+            "knobs: {{ nodes: {{ values: [2000, 60], default: 2000, meaning: 'nodes of a page' }} }}\n\
+             seed: 7\n\
+             measure: {{ url: 'http://127.0.0.1:{port}/', limit: {limit} }}\n\
+             apply:\n\
+             \x20 command: [sh, run.sh]\n\
+             \x20 file: {{ template: nodes.in, to: nodes.conf }}\n\
+             ready: '127.0.0.1:{port}'\n\
+             settle: 0s\n"
+        );
+        fs::write(self.place.path().join("site.yaml"), text).unwrap();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.place.path().join("nodes.conf")
+    }
+
+    fn stands(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    fn is_site_running(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+}
+
+#[test]
+fn advice_measures_nothing() {
+    let site = SiteSearch::new();
+    let output = site.place.run(&["tune", "site.yaml", "--advice", "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let advice = output.json();
+    site.place.assert_follows_schema("tune-advice", &advice);
+    assert_eq!(advice["settings"]["nodes"]["from"], "2000");
+    assert_eq!(advice["settings"]["nodes"]["to"][0], "60");
+    assert_eq!(advice["settings"]["nodes"]["why"], "nodes of a page");
+    assert_eq!(advice["evaluations"], 0);
+    assert!(advice["best"].is_null());
+    let output = site.place.run(&["tune", "site.yaml", "--advice"]);
+    assert!(output.stdout.contains("now 2000, tries 60"), "{output:?}");
+    assert!(!site.place.path().join("plimsoll").exists());
+    assert_eq!(site.stands(), STANDS);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let site = SiteSearch::new();
+    let path = site.place.path().join("site.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let refused = |text: &str, arguments: &[&str], part: &str| {
+        fs::write(&path, text).unwrap();
+        let output = site
+            .place
+            .run(&[&["tune", "site.yaml"], arguments].concat());
+        assert_eq!(output.code, 2, "{part}: {output:?}");
+        assert!(output.stderr.contains(part), "{part}: {output:?}");
+    };
+    let axes = "axes: { nodes: [60, 2000] }\n\
+                measure: { url: 'http://127.0.0.1:9/', limit: 1m }\n\
+                apply: { command: [sh, run.sh, '{{ nodes }}'] }\n";
+    refused(axes, &[], "has no knobs");
+    let public = text.replace("http://127.0.0.1", "http://192.0.2.1");
+    refused(&public, &[], "--i-own-this");
+    refused(&text, &["--for", "users=10"], "needs a load line in users");
+    refused(&text, &["--for", "10"], "users=100,500,2000");
+    let folder = text.replace("to: nodes.conf", "to: site");
+    refused(&folder, &[], "site cannot be changed");
+    let output = site.place.run(&["tune"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert_eq!(site.stands(), STANDS);
+}
+
+#[test]
+fn what_a_killed_search_left_is_put_back() {
+    let site = SiteSearch::new();
+    let mut child = site.place.start(&["tune", "site.yaml"]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // A line of the load: the service runs with the file of the trial.
+    let is_loaded = lines.any(|line| line.unwrap().contains("in flight"));
+    assert!(is_loaded, "it ended before");
+    assert_eq!(site.stands(), "2000\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The dead-man process may be at it; the next start waits for its end. The file is another one, and is refused.
+    site.write("2m");
+    let refused = site.place.run(&["tune", "site.yaml", "--quiet"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert_eq!(site.stands(), STANDS, "{refused:?}");
+    assert!(!site.is_site_running(), "{refused:?}");
+}
+
+#[test]
+fn a_search_that_ran_out_of_time_keeps_what_stands_until_settings_are_adopted() {
+    let site = SiteSearch::new();
+    let within = ["tune", "site.yaml", "--within", "100s", "--json", "--quiet"];
+    let output = site.place.run(&within);
+    let result = output.json();
+    site.place.assert_follows_schema("tune", &result);
+    assert_eq!(result["undone"], true, "{output:?}");
+    assert_eq!(result["adopt"], false, "{output:?}");
+    assert_eq!(site.stands(), STANDS);
+    assert!(!site.is_site_running(), "the site is stopped");
+    let folder = site.place.path().join("plimsoll/site");
+    for name in ["tuned.yaml", "report.html", "experiment.log"] {
+        assert!(folder.join(name).is_file(), "{name}: {output:?}");
+    }
+    // Nothing is adopted, so nothing is applied.
+    let apply = ["tune", "site.yaml", "--apply", "--json"];
+    let output = site.place.run(&apply);
+    assert_eq!(
+        output.json()["applied"],
+        serde_json::json!([]),
+        "{output:?}"
+    );
+    assert_eq!(site.stands(), STANDS);
+    // The user decides otherwise.
+    let tuned = fs::read_to_string(folder.join("tuned.yaml")).unwrap();
+    let tuned = tuned.replace("adopt: false", "adopt: true").replacen(
+        "\"nodes\": \"2000\"",
+        "\"nodes\": \"60\"",
+        1,
+    );
+    fs::write(folder.join("tuned.yaml"), tuned).unwrap();
+    fs::write(site.file(), "70\n").unwrap();
+    let output = site.place.run(&apply);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("changed since the search"),
+        "{output:?}"
+    );
+    assert_eq!(site.stands(), "70\n");
+    fs::write(site.file(), STANDS).unwrap();
+    let output = site
+        .place
+        .run(&["tune", "plimsoll/site/tuned.yaml", "--apply", "--json"]);
+    let applied = output.json()["applied"].to_string();
+    assert!(applied.contains("nodes.conf is written"), "{output:?}");
+    assert!(
+        output.json()["by_hand"]
+            .to_string()
+            .contains("restart `sh`"),
+        "{output:?}"
+    );
+    assert_eq!(site.stands(), "60\n");
+    // It stays, also after a further start.
+    let output = site.place.run(&apply);
+    assert_eq!(site.stands(), "60\n", "{output:?}");
+    let kept = fs::read_to_string(folder.join("original/1-nodes.conf")).unwrap();
+    assert_eq!(kept, STANDS);
+}
