@@ -180,6 +180,8 @@ fn bombs_in_pieces_of_many_clients_end_who_sent_them() {
 fn messages_that_cost_much_and_become_nothing_count_by_their_length() {
     const LEN: usize = 32 << 10;
     const BURST: u32 = 100;
+    /// Commands beyond its rate after which a client is disconnected.
+    const STRIKES: usize = 100;
     let edge = start(&only_hub(HubConfig {
         compress: true,
         commands: Rate {
@@ -198,8 +200,8 @@ fn messages_that_cost_much_and_become_nothing_count_by_their_length() {
     let mut stream = agreed(edge.address);
     // Each counts as one command plus one per KiB.
     let allowed = BURST as usize / (1 + LEN / 1024) + 1;
-    // One more, and not a flood: a reset for what nobody reads any more would overtake the reason of the close.
-    let _ = stream.write_all(&raw(0xc1, &empty).repeat(allowed + 1));
+    // Exactly what leads to the end: a reset for what nobody reads any more would overtake its reason.
+    let _ = stream.write_all(&raw(0xc1, &empty).repeat(allowed + STRIKES));
     let (texts, code) = read_frames(stream);
     let inflated = texts.iter().filter(|text| text.contains("not a command"));
     assert_eq!((inflated.count(), code), (allowed, Some(1008)));
