@@ -12,6 +12,8 @@ mod schema;
 pub(crate) mod settings;
 mod source;
 mod template;
+#[cfg(test)]
+mod test_surroundings;
 mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
@@ -24,6 +26,8 @@ pub(crate) use settings::{
     rate, rate_above_zero, settings, share, size, size_as, switch, text, time, time_or_zero,
 };
 pub(crate) use template::{Expression, Spot, TemplateSegment};
+#[cfg(test)]
+pub(crate) use test_surroundings::TestSurroundings;
 pub(crate) use tree::{DocumentKey, DocumentNode, NodeKind};
 
 use plimsoll_model::price::HeldResources;

@@ -130,19 +130,7 @@ fn texts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::FileError;
-
-    struct Nothing;
-
-    impl Surroundings for Nothing {
-        fn file(&self, _: &str, _: u64) -> Result<Vec<u8>, FileError> {
-            Err(FileError::Unreadable("no such file".to_owned()))
-        }
-
-        fn variable(&self, _: &str) -> Option<String> {
-            None
-        }
-    }
+    use crate::document::TestSurroundings;
 
     #[test]
     fn settings_are_read_with_what_they_were_measured_with() {
@@ -150,7 +138,7 @@ mod tests {
                     settings:\n  \"workers\": \"16\"\nbefore:\n  \"workers\": \"2\"\n\
                     files:\n  \"/etc/x.conf\": \"sha256:1b\"\n  \"/etc/y.conf\": none\n";
         assert!(is_tuned(text));
-        let tuned = read(text, &Nothing).unwrap();
+        let tuned = read(text, &TestSurroundings::default()).unwrap();
         assert!(tuned.adopt);
         assert_eq!(tuned.within, Duration::from_mins(20));
         assert_eq!(tuned.settings["workers"], "16");
@@ -168,7 +156,7 @@ mod tests {
             ("tuned: 1\nadopt: true\n", "`settings` is missing"),
             ("tuned: 1\nsettings: [a]\n", "not a map"),
         ] {
-            let errors = read(text, &Nothing).unwrap_err();
+            let errors = read(text, &TestSurroundings::default()).unwrap_err();
             let lines = errors.lines("tuned.yaml").join("\n");
             assert!(lines.contains(fault), "{text}: {lines}");
         }

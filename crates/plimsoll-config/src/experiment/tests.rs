@@ -13,40 +13,13 @@ use plimsoll_model::price::HeldResources;
 use proptest::prelude::*;
 
 use super::*;
-use crate::document::{FileError, NodeKind};
+use crate::document::{NodeKind, TestSurroundings};
 
 const EVERYTHING: &str = include_str!("tests/everything.yaml");
 
-/// Files and environment of a test.
-struct Desktop(BTreeMap<&'static str, Vec<u8>>);
-
-impl Surroundings for Desktop {
-    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError> {
-        let found = self.0.get(path);
-        let content = found.ok_or_else(|| FileError::Unreadable("no such file".to_owned()))?;
-        let len = content.len() as u64;
-        if len > len_max {
-            return Err(FileError::TooLong(len));
-        }
-        Ok(content.clone())
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "KEY").then(|| "secret".to_owned())
-    }
-
-    fn machine(&self) -> Option<HeldResources> {
-        Some(HeldResources {
-            machines: 1.0,
-            cpus: 8.0,
-            memory: (16 << 30) + 12_345,
-        })
-    }
-}
-
-fn desktop() -> Desktop {
+fn desktop() -> TestSurroundings {
     let nginx = b"worker_processes {{ cores }};\nexpires {{ ttl }};\nlog_format '{{ '{{' }}';\n";
-    Desktop(BTreeMap::from([
+    let files = BTreeMap::from([
         ("nginx.conf.in", nginx.to_vec()),
         (
             "site.conf.in",
@@ -55,7 +28,16 @@ fn desktop() -> Desktop {
         ("binary", vec![0xff]),
         ("long", vec![b' '; (1 << 20) + 1]),
         ("wrong.in", "{{ wrker }}\n".repeat(50_000).into_bytes()),
-    ]))
+    ]);
+    TestSurroundings {
+        files,
+        variables: BTreeMap::from([("KEY", "secret")]),
+        machine: Some(HeldResources {
+            machines: 1.0,
+            cpus: 8.0,
+            memory: (16 << 30) + 12_345,
+        }),
+    }
 }
 
 fn accepted(text: &str) -> Experiment {

@@ -3,30 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::document::{FileError, NodeKind};
-
-/// Files and environment of a test.
-#[derive(Default)]
-struct Desktop {
-    files: BTreeMap<&'static str, Vec<u8>>,
-    variables: BTreeMap<&'static str, &'static str>,
-}
-
-impl Surroundings for Desktop {
-    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError> {
-        let found = self.files.get(path);
-        let content = found.ok_or_else(|| FileError::Unreadable("no such file".to_owned()))?;
-        let len = content.len() as u64;
-        if len > len_max {
-            return Err(FileError::TooLong(len));
-        }
-        Ok(content.clone())
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).map(|value| (*value).to_owned())
-    }
-}
+use crate::document::{NodeKind, TestSurroundings};
 
 const EXAM: &str = r#"
 target: https://exam.example
@@ -50,8 +27,8 @@ load: { users: 12000, within: 3m, hold: 60m }   # or: { rate: 300/s, for: 5m } Â
 watch: { host: local, haproxy: "unix:/run/haproxy.sock", postgres: "postgres://plimsoll@db/exam" }
 "#;
 
-fn desktop() -> Desktop {
-    Desktop {
+fn desktop() -> TestSurroundings {
+    TestSurroundings {
         files: BTreeMap::from([
             (
                 "candidates.csv",
@@ -60,6 +37,7 @@ fn desktop() -> Desktop {
             ("answer.c", b"int main(void) { return 0; }\n".to_vec()),
         ]),
         variables: BTreeMap::from([("KEY", "secret")]),
+        ..TestSurroundings::default()
     }
 }
 
@@ -219,16 +197,16 @@ fn a_byte_order_mark_and_line_ends_of_windows_change_nothing() {
         ("c.json", b"{\"name\": \"x\"}\n{\"name\": \"y\"}\n".to_vec()),
         ("body.txt", b"Dear {{ a.name }}".to_vec()),
     ]);
-    let plain = Desktop {
+    let plain = TestSurroundings {
         files: files.clone(),
-        ..Desktop::default()
+        ..TestSurroundings::default()
     };
-    let windows = Desktop {
+    let windows = TestSurroundings {
         files: files
             .into_iter()
             .map(|(name, content)| (name, marked(&content)))
             .collect(),
-        ..Desktop::default()
+        ..TestSurroundings::default()
     };
     let expected = read(text, &given(), &plain).unwrap();
     let marked = String::from_utf8(marked(text.as_bytes())).unwrap();
@@ -245,7 +223,7 @@ fn the_schema_accepts_what_the_reader_accepts() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for text in [EXAM, include_str!("tests/everything.yaml")] {
-        let surroundings = Desktop::default();
+        let surroundings = TestSurroundings::default();
         let root = DocumentReader::new(text, &surroundings).root();
         let value = as_json(&root.unwrap());
         let errors: Vec<String> = validator

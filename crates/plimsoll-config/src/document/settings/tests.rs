@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::{count, one_of, share, size, switch, text, time};
 use crate::document::Shape::{ListOf, Text};
 use crate::document::{
-    DocumentReader, FileError, SettingKind as _, SettingsMap as _, Surroundings, section,
+    DocumentReader, SettingKind as _, SettingsMap as _, TestSurroundings, section,
 };
 
 settings! {
@@ -47,21 +47,10 @@ fn guests(
         .collect()
 }
 
-struct Nowhere;
-
-impl Surroundings for Nowhere {
-    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileError> {
-        Err(FileError::Unreadable(path.to_owned()))
-    }
-
-    fn variable(&self, _name: &str) -> Option<String> {
-        None
-    }
-}
-
 /// The kettle of a text, and its errors.
 fn kettle(document: &str) -> (Option<Kettle>, Vec<String>) {
-    let reader = DocumentReader::new(document, &Nowhere);
+    let nowhere = TestSurroundings::default();
+    let reader = DocumentReader::new(document, &nowhere);
     let root = reader.root().unwrap();
     let kettle = Kettle::from_switch_or_map(&reader, &root);
     let errors = reader.finish(Some(())).err();
@@ -128,7 +117,8 @@ fn the_reference_has_range_and_default() {
 #[test]
 fn a_time_within_bounds_names_them() {
     let document = "a: 2h";
-    let reader = DocumentReader::new(document, &Nowhere);
+    let nowhere = TestSurroundings::default();
+    let reader = DocumentReader::new(document, &nowhere);
     let root = reader.root().unwrap();
     let kind = time().within(Duration::from_secs(1), Duration::from_hours(1), "1s to 1h");
     assert_eq!(kind.read(&reader, root.get("a").unwrap()), None);

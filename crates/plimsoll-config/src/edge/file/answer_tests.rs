@@ -1,16 +1,15 @@
 //! Keys about responses, IP filters, rate alerts and traces.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::tests::{Folder, lookup};
+use super::tests::{folder, lookup};
 use super::*;
 use crate::edge::{CompressCoding, Parents, WaitingRoomConfig};
 
 const POOLS: &str = "pools: { app: { servers: [http://127.0.0.1:3000] } }\n";
 
 fn read_with(text: &str) -> Result<EdgeConfig, Diagnostics> {
-    let folder = Folder(BTreeMap::from([
+    let folder = folder([
         ("shell.html", &b"<p>soon"[..]),
         ("wait.html", &b"<p>{place}"[..]),
         ("latin.html", &b"\xe9"[..]),
@@ -20,7 +19,7 @@ fn read_with(text: &str) -> Result<EdgeConfig, Diagnostics> {
         ),
         ("good.txt", &b"# ours\r\n192.0.2.0/24\r\n::1\n"[..]),
         ("no.mmdb", &b"not a database"[..]),
-    ]));
+    ]);
     read(&format!("{POOLS}{text}"), &folder, &lookup)
 }
 

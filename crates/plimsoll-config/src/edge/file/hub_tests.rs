@@ -1,15 +1,14 @@
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::read;
-use super::tests::{Folder, lookup};
+use super::tests::{folder, lookup};
 use crate::edge::{
     EdgeConfig, Endpoint, HubConfig, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind,
     HubSlow, HubSource, HubSourceKind, HubTokens, Rate, ServerTls,
 };
 
 fn read_text(text: &str) -> Result<EdgeConfig, String> {
-    let folder = Folder(BTreeMap::new());
+    let folder = folder([]);
     read(text, &folder, &lookup).map_err(|diagnostics| diagnostics.to_string())
 }
 
@@ -34,12 +33,12 @@ MCowBQYDK2VwAyEAF6SvkZBfrvhQAyxE8gkdGUKnVRrAf/SubXT41+aAyEY=
 ";
 
 fn read_with_keys(tokens: &str) -> Result<HubTokens, String> {
-    let folder = Folder(BTreeMap::from([
+    let folder = folder([
         ("ec.pem", EC),
         ("rsa.pem", RSA),
         ("ed.pem", ED),
         ("no.pem", b"key"),
-    ]));
+    ]);
     let text = format!("hub: {{ path: /live, tokens: {tokens} }}");
     let edge = read(&text, &folder, &lookup).map_err(|diagnostics| diagnostics.to_string())?;
     Ok(edge.hub.unwrap().tokens.unwrap())

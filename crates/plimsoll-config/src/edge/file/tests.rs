@@ -4,22 +4,19 @@ use std::time::Duration;
 use std::path::PathBuf;
 
 use super::*;
-use crate::document::FileError;
+use crate::document::TestSurroundings;
 use crate::edge::Action;
 use crate::edge::{
     BalancingPolicy, Ceiling, HashKey, PathMatch, PathParameters, Rewrite, RouteMatch,
 };
 
-pub(super) struct Folder(pub(super) BTreeMap<&'static str, &'static [u8]>);
-
-impl Surroundings for Folder {
-    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileError> {
-        let found = self.0.get(path).map(|content| content.to_vec());
-        found.ok_or_else(|| FileError::Unreadable("no such file".to_owned()))
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "TOKEN").then(|| "a-secret-token".to_owned())
+/// These files, and a token in the environment.
+pub(super) fn folder<'c>(
+    files: impl IntoIterator<Item = (&'static str, &'c [u8])>,
+) -> TestSurroundings {
+    TestSurroundings {
+        variables: BTreeMap::from([("TOKEN", "a-secret-token")]),
+        ..TestSurroundings::with_files(files)
     }
 }
 
@@ -35,10 +32,10 @@ pub(super) fn lookup(
 }
 
 fn read_text(text: &str) -> Result<EdgeConfig, Diagnostics> {
-    let folder = Folder(BTreeMap::from([
+    let folder = folder([
         ("shell.html", &b"<p>soon"[..]),
         ("ca.pem", &b"a certificate"[..]),
-    ]));
+    ]);
     read(text, &folder, &lookup)
 }
 

@@ -387,18 +387,9 @@ fn a_search_measures_the_load_line_of_the_same_load() {
 
 #[test]
 fn without_a_machine_its_size_is_a_quantity() {
-    struct Nowhere;
-    impl Surroundings for Nowhere {
-        fn file(&self, _path: &str, _len_max: u64) -> Result<Vec<u8>, FileError> {
-            Err(FileError::Unreadable("no such file".to_owned()))
-        }
-
-        fn variable(&self, _name: &str) -> Option<String> {
-            None
-        }
-    }
+    let nowhere = TestSurroundings::default();
     let text = with_knobs(KNOBS, "constraints: workers <= cpus");
-    let diagnostics = read(&text, "file", &Nowhere).unwrap_err();
+    let diagnostics = read(&text, "file", &nowhere).unwrap_err();
     let line = &diagnostics.lines("f")[0];
     assert!(
         line.contains("the `cpus` of the machine is not known here"),
@@ -408,5 +399,5 @@ fn without_a_machine_its_size_is_a_quantity() {
         KNOBS,
         "constraints: workers <= cpus\nquantities: { cpus: 4 }",
     );
-    assert!(read(&text, "file", &Nowhere).is_ok());
+    assert!(read(&text, "file", &nowhere).is_ok());
 }

@@ -82,7 +82,7 @@ fn a_mix_may_change_for_users_and_for_arrivals() {
     check(alone, (2, 30), "`mix` needs journeys");
 }
 
-fn with_requests(rows: &'static str) -> Desktop {
+fn with_requests(rows: &'static str) -> TestSurroundings {
     let mut surroundings = desktop();
     surroundings
         .files

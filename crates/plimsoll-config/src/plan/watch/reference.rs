@@ -47,19 +47,7 @@ const fn append(bytes: &mut [u8; LEN], at: usize, text: &str) -> usize {
 mod tests {
     use super::super::read_watch;
     use super::*;
-    use crate::document::{FileError, Surroundings};
-
-    struct Nothing;
-
-    impl Surroundings for Nothing {
-        fn file(&self, _: &str, _: u64) -> Result<Vec<u8>, FileError> {
-            Err(FileError::Unreadable("no such file".to_owned()))
-        }
-
-        fn variable(&self, _: &str) -> Option<String> {
-            None
-        }
-    }
+    use crate::document::TestSurroundings;
 
     #[test]
     fn every_technology_is_described_by_a_valid_example() {
@@ -71,7 +59,7 @@ mod tests {
             let example = rest.split('`').next().unwrap();
             for word in kind.words() {
                 let text = format!("{word}: {example}\n");
-                let watch = read_watch(&text, &Nothing).expect(&text);
+                let watch = read_watch(&text, &TestSurroundings::default()).expect(&text);
                 let kinds: Vec<_> = watch.components.iter().map(|read| read.kind).collect();
                 assert_eq!(kinds, [kind], "{text}");
             }
