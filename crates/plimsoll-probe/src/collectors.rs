@@ -13,7 +13,7 @@ pub(crate) mod configuration;
 pub(crate) mod discovery;
 mod go;
 mod gunicorn;
-mod haproxy;
+pub(crate) mod haproxy;
 pub(crate) mod integration;
 mod jvm;
 pub(crate) mod link;

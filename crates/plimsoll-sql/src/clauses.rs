@@ -21,13 +21,8 @@ const KEYWORDS: [&str; 14] = [
 ];
 /// Words of statements that hold another one, or whose rows are those of several.
 const COMPOUND: [&str; 6] = ["UNION", "INTERSECT", "EXCEPT", "INTO", "OVER", "WITH"];
-/// First words of statements that change no table.
-const READING: [&str; 20] = [
-    "SELECT",
-    "SHOW",
-    "DESCRIBE",
-    "DESC",
-    "EXPLAIN",
+/// First words of statements that only frame transactions, or set or show something.
+const FRAMING: [&str; 13] = [
     "BEGIN",
     "START",
     "COMMIT",
@@ -36,13 +31,15 @@ const READING: [&str; 20] = [
     "RELEASE",
     "SET",
     "RESET",
+    "SHOW",
     "DISCARD",
     "DEALLOCATE",
     "PREPARE",
     "USE",
-    "LISTEN",
-    "NOTIFY",
-    "ANALYZE",
+];
+/// First words of other statements that change no table.
+const READING: [&str; 7] = [
+    "SELECT", "DESCRIBE", "DESC", "EXPLAIN", "LISTEN", "NOTIFY", "ANALYZE",
 ];
 /// First words of statements that may change anything.
 const OPAQUE: [&str; 5] = ["CALL", "DO", "EXECUTE", "WITH", "MERGE"];
@@ -128,16 +125,22 @@ pub fn first_word(statement: &str) -> &str {
     statement.trim_start().split(is_end).next().unwrap_or("")
 }
 
+fn begins_with_any(statement: &str, words: &[&str]) -> bool {
+    let first = first_word(statement);
+    words.iter().any(|word| is_word(first, word))
+}
+
+/// Whether a statement only frames transactions, or sets or shows something: it reads and changes no table.
+pub fn is_framing(statement: &str) -> bool {
+    begins_with_any(statement, &FRAMING)
+}
+
 /// Whether a statement may change rows of a table; true in doubt.
 pub fn may_change(statement: &str, table: &str) -> bool {
-    let is_first = |words: &[&str]| {
-        let first = first_word(statement);
-        words.iter().any(|word| is_word(first, word))
-    };
-    if is_first(&READING) {
+    if is_framing(statement) || begins_with_any(statement, &READING) {
         return false;
     }
-    is_first(&OPAQUE)
+    begins_with_any(statement, &OPAQUE)
         || tokens(statement)
             .iter()
             .any(|token| is_word(bare(token), bare(table)))

@@ -13,6 +13,8 @@ mod tune;
 use super::integration::Integration;
 use collect::HaproxyCollector;
 
+pub(crate) use configuration::SECTIONS;
+
 /// What can be done with it.
 pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
     Box::new(HaproxyCollector {

@@ -7,32 +7,10 @@ use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
 use super::source::{Line, lines};
+use crate::collectors::haproxy::SECTIONS;
 
 /// Backends and frontends whose limits are knobs.
 const PROXIES_MAX: usize = 16;
-
-/// Sections that begin with one of these words.
-const SECTIONS: [&str; 19] = [
-    "global",
-    "defaults",
-    "frontend",
-    "backend",
-    "listen",
-    "peers",
-    "resolvers",
-    "userlist",
-    "mailers",
-    "cache",
-    "program",
-    "ring",
-    "http-errors",
-    "fcgi-app",
-    "log-forward",
-    "log-profile",
-    "crt-store",
-    "traces",
-    "acme",
-];
 
 /// A line of a section.
 #[derive(Clone, Debug)]

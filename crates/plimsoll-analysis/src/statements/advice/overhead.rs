@@ -1,27 +1,11 @@
 //! What drivers, pools and mappers add to the work of requests.
 
-use plimsoll_sql::clauses::first_word;
+use plimsoll_sql::clauses::is_framing;
 
 use super::{Advice, StatementUse, WORTH_MS, per_request_ms, schema};
 
 /// Statements without work of their own in one request that are worth a word.
 const IDLE_MIN: f64 = 2.0;
-/// First words of statements that only frame transactions or set something.
-const FRAMES: [&str; 13] = [
-    "BEGIN",
-    "START",
-    "COMMIT",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "RELEASE",
-    "SET",
-    "RESET",
-    "SHOW",
-    "DISCARD",
-    "DEALLOCATE",
-    "PREPARE",
-    "USE",
-];
 /// Whole statements by which pools and drivers check whether a session lives, and of what kind it is.
 const CHECKS: [&str; 7] = [
     "select $1",
@@ -40,8 +24,7 @@ pub(super) fn is_idle(usage: &StatementUse) -> bool {
         .trim_end_matches(';')
         .trim()
         .to_ascii_lowercase();
-    let first = first_word(&usage.statement);
-    FRAMES.iter().any(|frame| first.eq_ignore_ascii_case(frame))
+    is_framing(&usage.statement)
         || CHECKS.contains(&lower.as_str())
         || schema::is_question(&usage.statement)
 }

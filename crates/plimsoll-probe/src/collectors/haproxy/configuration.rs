@@ -1,5 +1,28 @@
 //! The configuration of HAProxy: its stats addresses and session limits.
 
+/// First words of the lines that begin a section.
+pub(crate) const SECTIONS: [&str; 19] = [
+    "global",
+    "defaults",
+    "frontend",
+    "backend",
+    "listen",
+    "peers",
+    "resolvers",
+    "userlist",
+    "mailers",
+    "cache",
+    "program",
+    "ring",
+    "http-errors",
+    "fcgi-app",
+    "log-forward",
+    "log-profile",
+    "crt-store",
+    "traces",
+    "acme",
+];
+
 /// A limit and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
@@ -22,24 +45,6 @@ pub(crate) struct HaproxyConfig {
 
 /// Parses one file.
 pub(crate) fn read(text: &str) -> HaproxyConfig {
-    const SECTIONS: [&str; 16] = [
-        "global",
-        "defaults",
-        "frontend",
-        "backend",
-        "listen",
-        "peers",
-        "resolvers",
-        "userlist",
-        "mailers",
-        "cache",
-        "program",
-        "ring",
-        "http-errors",
-        "fcgi-app",
-        "log-forward",
-        "crt-store",
-    ];
     let mut configuration = HaproxyConfig::default();
     let (mut section, mut name) = ("", "");
     for (line, content) in (1..).zip(text.lines()) {
