@@ -16,6 +16,7 @@ pub mod trial;
 pub mod tuning;
 mod warm;
 
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::seed::Seed;
 
 use crate::error::LabError;
@@ -39,17 +40,6 @@ pub trait ExperimentWatcher {
     /// A block is complete; `left` are the cells of the trials after it, where known. Also called for blocks that the log
     /// has already.
     fn block_ended(&mut self, _block: u32, _records: &[TrialRecord], _left: &[usize]) {}
-}
-
-/// How an experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExperimentEnd {
-    /// No further block was needed.
-    Complete,
-    /// The budget is spent.
-    Spent,
-    /// The user requested a stop; the log can be resumed.
-    Interrupted,
 }
 
 /// Carries out an experiment, or the rest of it: trials that the log already has are not repeated. The seed is that of

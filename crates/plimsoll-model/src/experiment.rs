@@ -5,6 +5,7 @@
 //! cell measures. Nothing here starts, writes or connects.
 
 mod design;
+mod end;
 mod measure;
 mod per_cell;
 mod setup;
@@ -14,6 +15,7 @@ pub use design::{
     AXES_MAX, Axis, CANDIDATES_MAX, CELLS_MAX, Cell, CellList, Condition, ConditionTerm, Design,
     DesignError, Factor, LEVELS_MAX, OnlyIf, PRODUCT_MAX,
 };
+pub use end::ExperimentEnd;
 pub use measure::{FixedLoad, Measure, MeasureTarget, Measurement, SearchEffort};
 pub use per_cell::{HiddenText, LevelPiece, LevelTable, LevelText, PerCell};
 pub use setup::{

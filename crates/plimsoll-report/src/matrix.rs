@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use plimsoll_analysis::experiment::cost::Estimate;
 use plimsoll_analysis::experiment::metrics;
 use plimsoll_analysis::experiment::result::{MatrixResult, MatrixTrials};
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::price::Price;
 
@@ -31,28 +32,6 @@ pub use object::{
 pub use page::render;
 pub use table::{csv, parquet};
 pub use text::{block_forecast, forecast_summary, summary};
-
-/// How far a matrix came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatrixState {
-    /// All of its trials.
-    Complete,
-    /// Its budget is spent.
-    Spent,
-    /// The user stopped it; it can be resumed.
-    Interrupted,
-}
-
-impl MatrixState {
-    /// Its word in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Spent => "budget_spent",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
 
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +90,7 @@ pub struct MatrixReport<'m> {
     /// Seed of the order.
     pub seed: u64,
     /// How far it came.
-    pub state: MatrixState,
+    pub state: ExperimentEnd,
     /// Names of the axes.
     pub axes: Vec<String>,
     /// Text of the level on each axis, by cell; `None` where the axis is not varied.

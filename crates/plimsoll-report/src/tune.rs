@@ -13,9 +13,9 @@ mod text;
 use std::path::PathBuf;
 
 use plimsoll_analysis::tuning::{Score, TuneOutcome};
-use plimsoll_model::experiment::Knob;
+use plimsoll_model::experiment::{ExperimentEnd, Knob};
 
-pub use advice::{AdvisedObject, TuneAdviceObject, advice_schema};
+pub use advice::{AdvisedSetting, TuneAdviceObject, advice_schema};
 pub use object::{
     BestObject, KnobObject, RejectedObject, RevertedObject, TuneCounts, TuneFiles, TuneObject,
     UserRowObject, schema,
@@ -23,28 +23,6 @@ pub use object::{
 pub use page::render;
 pub use settings_file::{TunedSource, settings_file};
 pub use text::{sentence, summary};
-
-/// How far a search came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TuneState {
-    /// To its end.
-    Complete,
-    /// Its budget is spent.
-    Spent,
-    /// The user stopped it; it can be resumed.
-    Interrupted,
-}
-
-impl TuneState {
-    /// Its word in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Spent => "budget_spent",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
 
 /// A trial of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +82,7 @@ pub struct TuneReport<'t> {
     /// Seed of the search.
     pub seed: u64,
     /// How far it came.
-    pub state: TuneState,
+    pub state: ExperimentEnd,
     /// The knobs, in the order of levels.
     pub knobs: &'t [Knob],
     /// Unit of load lines: `req/s`, `users`.

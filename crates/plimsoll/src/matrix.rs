@@ -127,7 +127,7 @@ fn carry_out(
     blocks: &mut MatrixBlocks,
     arguments: &MatrixArguments,
     stop: &StopFlag,
-) -> Result<plimsoll_lab::experiment::ExperimentEnd, CliError> {
+) -> Result<plimsoll_model::experiment::ExperimentEnd, CliError> {
     let services = prepared.file.open_services(&prepared.components, stop)?;
     let mut line = TrialLine(LiveLine::new(arguments.quiet));
     let mut trials = ServiceTrials {

@@ -1,5 +1,6 @@
 use plimsoll_analysis::experiment::result::MatrixFactor;
 use plimsoll_analysis::experiment::trial::{ExperimentTrial, Role, TrialOutcome};
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::seed::Seed;
 
 use super::*;
@@ -100,7 +101,7 @@ impl Fixture {
             name: "consult",
             started_at: "2026-11-26T10:00:00Z",
             seed: 7,
-            state: MatrixState::Complete,
+            state: ExperimentEnd::Complete,
             axes: vec!["cores".to_owned(), "cache".to_owned()],
             cells: self.input.cells.iter().map(text).collect(),
             trials: &self.trials,

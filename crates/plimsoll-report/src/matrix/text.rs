@@ -2,11 +2,12 @@
 
 use plimsoll_analysis::experiment::effect::EffectVerdict;
 use plimsoll_analysis::experiment::matrix::{Contrast, ContrastEffect};
+use plimsoll_model::experiment::ExperimentEnd;
 
 use super::charts::law_sentence;
 use super::effects::{MissingPairs, effect_sentence, size_text};
 use super::object::{BlockForecastObject, ForecastObject, MatrixFiles, TrialCounts, counts};
-use super::{MatrixReport, MatrixState, meters};
+use super::{MatrixReport, meters};
 use crate::number::{count, money, seconds, whole};
 use crate::printable::printable;
 use crate::text::Style;
@@ -190,12 +191,12 @@ pub(super) fn notices(report: &MatrixReport<'_>) -> Vec<String> {
     } = counts(report);
     let mut notices = Vec::new();
     match report.state {
-        MatrixState::Complete => {}
-        MatrixState::Spent => notices.push(
+        ExperimentEnd::Complete => {}
+        ExperimentEnd::Spent => notices.push(
             "The budget was spent before all trials: some cells have fewer than planned."
                 .to_owned(),
         ),
-        MatrixState::Interrupted => notices
+        ExperimentEnd::Interrupted => notices
             .push("Interrupted: these are the trials so far; the same command resumes.".to_owned()),
     }
     if !report.dropped.is_empty() {

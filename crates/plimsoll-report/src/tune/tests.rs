@@ -1,4 +1,5 @@
 use plimsoll_analysis::tuning::{BestSetting, Rejected, RejectedWhy};
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::experiment::Knob;
 
 use super::*;
@@ -109,7 +110,7 @@ impl Fixture {
             name: "site",
             started_at: "2026-11-27T10:00:00Z",
             seed: 7,
-            state: TuneState::Complete,
+            state: ExperimentEnd::Complete,
             knobs: &self.knobs,
             load_unit: "req/s",
             objective: Some("p95 < 500ms".to_owned()),

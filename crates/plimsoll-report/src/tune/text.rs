@@ -1,10 +1,11 @@
 //! A search of settings on the terminal.
 
+use plimsoll_model::experiment::ExperimentEnd;
 use std::fmt::Write as _;
 
+use super::TuneReport;
 use super::object::counts;
 use super::rows::{self, KnobRow, gain_text, rejected_text, user_row_text};
-use super::{TuneReport, TuneState};
 use crate::number::{count, percent, seconds, users, whole};
 use crate::printable::printable;
 use crate::text::{Style, block, table, wrap};
@@ -81,12 +82,12 @@ fn changes(report: &TuneReport<'_>, levels: &[usize]) -> String {
 pub(super) fn notices(report: &TuneReport<'_>) -> Vec<String> {
     let mut notices = Vec::new();
     match report.state {
-        TuneState::Complete => {}
-        TuneState::Spent => notices.push(
+        ExperimentEnd::Complete => {}
+        ExperimentEnd::Spent => notices.push(
             "The time was spent before the search was at its end: a longer --within may find more."
                 .to_owned(),
         ),
-        TuneState::Interrupted => notices.push(
+        ExperimentEnd::Interrupted => notices.push(
             "Interrupted: this is what the trials so far show; the same command resumes."
                 .to_owned(),
         ),

@@ -17,12 +17,13 @@ use plimsoll_lab::experiment::comparison::{
     BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks, LOOKS_AT_LINE, LOOKS_AT_RATE, looks_within,
 };
 use plimsoll_lab::experiment::log::ExperimentLog;
+use plimsoll_lab::experiment::run_experiment;
 use plimsoll_lab::experiment::service_trials::{RUNS, ServiceTrials};
 use plimsoll_lab::experiment::trial::{RecordedOutcome, TrialRecord};
-use plimsoll_lab::experiment::{ExperimentEnd, run_experiment};
 use plimsoll_lab::progress::{StopFlag, Watcher as _};
 use plimsoll_lab::service::ExperimentServices;
 use plimsoll_lab::{output, run, run_log};
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use plimsoll_analysis::experiment::effect::EffectVerdict;
 use plimsoll_analysis::experiment::result::{CellChange, MatrixResult, MatrixTrials, REFERENCE};
-use plimsoll_lab::experiment::ExperimentEnd;
 use plimsoll_lab::experiment::trial::TrialRecord;
 use plimsoll_lab::run_log;
 use plimsoll_model::cycle::{CYCLE_FORMAT, CycleEntry, CycleResult};
 use plimsoll_model::experiment::Experiment;
+use plimsoll_model::experiment::ExperimentEnd;
 
 use super::results::Outcome;
 use crate::cycles::{CycleTarget, limit_of};

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_analysis::experiment::result::{MatrixFactor, MatrixResult, MatrixTrials};
-use plimsoll_lab::experiment::ExperimentEnd;
 use plimsoll_lab::experiment::log::ExperimentHeader;
 use plimsoll_lab::experiment::trial::{RecordedOutcome, TrialRecord, TrialRole};
 use plimsoll_lab::output;
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::experiment::{Experiment, Factor};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::price::HeldResources;
 use plimsoll_model::seed::Seed;
 use plimsoll_report::matrix::{
-    self, BlockForecastObject, CellPricing, MatrixFiles, MatrixObject, MatrixReport, MatrixState,
-    MatrixTrial, SpentObject, TrialResult,
+    self, BlockForecastObject, CellPricing, MatrixFiles, MatrixObject, MatrixReport, MatrixTrial,
+    SpentObject, TrialResult,
 };
 
 use super::cost::CellCost;
@@ -70,11 +70,7 @@ pub(super) fn deliver(
         name: &experiment.name,
         started_at: &outcome.header.started_at,
         seed: outcome.header.seed,
-        state: match outcome.end {
-            ExperimentEnd::Complete => MatrixState::Complete,
-            ExperimentEnd::Spent => MatrixState::Spent,
-            ExperimentEnd::Interrupted => MatrixState::Interrupted,
-        },
+        state: outcome.end,
         axes: axes.iter().map(|axis| axis.name().to_owned()).collect(),
         cells: experiment.listed().iter().map(levels).collect(),
         trials: &trials,

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_model::component::Component;
 use plimsoll_probe::knobs::{self, KnobPlan};
+use plimsoll_report::tune::AdvisedSetting;
 
-use super::advice::AdvisedSetting;
 use crate::explain::CliError;
 use crate::target;
 

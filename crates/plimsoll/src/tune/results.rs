@@ -2,13 +2,13 @@
 
 use plimsoll_analysis::experiment::metrics::LOAD_LINE;
 use plimsoll_analysis::tuning::{Observation, Score, TuneOutcome};
-use plimsoll_lab::experiment::ExperimentEnd;
 use plimsoll_lab::experiment::log::ExperimentHeader;
 use plimsoll_lab::experiment::trial::{RecordedOutcome, TrialRecord, TrialRole};
 use plimsoll_lab::experiment::tuning::{TuneBlocks, TuneStage};
 use plimsoll_lab::{output, run_log};
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_report::tune::{
-    self, TuneFiles, TuneObject, TuneReport, TuneState, TuneTrial, TunedSource, UserRow,
+    self, TuneFiles, TuneObject, TuneReport, TuneTrial, TunedSource, UserRow,
 };
 
 use super::{PreparedTune, TUNED_FILE, apply_command};
@@ -92,11 +92,7 @@ impl<'r> SearchResult<'r> {
             name: &self.prepared.file.experiment.name,
             started_at: &self.header.started_at,
             seed: self.header.seed,
-            state: match self.end {
-                ExperimentEnd::Complete => TuneState::Complete,
-                ExperimentEnd::Spent => TuneState::Spent,
-                ExperimentEnd::Interrupted => TuneState::Interrupted,
-            },
+            state: self.end,
             knobs: &self.prepared.tuning().knobs,
             load_unit: self.prepared.unit.symbol(),
             objective: Some(self.prepared.objective.to_string()),

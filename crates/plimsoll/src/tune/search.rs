@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use plimsoll_lab::experiment::block::Blocks as _;
 use plimsoll_lab::experiment::log::ExperimentLog;
+use plimsoll_lab::experiment::run_experiment;
 use plimsoll_lab::experiment::service_trials::{RUNS, ServiceTrials};
 use plimsoll_lab::experiment::trial::TrialRecord;
 use plimsoll_lab::experiment::tuning::users::{GuardedWatcher, UserGuard};
 use plimsoll_lab::experiment::tuning::watched::WatchedTrials;
 use plimsoll_lab::experiment::tuning::{TrialRamps, TuneBlocks};
-use plimsoll_lab::experiment::{ExperimentEnd, run_experiment};
 use plimsoll_lab::progress::StopFlag;
 use plimsoll_lab::{output, service};
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_report::number::seconds;
 use plimsoll_report::tune::TunedSource;
 

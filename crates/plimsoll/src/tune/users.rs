@@ -14,10 +14,11 @@ use plimsoll_lab::experiment::service_trials::{
     RUNS, ServiceTrials, TrialLoad, TrialLoads, TrialWork,
 };
 use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
-use plimsoll_lab::experiment::{ExperimentEnd, ExperimentWatcher, run_experiment};
+use plimsoll_lab::experiment::{ExperimentWatcher, run_experiment};
 use plimsoll_lab::progress::StopFlag;
 use plimsoll_lab::{output, run_log};
 use plimsoll_model::experiment::Experiment;
+use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::journey::UserPhase;
 use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::verdict::Verdict;

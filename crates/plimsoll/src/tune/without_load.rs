@@ -10,7 +10,7 @@ use plimsoll_report::number::{count, seconds};
 use plimsoll_report::tune::TuneAdviceObject;
 
 use super::PreparedTune;
-use super::advice::{self, AdvisedSetting};
+use super::advice;
 use super::discover::{self as components, DiscoverOptions};
 use crate::arguments::TuneArguments;
 use crate::exit::Exit;
@@ -34,22 +34,21 @@ pub(super) fn discover(
         kernel: arguments.kernel,
     })?;
     let name = redact::text(url).into_owned();
-    let mut object = TuneAdviceObject::new(name, advice::json(&draft.settings));
+    let mut object = TuneAdviceObject::new(name, draft.settings.clone());
     object.notes.clone_from(&draft.notes);
     if !arguments.advice {
         let folder = arguments.out.as_deref().unwrap_or(Path::new("."));
         output::create_folder(folder)?;
         object.files = draft.write(folder)?;
     }
-    present(&object, &draft.settings, arguments, screen);
+    present(&object, arguments, screen);
     Ok(Exit::Met)
 }
 
 /// Prints what a search of the file would try.
 pub(super) fn advise(prepared: &PreparedTune, arguments: &TuneArguments, screen: Screen) -> Exit {
     let experiment = &prepared.file.experiment;
-    let settings = advice::advice(experiment);
-    let mut object = TuneAdviceObject::new(experiment.name.clone(), advice::json(&settings));
+    let mut object = TuneAdviceObject::new(experiment.name.clone(), advice::advice(experiment));
     let constraints = prepared.tuning().constraints.iter();
     object.constraints = constraints
         .map(Constraint::text)
@@ -57,20 +56,15 @@ pub(super) fn advise(prepared: &PreparedTune, arguments: &TuneArguments, screen:
         .collect();
     object.steps = steps(prepared);
     object.seconds = Some(prepared.within.as_secs_f64());
-    present(&object, &settings, arguments, screen);
+    present(&object, arguments, screen);
     Exit::Met
 }
 
-fn present(
-    object: &TuneAdviceObject,
-    settings: &[AdvisedSetting],
-    arguments: &TuneArguments,
-    screen: Screen,
-) {
+fn present(object: &TuneAdviceObject, arguments: &TuneArguments, screen: Screen) {
     if arguments.json {
         print(&object.json());
     } else {
-        print(&advice::text(settings));
+        print(&object.settings_text());
         print(&format!("\n{}", object.lines(screen.colours_data())));
     }
 }

@@ -13,8 +13,9 @@ use plimsoll_testkit::surfaces::{self, ResponseSurface};
 use super::*;
 use crate::experiment::log::{ExperimentHeader, ExperimentLog, FORMAT};
 use crate::experiment::trial::{Conduct, TrialError, TrialTraffic};
-use crate::experiment::{ExperimentEnd, ExperimentWatcher, run_experiment};
+use crate::experiment::{ExperimentWatcher, run_experiment};
 use crate::progress::StopFlag;
+use plimsoll_model::experiment::ExperimentEnd;
 
 /// Time of a trial.
 const TRIAL_MS: u64 = 50_000;

@@ -8,9 +8,9 @@ use plimsoll_model::component::{Component, ComponentAddress};
 use plimsoll_probe::knobs::{
     self, ConstraintText, FoundFile, FoundKnob, KERNEL_FILE, KnobPlace, KnobsFound,
 };
+use plimsoll_report::tune::AdvisedSetting;
 
 use super::{DiscoverOptions, DraftFile};
-use crate::tune::advice::AdvisedSetting;
 
 /// Knobs that a draft searches: with more of them a search does not end in an evening.
 const SEARCHED_MAX: usize = 8;
