@@ -56,6 +56,9 @@ enum XtaskCommand {
     /// Run for hours: the load line against known laws on real sockets, and memory over time
     #[command(disable_help_flag = true, arg = forward::arguments())]
     Soak,
+    /// Build every package in target/package, and try each in a clean root
+    #[command(disable_help_flag = true, arg = forward::arguments())]
+    Package,
     /// List every user-visible text with its place
     Messages {
         /// Only files whose path contains this
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         XtaskCommand::Bottlenecks | XtaskCommand::Fuzz | XtaskCommand::Soak => {
             forward::run("plimsoll-soak").map(|never| match never {})
         }
+        XtaskCommand::Package => forward::run("plimsoll-package").map(|never| match never {}),
         XtaskCommand::Messages { part } => messages::run(&part).map(|()| ExitCode::SUCCESS),
         XtaskCommand::Demo { rest } => demo::run(&rest).map(|never| match never {}),
     })

@@ -4,6 +4,7 @@
 //! Obtained certificates are written to files and loaded by the certificate watch like all others. So startup never
 //! waits for a certificate authority, and a stored certificate is used as long as it is valid.
 
+mod client;
 mod order;
 mod storage;
 

@@ -177,9 +177,7 @@ fn listen(
 /// certificates becomes that user's.
 fn give_up_rights(edge: &EdgeConfig) -> Result<(), EdgeError> {
     let user = edge.user.as_deref().map(user::find).transpose()?;
-    let owner = user
-        .as_ref()
-        .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
+    let owner = user.as_ref().map(|user| (user.uid, user.gid));
     if let Some(acme) = &edge.acme {
         acme::prepare(acme, owner).map_err(|source| EdgeError::State {
             path: acme.state.clone(),

@@ -8,14 +8,13 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, USER_AGENT};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use plimsoll_config::edge::Endpoint;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::upstream::{Secure, Upstream};
@@ -69,7 +68,7 @@ pub async fn post(
     let request = request.body(Full::new(Bytes::from(json)));
     let request = request.map_err(|error| error.to_string())?;
     let exchange = async {
-        let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await;
+        let stream = plimsoll_names::host::connect(&endpoint.host, endpoint.port).await;
         let stream = stream.map_err(|error| error.to_string())?;
         if !endpoint.secure {
             return exchange(stream, request, ANSWER_LEN_MAX).await;
@@ -84,6 +83,36 @@ pub async fn post(
     answer
         .map_err(|_| format!("no answer within {timeout:?}"))?
         .map(|answer| answer.status)
+}
+
+/// Sends a request to the host of its URL, over TLS.
+///
+/// # Errors
+/// A message, when there is no response in time or it is too long.
+pub async fn send(
+    mut request: Request<Full<Bytes>>,
+    connector: &TlsConnector,
+    len_max: usize,
+    timeout: Duration,
+) -> Result<OutboundResponse, String> {
+    let url = request.uri().clone();
+    let authority = url.authority().ok_or("the URL has no host")?;
+    let target = url.path_and_query().map_or("/", |target| target.as_str());
+    *request.uri_mut() = target.parse().map_err(|error| format!("{error}"))?;
+    let host = HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?;
+    request.headers_mut().insert(HOST, host);
+    let host = authority.host();
+    let exchange = async {
+        let stream = plimsoll_names::host::connect(host, authority.port_u16().unwrap_or(443)).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
+        let name = name.map_err(|error| error.to_string())?;
+        let stream = connector.connect(name, stream).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        exchange(stream, request, len_max).await
+    };
+    let answer = tokio::time::timeout(timeout, exchange).await;
+    answer.map_err(|_| format!("no answer within {timeout:?}"))?
 }
 
 /// Fetches a page from a server of the origin.

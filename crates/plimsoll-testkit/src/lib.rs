@@ -6,6 +6,7 @@ pub mod cases;
 pub mod compared_services;
 pub mod corpus;
 pub mod countries;
+pub mod dns;
 pub mod folder_watch;
 pub mod frames;
 pub mod link;

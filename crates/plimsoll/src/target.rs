@@ -1,7 +1,7 @@
 //! From a URL to addresses: parsed, resolved, and checked for public addresses.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr};
 
 use plimsoll_config::login;
 use plimsoll_model::plan::Target;
@@ -147,7 +147,7 @@ pub(crate) fn resolve_host(
     ipv4: bool,
     ipv6: bool,
 ) -> Result<Vec<SocketAddr>, CliError> {
-    let found = (host, port).to_socket_addrs().map_err(|error| {
+    let found = plimsoll_names::host::resolve(host, port).map_err(|error| {
         CliError::new(
             Exit::Unreachable,
             format!("cannot resolve the host `{host}`: {error}"),
@@ -155,6 +155,7 @@ pub(crate) fn resolve_host(
         .remedy("check the spelling, or set its address with --address IP:PORT")
     })?;
     let mut addresses: Vec<SocketAddr> = found
+        .into_iter()
         .filter(|address| !(ipv4 && address.is_ipv6() || ipv6 && address.is_ipv4()))
         .collect();
     addresses.dedup();

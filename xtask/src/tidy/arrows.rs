@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 25] = [
+const CRATE_RULES: [CrateRule; 27] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -45,7 +45,7 @@ const CRATE_RULES: [CrateRule; 25] = [
     },
     CrateRule {
         name: "plimsoll-probe",
-        may_know: &[MODEL, "plimsoll-wire", "plimsoll-sql"],
+        may_know: &[MODEL, "plimsoll-wire", "plimsoll-sql", "plimsoll-names"],
     },
     CrateRule {
         name: "plimsoll-analysis",
@@ -60,6 +60,7 @@ const CRATE_RULES: [CrateRule; 25] = [
             "plimsoll-load",
             "plimsoll-probe",
             "plimsoll-analysis",
+            "plimsoll-names",
         ],
     },
     CrateRule {
@@ -94,6 +95,7 @@ const CRATE_RULES: [CrateRule; 25] = [
             "plimsoll-sample",
             "plimsoll-edge",
             "plimsoll-cache",
+            "plimsoll-names",
         ],
     },
     CrateRule {
@@ -113,6 +115,14 @@ const CRATE_RULES: [CrateRule; 25] = [
         may_know: &[HARNESS],
     },
     CrateRule {
+        name: "plimsoll-names",
+        may_know: &[],
+    },
+    CrateRule {
+        name: "plimsoll-package",
+        may_know: &[HARNESS],
+    },
+    CrateRule {
         name: "plimsoll-soak",
         may_know: &[HARNESS, MODEL, "plimsoll-analysis", "plimsoll-lab", TESTKIT],
     },
@@ -122,7 +132,7 @@ const CRATE_RULES: [CrateRule; 25] = [
     },
     CrateRule {
         name: "plimsoll-net",
-        may_know: &["plimsoll-wire", "plimsoll-config"],
+        may_know: &["plimsoll-wire", "plimsoll-config", "plimsoll-names"],
     },
     CrateRule {
         name: "plimsoll-hub-io",
@@ -131,6 +141,7 @@ const CRATE_RULES: [CrateRule; 25] = [
             "plimsoll-config",
             "plimsoll-hub",
             "plimsoll-net",
+            "plimsoll-names",
         ],
     },
     CrateRule {
@@ -154,6 +165,7 @@ const CRATE_RULES: [CrateRule; 25] = [
             "plimsoll-net",
             "plimsoll-hub-io",
             "plimsoll-proxy",
+            "plimsoll-names",
         ],
     },
 ];

@@ -9,6 +9,7 @@ use instant_acme::{
 use plimsoll_config::edge::{Acme, AcmeCertificate};
 use plimsoll_proxy::tls::challenges::Challenges;
 
+use super::client::AuthorityClient;
 use super::storage;
 
 /// Time limit for polling the authority.
@@ -62,11 +63,8 @@ async fn account(acme: &Acme) -> Result<Account, String> {
 }
 
 fn builder(acme: &Acme) -> Result<AccountBuilder, String> {
-    let builder = match &acme.ca {
-        Some(path) => Account::builder_with_root(path),
-        None => Account::builder(),
-    };
-    builder.map_err(|error| in_words(&error))
+    let client = AuthorityClient::new(acme.ca.as_deref())?;
+    Ok(Account::builder_with_http(Box::new(client)))
 }
 
 /// Completes the challenges of all names.

@@ -121,8 +121,8 @@ fn make(servers: &[SocketAddr]) -> Result<TokioResolver, String> {
 
 /// Queries the system resolver.
 async fn system(host: &str) -> Option<DnsAnswer> {
-    let found = tokio::net::lookup_host((host, 0)).await.ok()?;
-    let addresses = sorted(found.map(|address| address.ip()));
+    let found = plimsoll_names::host::lookup(host, 0).await.ok()?;
+    let addresses = sorted(found.iter().map(SocketAddr::ip));
     (!addresses.is_empty()).then_some(DnsAnswer {
         addresses,
         lasting: DEFAULT_TTL,

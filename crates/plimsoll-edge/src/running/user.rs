@@ -1,10 +1,8 @@
 //! Dropping privileges.
 
-use std::ffi::CString;
 use std::io;
 
-use nix::errno::Errno;
-use nix::unistd::{User, initgroups, setgid, setuid};
+use plimsoll_names::user::Account;
 
 use super::EdgeError;
 
@@ -16,8 +14,8 @@ fn user_error(name: &str, source: io::Error) -> EdgeError {
 }
 
 /// Looks up a user by name.
-pub(super) fn find(name: &str) -> Result<User, EdgeError> {
-    let found = User::from_name(name).map_err(|error| user_error(name, error.into()))?;
+pub(super) fn find(name: &str) -> Result<Account, EdgeError> {
+    let found = Account::find(name).map_err(|error| user_error(name, error))?;
     found.ok_or_else(|| {
         user_error(
             name,
@@ -27,11 +25,6 @@ pub(super) fn find(name: &str) -> Result<User, EdgeError> {
 }
 
 /// Becomes another user. No other thread runs yet, and privileged resources are already open.
-pub(super) fn become_user(user: &User) -> Result<(), EdgeError> {
-    let system = |error: Errno| user_error(&user.name, error.into());
-    let name = CString::new(user.name.as_str());
-    let name = name.map_err(|error| user_error(&user.name, error.into()))?;
-    initgroups(&name, user.gid).map_err(system)?;
-    setgid(user.gid).map_err(system)?;
-    setuid(user.uid).map_err(system)
+pub(super) fn become_user(user: &Account) -> Result<(), EdgeError> {
+    user.assume().map_err(|error| user_error(&user.name, error))
 }

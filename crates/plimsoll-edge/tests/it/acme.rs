@@ -10,10 +10,10 @@ use plimsoll_config::edge::{Acme, AcmeCertificate, Certificate, EdgeConfig};
 use plimsoll_testkit::port;
 use tempfile::TempDir;
 
-use crate::dns::Dns;
 use crate::origins::certified;
 use crate::programs::curl;
 use crate::support::{ObservedEdge, Patience, Scripted, plain, pool};
+use plimsoll_testkit::dns::Dns;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

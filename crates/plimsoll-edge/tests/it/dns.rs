@@ -1,87 +1,11 @@
 //! Servers by name: a real name server with changing records.
 
-use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 
 use plimsoll_config::edge::{BalancingPolicy, EdgeConfig, PoolConfig, ServerConfig};
-use plimsoll_testkit::port;
-use tempfile::TempDir;
+use plimsoll_testkit::dns::Dns;
 
 use crate::support::{ObservedEdge, Scripted, get, plain, pool, status_and_body};
-
-/// A dnsmasq that serves the records of a file, with a TTL of a second.
-pub(crate) struct Dns {
-    process: Child,
-    pub(crate) address: SocketAddr,
-    hosts: PathBuf,
-    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
-    _folder: TempDir,
-}
-
-impl Drop for Dns {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Dns {
-    pub(crate) fn start(hosts: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("hosts");
-        std::fs::write(&file, hosts).unwrap();
-        let address = port::unused();
-        let mut process = Command::new("dnsmasq")
-            .args([
-                "--keep-in-foreground",
-                "--conf-file=/dev/null",
-                "--no-resolv",
-                "--no-hosts",
-            ])
-            .args([
-                "--listen-address=127.0.0.1",
-                "--bind-interfaces",
-                "--local-ttl=1",
-            ])
-            .args([
-                "--local=/test/",
-                "--user=root",
-                "--pid-file=",
-                "--log-facility=-",
-            ])
-            .arg(format!("--port={}", address.port()))
-            .arg(format!("--addn-hosts={}", file.display()))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("dnsmasq is installed: apt-get install dnsmasq-base");
-        let lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let mut dns = Self {
-            process,
-            address,
-            hosts: file,
-            lines,
-            _folder: folder,
-        };
-        assert!(dns.reads(), "dnsmasq did not start");
-        dns
-    }
-
-    /// It reports when it has read its file; `false` when it has ended.
-    fn reads(&mut self) -> bool {
-        let mut lines = self.lines.by_ref().map_while(Result::ok);
-        lines.any(|line| line.contains("read ") && line.contains("hosts"))
-    }
-
-    fn set_hosts(&mut self, hosts: &str) {
-        std::fs::write(&self.hosts, hosts).unwrap();
-        let pid = self.process.id().to_string();
-        let asked = Command::new("kill").args(["-s", "HUP", &pid]).status();
-        assert!(asked.unwrap().success());
-        assert!(self.reads());
-    }
-}
 
 /// Two servers at the same port of two addresses.
 fn two() -> (Scripted, Scripted, u16) {

@@ -29,7 +29,7 @@ pub(super) async fn within<T>(act: impl Future<Output = Result<T, String>>) -> R
 
 /// Connects, within [`PATIENCE`].
 async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
-    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
+    let connected = tokio::time::timeout(PATIENCE, plimsoll_names::host::connect(host, port)).await;
     let stream = connected
         .map_err(|_| format!("no connection within {PATIENCE:?}"))?
         .map_err(|error| error.to_string())?;

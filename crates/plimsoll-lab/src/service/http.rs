@@ -1,7 +1,7 @@
 //! One request over HTTP, to see whether a service answers.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,7 +115,8 @@ pub(super) fn is_of_certificate(error: &io::Error) -> bool {
 pub(super) fn connect(address: &str, within: Duration) -> io::Result<TcpStream> {
     let limit = TimeLimit::start(within);
     let mut last = io::Error::other(format!("{address} has no address"));
-    for address in address.to_socket_addrs()?.take(ADDRESSES_MAX) {
+    let addresses = plimsoll_names::host::resolve_authority(address)?;
+    for address in addresses.into_iter().take(ADDRESSES_MAX) {
         if limit.is_over() {
             return Err(io::ErrorKind::TimedOut.into());
         }

@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::net::{TcpStream, lookup_host};
+use plimsoll_names::host::lookup_authority;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::target::is_public;
@@ -139,8 +140,8 @@ impl RestrictedDialer {
         if let Some(known) = lock().get(authority) {
             return Ok(known.clone());
         }
-        let found = timeout(CONNECT_TIMEOUT, lookup_host(authority)).await;
-        let found: Vec<SocketAddr> = found.map_err(|_| DialError::Late)??.collect();
+        let found = timeout(CONNECT_TIMEOUT, lookup_authority(authority)).await;
+        let found = found.map_err(|_| DialError::Late)??;
         let mut known = lock();
         if known.len() < HOSTS_MAX {
             // Another request may have been first.

@@ -13,7 +13,6 @@ use plimsoll_net::lock::lock;
 use plimsoll_net::outbound::connector;
 use plimsoll_net::upstream::Upstream;
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 
 /// Longest response, bytes.
 const ANSWER_LEN_MAX: usize = 64 * 1024;
@@ -114,7 +113,7 @@ impl Links {
 /// A new connection.
 async fn connect(to: &Endpoint) -> Result<SendRequest<Full<Bytes>>, String> {
     let in_words = |error: std::io::Error| error.to_string();
-    let stream = TcpStream::connect((to.host.as_str(), to.port)).await;
+    let stream = plimsoll_names::host::connect(&to.host, to.port).await;
     let stream = stream.map_err(in_words)?;
     stream.set_nodelay(true).map_err(in_words)?;
     let stream = if to.secure {

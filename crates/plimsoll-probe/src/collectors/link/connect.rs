@@ -1,7 +1,7 @@
 //! Connections to a host or a Unix socket, within a time.
 
 use std::io::{self, ErrorKind};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Resu
     let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
     let deadline_ns = clock::now_ns().saturating_add(patience_ns);
     let mut refused = io::Error::from(ErrorKind::NotFound);
-    for address in (host, port).to_socket_addrs()? {
+    for address in plimsoll_names::host::resolve(host, port)? {
         let left = Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns()));
         match TcpStream::connect_timeout(&address, left.max(PATIENCE_MIN)) {
             Ok(stream) => {

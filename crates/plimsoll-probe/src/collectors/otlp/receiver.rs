@@ -57,7 +57,9 @@ pub(super) struct Receiver {
 impl Receiver {
     /// Begins to listen.
     pub(super) fn open(host: &str, port: u16) -> io::Result<Self> {
-        let listener = Arc::new(TcpListener::bind((host, port))?);
+        let listener = Arc::new(TcpListener::bind(&*plimsoll_names::host::resolve(
+            host, port,
+        )?)?);
         let shared = Arc::new(ReceiverState::default());
         let (acceptor, theirs) = (Arc::clone(&listener), Arc::clone(&shared));
         std::thread::Builder::new()

@@ -1,0 +1,165 @@
+//! The static binary with man pages and completions, tried in an empty root.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::clock::Stopwatch;
+use plimsoll_harness::step::execute;
+
+use crate::guide;
+use crate::release::{Release, copy, output, renew};
+use crate::roots::{debian, shell};
+
+/// Time in which `--version` must answer, the start of the process included.
+const VERSION_WITHIN: Duration = Duration::from_millis(10);
+/// Of so many starts the fastest counts: other work on the machine makes some slower and none faster.
+const STARTS: usize = 20;
+/// Functions of the C library that load modules of another one.
+const FOREIGN: [&str; 6] = [
+    "getaddrinfo",
+    "gethostbyname_r",
+    "getpwnam_r",
+    "getgrnam_r",
+    "initgroups",
+    "iconv_open",
+];
+
+/// Name servers answer in a network of its own, at the address of the root's `resolv.conf`. The site prints a line when it
+/// listens. Random numbers come from a device, which each container has.
+const NAMES: &str = r#"
+ip link set lo up
+mkdir "$1/dev"
+for device in null random urandom; do
+    touch "$1/dev/$device"
+    mount --bind "/dev/$device" "$1/dev/$device"
+done
+dnsmasq --conf-file=/dev/null --no-hosts --no-resolv --user=root --pid-file= \
+    --listen-address=127.0.0.1 --bind-interfaces --address=/shop.test/127.0.0.1
+mkfifo "$1/ready"
+chroot "$1" /bin/plimsoll demo --serve 127.0.0.1:8080 --out /tmp > "$1/ready" &
+read -r line < "$1/ready"
+chroot "$1" /bin/plimsoll run http://shop.test:8080/ --rate 20/s --for 2s
+chroot "$1" /bin/plimsoll run http://printed.test:8080/ --rate 20/s --for 2s
+if chroot "$1" /bin/plimsoll run http://gone.test:8080/ --rate 20/s --for 2s; then exit 1; fi
+rm -r "$1/etc"
+chroot "$1" /bin/plimsoll run http://localhost:8080/ --rate 20/s --for 2s
+"#;
+
+/// Packs binary, man pages, completions, the licence and what has changed.
+pub(crate) fn make(release: &Release) -> Result<()> {
+    let name = release.archive_name();
+    let parent = release.staging().join("archive");
+    let folder = parent.join(&name);
+    renew(&folder)?;
+    copy(&release.stripped(), &folder.join("bin/plimsoll"))?;
+    for (from, to) in [
+        ("man", "share/man/man1"),
+        ("completions", "share/completions"),
+    ] {
+        let from = release.staging().join(from);
+        std::fs::create_dir_all(folder.join(to))?;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &folder.join(to).join(entry.file_name()))?;
+        }
+    }
+    let root = release.workspace.root();
+    for file in ["LICENSE", "CHANGELOG.md", "README.md"] {
+        copy(&root.join(file), &folder.join(file))?;
+    }
+    for file in ["plimsoll-edge.service", "edge.yaml"] {
+        copy(
+            &release.source("deb").join(file),
+            &folder.join("share/systemd").join(file),
+        )?;
+    }
+    release.pack(&parent, &name, &release.file(&format!("{name}.tar.gz")))
+}
+
+/// Runs it where nothing else is, and as the guide says.
+pub(crate) fn check(release: &Release) -> Result<()> {
+    let name = format!("{}.tar.gz", release.archive_name());
+    let folder = release.try_folder()?;
+    execute(
+        Command::new("tar")
+            .args(["--extract", "--gzip", "--file"])
+            .arg(release.file(&name))
+            .arg("--directory")
+            .arg(folder.path()),
+    )?;
+    let root = folder.path().join("empty");
+    let binary = folder
+        .path()
+        .join(release.archive_name())
+        .join("bin/plimsoll");
+    copy(&binary, &root.join("bin/plimsoll"))?;
+    answers_quickly(release, &root)?;
+    has_no_foreign_names(release)?;
+    finds_names(&root)?;
+
+    let fresh = release.try_folder()?;
+    debian(release, fresh.path())?;
+    copy(&release.file(&name), &fresh.path().join("root").join(&name))?;
+    let commands = guide::commands(release, "The archive")?;
+    shell(fresh.path(), &format!("cd /root\n{commands}"))
+}
+
+fn answers_quickly(release: &Release, root: &Path) -> Result<()> {
+    let mut fastest = Duration::MAX;
+    for _ in 0..STARTS {
+        let mut command = Command::new("chroot");
+        command.arg(root).args(["/bin/plimsoll", "--version"]);
+        let stopwatch = Stopwatch::start();
+        let text = output(&mut command)?;
+        fastest = fastest.min(stopwatch.elapsed());
+        let expected = format!("plimsoll {}", release.version);
+        ensure!(
+            text == expected,
+            "--version says `{text}`, not `{expected}`"
+        );
+    }
+    println!("--version takes {fastest:?} in an empty root");
+    ensure!(
+        fastest < VERSION_WITHIN,
+        "--version takes {fastest:?}; at most {VERSION_WITHIN:?}"
+    );
+    Ok(())
+}
+
+/// The C library's own functions for names would load modules of the C library of the system.
+fn has_no_foreign_names(release: &Release) -> Result<()> {
+    if !release.binary().exists() {
+        println!("the binary with symbols is not there: its functions are not checked");
+        return Ok(());
+    }
+    let mut nm = Command::new("nm");
+    nm.arg("--format=just-symbols").arg(release.binary());
+    let symbols = output(&mut nm)?;
+    let found: Vec<&str> = symbols
+        .lines()
+        .filter(|symbol| FOREIGN.contains(&symbol.trim_start_matches('_')))
+        .collect();
+    ensure!(
+        found.is_empty(),
+        "the static binary contains {}; use plimsoll-names instead",
+        found.join(", ")
+    );
+    Ok(())
+}
+
+/// Names of hosts are found by `/etc/hosts` and by a real name server, and localhost without either.
+fn finds_names(root: &Path) -> Result<()> {
+    let etc = root.join("etc");
+    std::fs::create_dir_all(&etc)?;
+    std::fs::create_dir_all(root.join("tmp"))?;
+    std::fs::write(etc.join("resolv.conf"), "nameserver 127.0.0.1\n")?;
+    std::fs::write(etc.join("hosts"), "127.0.0.1 printed.test\n")?;
+    let mut command = Command::new("unshare");
+    command
+        .args(["--net", "--mount", "--pid", "--fork", "--kill-child"])
+        .args(["sh", "-euc", NAMES, "names"])
+        .arg(root);
+    execute(&mut command).context("names are not found in an empty root")
+}
