@@ -7,6 +7,7 @@
 
 mod adopt;
 mod applied;
+mod back;
 mod command;
 pub mod deadman;
 mod edge;
@@ -25,13 +26,14 @@ mod source;
 mod stage;
 mod started;
 mod tunables;
+mod workers;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::experiment::{Experiment, Setup};
+use plimsoll_model::experiment::Experiment;
 
 use crate::intervention::ComponentAccess;
 use crate::progress::StopFlag;
@@ -112,9 +114,13 @@ impl ExperimentServices {
         if let Some(fault) = faults.into_iter().next() {
             return Err(fault);
         }
+        let was_changed = !restored.is_empty();
         let checkouts = source::remove_all(&mut stage)?;
         if checkouts > 0 {
             restored.push(format!("{checkouts} checkouts"));
+        }
+        if was_changed {
+            back::check_after_kill(&mut stage)?;
         }
         Ok(Self {
             stage,
@@ -286,6 +292,9 @@ impl Service<'_> {
             }
             self.started
                 .start(stage, cell, index, checkout.as_deref())?;
+            for signals in &setup.workers {
+                workers::apply(stage, cell, signals)?;
+            }
             let edge = edge::start(stage, cell, index, &mut self.edge_process)?;
             self.edge = self.edge.or(edge);
         }
@@ -408,31 +417,8 @@ impl Service<'_> {
     pub fn stop(mut self) -> Result<Vec<String>, ApplyFault> {
         let reversal = self.put_back();
         reversal.check()?;
-        self.check_back()?;
+        back::check(&mut self.services.stage, self.check.as_ref())?;
         Ok(reversal.notes)
-    }
-
-    /// A service that is not started here, and was made to read other settings, must serve again with those from before.
-    fn check_back(&mut self) -> Result<(), ApplyFault> {
-        let stage = &mut self.services.stage;
-        let setups = &stage.experiment.setups;
-        let starts_any = setups.iter().any(|it| !it.command.is_empty());
-        let is_changed = |setup: &Setup| {
-            !setup.tunables.is_empty() || setup.files.iter().any(|file| file.reload.is_some())
-        };
-        let has_changed = setups.iter().any(is_changed);
-        let Some(check) = self.check.as_ref().filter(|_| has_changed && !starts_any) else {
-            return Ok(());
-        };
-        match check.wait(stage, &[]) {
-            Err(fault) if fault.kind() != ApplyFaultKind::Interrupted => Err(ApplyFault::new(
-                ApplyFaultKind::NotRestored,
-                fault.place().to_owned(),
-                format!("everything is put back, and the service does not come back: {fault}"),
-                "start it by hand; the same command then goes on",
-            )),
-            _ => Ok(()),
-        }
     }
 
     fn put_back(&mut self) -> Reversal {

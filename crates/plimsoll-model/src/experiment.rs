@@ -20,7 +20,7 @@ pub use measure::{FixedLoad, Measure, MeasureTarget, Measurement, SearchEffort};
 pub use per_cell::{HiddenText, LevelPiece, LevelTable, LevelText, PerCell};
 pub use setup::{
     CertificateTrust, CommandLine, Readiness, ReadyCheck, Setup, SourceCheckout, TemplateFile,
-    TunableValue, Warm,
+    TunableValue, Warm, WorkerSignals,
 };
 pub use tuning::{
     Constraint, ConstraintOperator, ConstraintRelation, ConstraintTerm, KNOB_LEVELS_MAX, Knob,

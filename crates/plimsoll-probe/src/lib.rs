@@ -12,6 +12,7 @@ mod activity;
 pub mod advice;
 mod auto;
 mod behind;
+pub mod clients;
 mod clock;
 mod collectors;
 mod edge;

@@ -1,10 +1,11 @@
 //! `cargo xtask soak`: tests that take hours. The load line against four known laws on real sockets, ten seeds each, the
-//! memory of a long run, comparisons of two services, and every fuzz target.
+//! memory of a long run, comparisons of two services, killed searches for settings, and every fuzz target.
 //!
 //! Every result is appended to a file; results that the file already contains are not repeated.
 
 mod compared;
 mod fuzzed;
+mod kills;
 mod truth;
 
 use std::fs::OpenOptions;
@@ -45,6 +46,12 @@ pub(crate) struct SoakArguments {
     /// Comparisons of equal services in virtual time, for the page; a quarter as many find a slower one; 0 writes no page
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     virtual_comparisons: u64,
+    /// Searches for settings that are killed at random moments over a whole stack; 0 skips them
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    kills: u64,
+    /// Seed of the moments; another one kills as many again
+    #[arg(long, default_value_t = 1)]
+    kill_seed: u64,
     /// Minutes of each fuzz target; 0 skips them
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=1_440))]
     fuzz_minutes: u64,
@@ -114,6 +121,10 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         &mut results,
         |result| append(&path, result),
     )?;
+    let kills = (arguments.kills, arguments.kill_seed);
+    kills::run(&workspace, kills, &mut results, |result| {
+        append(&path, result)
+    })?;
     if arguments.fuzz_minutes > 0 {
         fuzzed::run(&workspace, arguments.fuzz_minutes, &mut results, |result| {
             append(&path, result)
@@ -299,7 +310,7 @@ fn summarise(results: &[Value], has_laws: bool) -> bool {
             if is_flat { ", flat" } else { ": it grows" }
         );
     }
-    all_hold & compared::summarise(results) & fuzzed::summarise(results)
+    all_hold & compared::summarise(results) & kills::summarise(results) & fuzzed::summarise(results)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod countries;
 pub mod dns;
 pub mod folder_watch;
 pub mod frames;
+pub mod kills;
 pub mod link;
 mod lock;
 pub mod logging_origin;

@@ -2,6 +2,7 @@
 
 mod files;
 mod sources;
+mod workers;
 
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::experiment::{LevelText, Setup, TunableValue};
@@ -16,6 +17,7 @@ pub(super) use files::FILE;
 use files::FileReader;
 pub(super) use sources::SOURCE;
 use sources::source;
+pub(super) use workers::WORKERS;
 
 /// Services of an experiment at most.
 const SETUPS_MAX: usize = 16;
@@ -70,6 +72,11 @@ pub(super) static APPLY: KeywordTable = KeywordTable {
             "set",
             OneOrMore(&Of(&TUNABLE)),
             "Settings of running components, as `--confirm` changes them."
+        ),
+        word!(
+            "workers",
+            OneOrMore(&Of(&WORKERS)),
+            "Worker processes of a running server, by signals."
         ),
         word!(
             "git",
@@ -161,6 +168,9 @@ fn setup(
             .and_then(|node| scope.each(node, MEMORY_VALID, memory)),
         files: items(scope, fields, "file", |node| files.file(node)),
         tunables: items(scope, fields, "set", |node| tunable(scope, node)),
+        workers: items(scope, fields, "workers", |node| {
+            workers::signals(scope, node)
+        }),
         source: fields.get("git").and_then(|node| source(scope, node)),
         edge: fields
             .get("edge")
@@ -245,9 +255,9 @@ fn tunable(scope: &ExperimentScope<'_, '_>, node: &DocumentNode) -> Option<Tunab
     })
 }
 
-const PROCESSES_VALID: &str = "a whole number from 1 to 1024";
+pub(super) const PROCESSES_VALID: &str = "a whole number from 1 to 1024";
 
-fn processes(text: &str) -> Result<u32, Problem> {
+pub(super) fn processes(text: &str) -> Result<u32, Problem> {
     match text.parse::<u32>() {
         Ok(count) if (1..=PROCESSES_MAX).contains(&count) => Ok(count),
         _ => {

@@ -1,7 +1,7 @@
 //! The JSON Schema and the reference page of an experiment file, generated from the tables of keys.
 
 use super::EXPERIMENT;
-use super::apply::{APPLY, FILE, SOURCE, TUNABLE};
+use super::apply::{APPLY, FILE, SOURCE, TUNABLE, WORKERS};
 use super::axes::AXIS;
 use super::checks::{READY, WARM};
 use super::commands::COMMAND;
@@ -11,7 +11,7 @@ use crate::document::{KeywordTable, schema_of, section};
 use crate::price::{PER_HOUR, PRICE};
 
 /// All tables, in the order of the reference.
-static TABLES: [&KeywordTable; 13] = [
+static TABLES: [&KeywordTable; 14] = [
     &EXPERIMENT,
     &AXIS,
     &KNOB,
@@ -19,6 +19,7 @@ static TABLES: [&KeywordTable; 13] = [
     &APPLY,
     &FILE,
     &TUNABLE,
+    &WORKERS,
     &SOURCE,
     &COMMAND,
     &READY,

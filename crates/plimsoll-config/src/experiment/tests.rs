@@ -598,3 +598,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn workers_by_signals_are_numbers_in_each_cell() {
+    let text = |to: &str| {
+        format!(
+            "axes: {{ count: [2, 16] }}\n\
+             measure: {{ url: 'http://127.0.0.1:9/', loads: [10/s], for: 1s }}\n\
+             apply:\n  - workers: {{ pid_file: run/pid, to: '{to}', within: 5s }}\n"
+        )
+    };
+    let read = accepted(&text("{{ count }}"));
+    let signals = &read.setups[0].workers[0];
+    assert_eq!(signals.to.at(&read.listed()[1]), Some(&16));
+    assert_eq!(
+        (signals.pid_file.as_str(), signals.within),
+        ("run/pid", Duration::from_secs(5))
+    );
+    let errors = refused(&text("{{ count }}00")).join("\n");
+    assert!(errors.contains("a whole number from 1 to 1024"), "{errors}");
+}

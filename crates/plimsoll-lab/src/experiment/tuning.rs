@@ -140,7 +140,9 @@ impl TuneBlocks {
                 .source
                 .as_ref()
                 .map(|source| within(source.build.as_ref()));
-            files.sum::<Duration>() + build.unwrap_or_default()
+            // Usually a few signals, there and back.
+            let workers = setup.workers.iter().map(|signals| signals.within * 4);
+            files.sum::<Duration>() + workers.sum::<Duration>() + build.unwrap_or_default()
         });
         let checks = [&experiment.ready, &experiment.health]
             .into_iter()

@@ -7,7 +7,7 @@ use super::applied::Applied;
 use super::fault::ApplyFault;
 use super::ready::CellCheck;
 use super::stage::Stage;
-use super::{files, tunables};
+use super::{files, tunables, workers};
 
 /// Applies the files and settings of a cell, and takes them out of the journal once all are applied and the service is
 /// ready. Returns what has changed, for the user.
@@ -46,6 +46,9 @@ fn apply(stage: &mut Stage, cell: usize) -> Result<(), ApplyFault> {
         for value in &setup.tunables {
             tunables::apply(stage, cell, value)?;
         }
+        for signals in &setup.workers {
+            workers::apply(stage, cell, signals)?;
+        }
     }
     // A service that is started here does not run now.
     let starts_any = experiment.setups.iter().any(|it| !it.command.is_empty());
@@ -71,6 +74,7 @@ fn description(applied: &Applied) -> Option<String> {
     match applied {
         Applied::File(file) => Some(format!("{} is written", file.path.display())),
         Applied::Setting { change } => Some(change.to_string()),
+        Applied::Workers(changed) => Some(changed.description()),
         Applied::Process(_) | Applied::ControlGroup { .. } | Applied::Controllers { .. } => None,
     }
 }

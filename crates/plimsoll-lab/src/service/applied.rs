@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::workers::SignalledWorkers;
 use crate::intervention::Change;
 
 /// What is applied, with everything that is needed to put it back.
@@ -34,6 +35,8 @@ pub(super) enum Applied {
         /// The change.
         change: Change,
     },
+    /// Workers of a server that were added or ended by signals.
+    Workers(SignalledWorkers),
 }
 
 /// By what the processes of a command are found, also by a later program.

@@ -7,7 +7,7 @@ use super::fault::{ApplyFault, ApplyFaultKind};
 use super::launch::Launched;
 use super::processes::{self, STOP_PATIENCE};
 use super::stage::{Reversal, Stage};
-use super::{files, limits, tunables};
+use super::{files, limits, tunables, workers};
 
 impl Stage {
     /// Puts back everything that the journal names, in reverse order. `launched` are the processes that were started by
@@ -32,6 +32,7 @@ impl Stage {
                 }
                 Applied::File(file) => files::put_back(self, file, &mut reversal),
                 Applied::Setting { change } => tunables::put_back(self, change, &mut reversal),
+                Applied::Workers(changed) => workers::put_back(self, changed, &mut reversal),
             };
             match reverted {
                 Ok(()) => self.journal.reverted(number),
@@ -57,7 +58,8 @@ impl Stage {
                 Applied::ControlGroup { .. }
                 | Applied::Controllers { .. }
                 | Applied::File(_)
-                | Applied::Setting { .. } => {}
+                | Applied::Setting { .. }
+                | Applied::Workers(_) => {}
             }
         }
         // No process outlives a boot.

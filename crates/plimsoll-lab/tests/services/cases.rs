@@ -8,12 +8,13 @@ mod limits;
 mod processes;
 mod source;
 mod surroundings;
+mod workers;
 
 use plimsoll_testkit::cases::Case;
 
 /// All cases.
 pub(crate) fn all() -> impl Iterator<Item = Case> {
-    let lists: [&'static [Case]; 8] = [
+    let lists: [&'static [Case]; 9] = [
         processes::ALL,
         limits::ALL,
         files::ALL,
@@ -22,6 +23,7 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
         bad_input::ALL,
         kills::ALL,
         dead_man::ALL,
+        workers::ALL,
     ];
     lists.into_iter().flatten().copied()
 }

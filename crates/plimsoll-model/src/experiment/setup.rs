@@ -25,6 +25,9 @@ pub struct Setup {
     pub files: Vec<TemplateFile>,
     /// Settings of running components.
     pub tunables: Vec<TunableValue>,
+    /// Workers of running servers, by signals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerSignals>,
     /// Source that is checked out and built.
     pub source: Option<SourceCheckout>,
     /// Configuration of an edge in front of the service; `none` for no edge.
@@ -56,6 +59,17 @@ pub struct TunableValue {
     pub setting: String,
     /// Its value.
     pub to: LevelText,
+}
+
+/// Workers of a running server that it starts at the signal `TTIN` and ends at `TTOU`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerSignals {
+    /// File of the server's process id.
+    pub pid_file: String,
+    /// Number of workers.
+    pub to: PerCell<u32>,
+    /// Time for each signal to have its effect.
+    pub within: Duration,
 }
 
 /// A revision of a Git repository, and its build.

@@ -27,6 +27,12 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 const INET_MESSAGE_LEN: usize = 72;
+/// Bit of `INET_DIAG_INFO` among the attributes that are requested.
+const SHOW_INFO: u8 = 1 << (ATTRIBUTE_INFO - 1);
+/// `INET_DIAG_INFO`
+const ATTRIBUTE_INFO: u16 = 2;
+/// Offset of `tcpi_bytes_received` in `struct tcp_info`.
+const BYTES_RECEIVED_AT: usize = 128;
 const UNIX_MESSAGE_LEN: usize = 16;
 /// `UDIAG_SHOW_RQLEN`
 const SHOW_QUEUE: u32 = 0x10;
@@ -89,7 +95,7 @@ impl Diag {
     /// Calls `each` with every TCP socket of both families.
     pub(crate) fn tcp(&mut self, which: Which, mut each: impl FnMut(TcpSocket)) -> io::Result<()> {
         for family in [AF_INET, AF_INET6] {
-            self.dump(&tcp_request(family, which.states(), 0), |body| {
+            self.dump(&tcp_request(family, which.states(), 0, 0), |body| {
                 if let Some(socket) = tcp_message(body) {
                     each(socket);
                 }
@@ -106,11 +112,30 @@ impl Diag {
     ) -> io::Result<()> {
         for family in [AF_INET, AF_INET6] {
             let states = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
-            self.dump(&tcp_request(family, states, port), |body| {
+            self.dump(&tcp_request(family, states, port, 0), |body| {
                 // A kernel that does not choose lists all.
                 if let Some(socket) = tcp_message(body).filter(|socket| socket.local.port() == port)
                 {
                     each(socket);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Every connection to a local port in any state, with the bytes that were received over it; `None` where the kernel does
+    /// not count them, as after its end.
+    pub(crate) fn connections_to(
+        &mut self,
+        port: u16,
+        mut each: impl FnMut(TcpSocket, Option<u64>),
+    ) -> io::Result<()> {
+        for family in [AF_INET, AF_INET6] {
+            let states = !(1 << LISTEN);
+            self.dump(&tcp_request(family, states, port, SHOW_INFO), |body| {
+                if let Some(socket) = tcp_message(body).filter(|socket| socket.local.port() == port)
+                {
+                    each(socket, bytes_received(body));
                 }
             })?;
         }
@@ -212,9 +237,9 @@ fn header(body_len: usize) -> Vec<u8> {
 }
 
 /// `struct inet_diag_req_v2`; of port 0, all.
-fn tcp_request(family: u8, states: u32, port: u16) -> Vec<u8> {
+fn tcp_request(family: u8, states: u32, port: u16, show: u8) -> Vec<u8> {
     let mut request = header(56);
-    request.extend([family, IPPROTO_TCP, 0, 0]);
+    request.extend([family, IPPROTO_TCP, show, 0]);
     request.extend(states.to_ne_bytes());
     request.extend(port.to_be_bytes());
     request.extend([0; 46]);
@@ -261,9 +286,20 @@ fn unix_message(body: &[u8]) -> Option<(u32, u32, u32)> {
     Some((inode, u32_at(queue, 0)?, u32_at(queue, 4)?))
 }
 
+/// `tcpi_bytes_received` of `struct inet_diag_msg` with its attributes.
+fn bytes_received(body: &[u8]) -> Option<u64> {
+    let info = attribute(body.get(INET_MESSAGE_LEN..)?, ATTRIBUTE_INFO)?;
+    let count = info.get(BYTES_RECEIVED_AT..BYTES_RECEIVED_AT + 8)?;
+    Some(u64::from_ne_bytes(count.try_into().ok()?))
+}
+
 /// Value of an attribute of `struct unix_diag_msg`.
 fn unix_attribute(body: &[u8], kind: u16) -> Option<&[u8]> {
-    let mut attributes = body.get(UNIX_MESSAGE_LEN..)?;
+    attribute(body.get(UNIX_MESSAGE_LEN..)?, kind)
+}
+
+/// Value of an attribute among all.
+fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let len = usize::from(u16_at(attributes, 0)?);
         if u16_at(attributes, 2)? == kind {
@@ -376,6 +412,7 @@ mod tests {
         fn any_answer_is_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             messages(&bytes, |body| {
                 tcp_message(body);
+                bytes_received(body);
                 unix_message(body);
             });
             tcp_message(&bytes);

@@ -2,7 +2,7 @@
 
 use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::service::{NO_RESTART, command};
+use super::service::{command, no_restart};
 use super::source::{HASH, INI, begin_of_section, end_of, ini, lines};
 
 /// Longest variable of an environment that is a level, bytes.
@@ -267,7 +267,7 @@ fn environment(
                 "its unit names no file with its environment that can be read: add `EnvironmentFile=` with {name}"
             )
         } else {
-            NO_RESTART.to_owned()
+            no_restart(server)
         };
         return reader.knob(NewKnob::new(name, now, Spot::Unreachable(why)));
     };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::service::NO_RESTART;
+use super::service::no_restart;
 
 /// Flags that choose a collector, by its name.
 const COLLECTORS: [(&str, &str); 4] = [
@@ -47,7 +47,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
             `EnvironmentFile=` as JAVA_OPTS"
                 .to_owned()
         }
-        None => NO_RESTART.to_owned(),
+        None => no_restart(server),
     };
     let written = environment
         .as_ref()

@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use super::amount::{Scale, number};
 use super::machine::Machine;
 use super::processes::{Listeners, ServerProcess, upstream};
-use super::service::{NO_RESTART, Service};
+use super::service::{Service, no_restart};
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
     table,
@@ -104,6 +104,8 @@ pub(super) struct KnobReader<'a> {
     prefix: String,
     /// The program, for messages.
     program: String,
+    /// Why its settings that need a restart are not reachable, where it is no unit.
+    no_restart: String,
     /// Products that need memory.
     memory: Vec<Vec<KnobFactor>>,
     /// Products that need connections to PostgreSQL: those of a pooler, or of an application.
@@ -131,6 +133,7 @@ impl<'a> KnobReader<'a> {
             kind: None,
             prefix: String::new(),
             program: String::new(),
+            no_restart: String::new(),
             memory: Vec::new(),
             pooled: Vec::new(),
             direct: Vec::new(),
@@ -153,6 +156,7 @@ impl<'a> KnobReader<'a> {
         };
         self.kind = Some(kind);
         self.program = format!("{} (pid {})", kind.name(), server.pid);
+        self.no_restart = no_restart(server);
     }
 
     /// Knobs that follow are of the kernel.
@@ -291,7 +295,7 @@ impl<'a> KnobReader<'a> {
                     return KnobPlace::Unreachable("its file is unknown".to_owned());
                 };
                 if restart && file.restart.is_none() {
-                    return KnobPlace::Unreachable(NO_RESTART.to_owned());
+                    return KnobPlace::Unreachable(self.no_restart.clone());
                 }
                 if !restart && file.reload.is_none() && file.restart.is_none() {
                     let text = "the program cannot be made to read its file again from here";

@@ -1,5 +1,8 @@
 //! How a server is reloaded and restarted: as a unit of systemd, or by a signal to its process.
 
+use plimsoll_model::redact;
+
+use super::processes::ServerProcess;
 use crate::files::Files;
 use crate::kernel_files;
 
@@ -13,9 +16,28 @@ const UNIT_FOLDERS: [&str; 4] = [
 /// Files of a unit that are read.
 const UNIT_FILES_MAX: usize = 64;
 
-/// Why a setting that needs a restart is not reachable.
-pub(super) const NO_RESTART: &str = "it takes effect by a restart, and the program is not a unit of systemd here: \
-    restart it by a `reload` command of your own, or let the experiment start it with `command`";
+/// Why a setting of a server that needs a restart is not reachable, and how it was started, where that is known.
+pub(super) fn no_restart(server: &ServerProcess) -> String {
+    let why = "it takes effect by a restart, and the program is not a unit of systemd here";
+    match (started_by(server), &server.folder) {
+        (Some(words), Some(folder)) => format!(
+            "{why}. It was started in {folder} by `{}`: stop it with `kill -TERM {}`, and let the experiment start it, with \
+             `command` instead of `reload`",
+            words.join(" "),
+            server.pid
+        ),
+        _ => format!(
+            "{why}: restart it by a `reload` command of your own, or let the experiment start it with `command`"
+        ),
+    }
+}
+
+/// The command line without its secrets; `None` where the process has a title instead, or belongs to somebody else.
+fn started_by(server: &ServerProcess) -> Option<Vec<String>> {
+    let (first, last) = (server.words.first()?, server.words.last()?);
+    let is_title = first.contains([' ', ':']) || last.ends_with([']', ')']);
+    (server.executable.is_some() && !is_title).then(|| redact::command(server.words()))
+}
 
 /// Commands of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::port;
 
 /// The prefix of a command that runs under a database account, where root may not; the account becomes the owner of the
 /// folder.
-pub(super) fn become_account(account: &str, folder: &Path) -> Vec<String> {
+pub(crate) fn become_account(account: &str, folder: &Path) -> Vec<String> {
     if !rustix::process::geteuid().is_root() {
         return Vec::new();
     }
@@ -51,7 +51,7 @@ pub(crate) fn carry_out(words: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-pub(super) fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
     first
         .iter()
         .map(String::as_str)

@@ -123,7 +123,17 @@ impl SettingChange<'_> {
     fn forgotten(&self, setup: &Setup) -> Vec<String> {
         let tunables = setup.tunables.iter();
         let forgotten = tunables.filter(|value| value.kind != ComponentKind::Postgres);
-        forgotten
+        let workers = setup.workers.iter().filter_map(|signals| {
+            let (before, after) = (signals.to.at(self.from)?, signals.to.at(self.to)?);
+            (before != after).then(|| {
+                let pid_file = &signals.pid_file;
+                format!(
+                    "write {after} workers into the configuration of the server of {pid_file} as well: it forgets signals when it is restarted"
+                )
+            })
+        });
+        let mut lines: Vec<String> = workers.collect();
+        let settings = forgotten
             .filter_map(|value| {
                 let (_, after) = self.difference(&value.to)?;
                 Some(format!(
@@ -131,8 +141,9 @@ impl SettingChange<'_> {
                     value.setting,
                     value.kind.name()
                 ))
-            })
-            .collect()
+            });
+        lines.extend(settings);
+        lines
     }
 
     fn text(&self, text: &LevelText) -> Option<String> {

@@ -54,5 +54,7 @@ mod secrets;
 mod support;
 mod through;
 mod tune;
+mod tune_faults;
+mod tune_kills;
 mod watch;
 mod websocket;

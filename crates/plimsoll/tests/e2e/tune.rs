@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use crate::support::Sandbox;
 
 /// What stands in the file, which no level writes.
-const STANDS: &str = "2000 # by hand\n";
+pub(crate) const STANDS: &str = "2000 # by hand\n";
 
 /// A search on the sample site: pages of two sizes.
-struct SiteSearch {
-    place: Sandbox,
-    port: u16,
+pub(crate) struct SiteSearch {
+    pub(crate) place: Sandbox,
+    pub(crate) port: u16,
 }
 
 impl SiteSearch {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Sandbox::new();
         // Free a moment ago; nobody else is given it so soon.
         let port = TcpListener::bind("127.0.0.1:0")
@@ -41,7 +41,7 @@ impl SiteSearch {
         search
     }
 
-    fn write(&self, limit: &str) {
+    pub(crate) fn write(&self, limit: &str) {
         let port = self.port;
         let text = format!(
             "knobs: {{ nodes: {{ values: [2000, 60], default: 2000, meaning: 'nodes of a page' }} }}\n\
@@ -56,15 +56,15 @@ impl SiteSearch {
         fs::write(self.place.path().join("site.yaml"), text).unwrap();
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.place.path().join("nodes.conf")
     }
 
-    fn stands(&self) -> String {
+    pub(crate) fn stands(&self) -> String {
         fs::read_to_string(self.file()).unwrap()
     }
 
-    fn is_site_running(&self) -> bool {
+    pub(crate) fn is_site_running(&self) -> bool {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
 }
@@ -108,6 +108,10 @@ fn what_cannot_be_searched_is_refused() {
     refused(&public, &[], "--i-own-this");
     refused(&text, &["--for", "users=10"], "needs a load line in users");
     refused(&text, &["--for", "10"], "users=100,500,2000");
+    let constraint = format!("{text}constraints: nodes <= 100\n");
+    refused(&constraint, &[], "excludes the default nodes=2000");
+    let unread = text.replace("knobs: {", "knobs: { workers: [2, 4],");
+    refused(&unread, &[], "`workers`");
     let folder = text.replace("to: nodes.conf", "to: site");
     refused(&folder, &[], "site cannot be changed");
     let output = site.place.run(&["tune"]);

@@ -1,4 +1,5 @@
-//! Notices that others use the service while settings are tried: its access log has requests that the trials did not send.
+//! Notices that others use the service while settings are tried: its access log has requests that the trials did not send,
+//! or connections from other machines send something to its port.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -7,12 +8,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::trial::{Trial, TrialSpec};
+use plimsoll_probe::clients::{self, PortClients};
 use plimsoll_probe::rest;
 
 use crate::progress::{Progress, StopFlag, Watcher};
 
 /// Requests of others that stop a search: one may be a scanner.
 const REQUESTS_MIN: u64 = 3;
+/// Times that connections of others are found to have sent something until a search stops.
+const SENDS_MIN: u64 = 3;
+/// Checks between two looks for the program that listens, where none is found: all processes are read for it.
+const LOOK_EVERY: u32 = 15;
 /// Most that is read of a log at once, bytes; of more, the end.
 const READ_MAX: u64 = 4 << 20;
 /// Part of the name of an access log.
@@ -20,40 +26,63 @@ const ACCESS: &str = "access";
 /// Every browser says this of itself; no health check does.
 const BROWSER: &str = "Mozilla/";
 
-/// Reads access logs for requests of others.
+/// Watches access logs and connections for requests of others.
 #[derive(Debug)]
 pub struct UserGuard {
     logs: Vec<FollowedLog>,
-    /// Address of the target: a client with the same is this machine.
-    target: IpAddr,
+    /// `None` where the target is not on this machine, or the kernel lists no sockets.
+    clients: Option<PortClients>,
+    /// A client with the address of the target is this machine.
+    target: SocketAddr,
+    /// The program whose logs are read, and its start.
+    listener: Option<(u32, u64)>,
+    /// Checks until a program is looked for again, where there is none.
+    checks_left: u32,
     user_agent: String,
     requests: u64,
+    sends: u64,
 }
 
 impl UserGuard {
-    /// Reads the access logs that the program has open which listens at `target` on this machine, from now on. Requests with
-    /// this `User-Agent` are ours.
+    /// Watches the port of `target` on this machine, and the access logs that the program has open which listens there,
+    /// from now on. Requests with this `User-Agent` are ours.
     pub fn of(target: SocketAddr, user_agent: &str) -> Self {
-        let listener = rest::listener_of(target.port());
-        let files = listener.map(|process| rest::open_files(process.pid));
-        let mut logs = files.unwrap_or_default();
+        let mut guard = Self::reading(Vec::new(), target, user_agent);
+        if clients::is_own(target.ip()) {
+            guard.clients = PortClients::open(target.port()).ok();
+            guard.find_logs();
+        }
+        guard
+    }
+
+    /// Reads these logs alone, from now on.
+    pub fn reading(logs: Vec<PathBuf>, target: SocketAddr, user_agent: &str) -> Self {
+        Self {
+            logs: logs.into_iter().map(FollowedLog::from_end).collect(),
+            clients: None,
+            target,
+            listener: None,
+            checks_left: 1,
+            user_agent: user_agent.to_owned(),
+            requests: 0,
+            sends: 0,
+        }
+    }
+
+    /// Reads the logs of the program that listens now: a service that is started for a trial is another one each time.
+    fn find_logs(&mut self) {
+        let Some(process) = rest::listener_of(self.target.port()) else {
+            return;
+        };
+        self.listener = Some((process.pid, process.started));
+        let mut logs = rest::open_files(process.pid);
         logs.retain(|path| {
             let name = path.file_name().unwrap_or_default();
             name.to_string_lossy().to_lowercase().contains(ACCESS)
         });
         logs.sort();
         logs.dedup();
-        Self::reading(logs, target.ip(), user_agent)
-    }
-
-    /// Reads these logs, from now on.
-    pub fn reading(logs: Vec<PathBuf>, target: IpAddr, user_agent: &str) -> Self {
-        Self {
-            logs: logs.into_iter().map(FollowedLog::from_end).collect(),
-            target,
-            user_agent: user_agent.to_owned(),
-            requests: 0,
-        }
+        self.logs = logs.into_iter().map(FollowedLog::from_end).collect();
     }
 
     /// The logs that are read.
@@ -61,8 +90,38 @@ impl UserGuard {
         self.logs.iter().map(|log| log.path.as_path())
     }
 
-    /// Reads what was written since the last call. Returns why the search has to stop, when others use the service.
+    /// Looks at what has come since the last call. Returns why the search has to stop, when others use the service.
     pub fn check(&mut self) -> Option<String> {
+        if self.is_of_another_program() {
+            self.find_logs();
+        }
+        self.check_logs().or_else(|| self.check_clients())
+    }
+
+    /// Whether the program whose logs are read has ended, or there was none and it is time to look again.
+    fn is_of_another_program(&mut self) -> bool {
+        if self.clients.is_none() {
+            return false;
+        }
+        if let Some((pid, started)) = self.listener {
+            return rest::process(pid).is_none_or(|it| it.started != started);
+        }
+        self.checks_left = self.checks_left.checked_sub(1).unwrap_or(LOOK_EVERY);
+        self.checks_left == 0
+    }
+
+    fn check_clients(&mut self) -> Option<String> {
+        let active = self.clients.as_mut()?.active().unwrap_or_default();
+        self.sends += active.len() as u64;
+        let client = active.first().filter(|_| self.sends >= SENDS_MIN)?;
+        Some(format!(
+            "others use the service: connections from {} and perhaps more send requests to port {}; tune another instance of it, or allow it with --beside-users",
+            client.ip(),
+            self.target.port()
+        ))
+    }
+
+    fn check_logs(&mut self) -> Option<String> {
         let mut found = None;
         for log in &mut self.logs {
             // A log that cannot be read shows nothing.
@@ -70,7 +129,7 @@ impl UserGuard {
             let text = String::from_utf8_lossy(&text);
             let of_others = text
                 .lines()
-                .filter(|line| is_of_others(line, self.target, &self.user_agent));
+                .filter(|line| is_of_others(line, self.target.ip(), &self.user_agent));
             let count = of_others.count() as u64;
             if count > 0 {
                 self.requests += count;
@@ -250,7 +309,7 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         };
         append(&user.repeat(9));
-        let target = IpAddr::from([127, 0, 0, 1]);
+        let target = SocketAddr::from(([127, 0, 0, 1], 80));
         let mut guard = UserGuard::reading(vec![path.clone()], target, OURS);
         assert_eq!(guard.check(), None, "these were before");
         append(&format!("127.0.0.1 {OURS}\n").repeat(100));

@@ -192,3 +192,36 @@ fn stores_tell_and_take_levels() {
         assert_eq!(pool.now, "134217728");
     }
 }
+
+#[test]
+fn node_without_a_unit_tells_how_it_was_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = "require('http').createServer((_, r) => r.end('x')).listen(0, '127.0.0.1', () => console.log('ready'))";
+    std::fs::write(folder.path().join("server.js"), server).unwrap();
+    let place = folder.path().display().to_string();
+    let command = [
+        "env",
+        "UV_THREADPOOL_SIZE=2",
+        "node",
+        "server.js",
+        "--token",
+        "hunter2",
+    ];
+    let node = Program::start(folder, &command, "ready");
+    let found = found_of(node.pid());
+    let mut knobs = found.knobs.iter();
+    let knob = knobs
+        .find(|knob| knob.name == "node_UV_THREADPOOL_SIZE")
+        .unwrap();
+    assert_eq!(knob.now, "2");
+    let KnobPlace::Unreachable(why) = &knob.place else {
+        unreachable!("{knob:?}")
+    };
+    let started = format!("It was started in {place} by `node server.js --token ");
+    assert!(why.contains(&started), "{why}");
+    assert!(!why.contains("hunter2"), "{why}");
+    assert!(
+        why.contains(&format!("`kill -TERM {}`", node.pid())),
+        "{why}"
+    );
+}

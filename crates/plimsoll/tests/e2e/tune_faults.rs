@@ -1,0 +1,131 @@
+//! What goes wrong in a search is named, everything is put back, and the exit code tells what happened.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::support::CommandOutput;
+use crate::tune::{STANDS, SiteSearch};
+
+/// A change of the file of the search.
+fn rewrite(site: &SiteSearch, from: &str, to: &str) {
+    let path = site.place.path().join("site.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{from}: {text}");
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+/// What a search says that ends before its first measurement.
+fn search(site: &SiteSearch) -> CommandOutput {
+    let output = site.place.run(&["tune", "site.yaml", "--quiet"]);
+    assert_eq!(site.stands(), STANDS, "{output:?}");
+    let journal = site.place.path().join("plimsoll/site/applied.journal");
+    let journal = fs::read_to_string(journal).unwrap();
+    assert_eq!(journal.lines().count(), 1, "{journal}");
+    output
+}
+
+fn assert_ends_with(output: &CommandOutput, code: i32, part: &str) {
+    assert_eq!(output.code, code, "{output:?}");
+    // Lines are wrapped.
+    let text = format!("{}{}", output.stdout, output.stderr).replace('\n', " ");
+    assert!(text.contains(part), "{part}: {output:?}");
+}
+
+#[test]
+fn signals_end_a_search_and_nothing_stays_changed() {
+    let site = SiteSearch::new();
+    for (signal, code) in [("TERM", Some(130)), ("INT", Some(130)), ("HUP", None)] {
+        // What starts the tests may ignore SIGHUP, as `nohup` does.
+        let mut child = Command::new("env")
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")])
+            .args(["tune", "site.yaml"])
+            .current_dir(site.place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let is_loaded = lines.any(|line| line.unwrap().contains("in flight"));
+        assert!(is_loaded, "{signal}: it ended before");
+        assert_eq!(site.stands(), "2000\n");
+        let pid = child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-s", signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        lines.for_each(drop);
+        assert_eq!(child.wait().unwrap().code(), code, "{signal}");
+        if code.is_none() {
+            // As after a kill: by the dead-man process, for which the next start waits, or by that start.
+            site.write("2m");
+            assert_ends_with(&search(&site), 2, "experiment");
+            site.write("1m");
+        }
+        assert_eq!(site.stands(), STANDS, "{signal}");
+        assert!(!site.is_site_running(), "{signal}");
+    }
+}
+
+#[test]
+fn a_file_that_the_check_refuses_is_never_read() {
+    let site = SiteSearch::new();
+    let check = "to: nodes.conf, check: [sh, -c, 'echo too many nodes; exit 1']";
+    rewrite(&site, "to: nodes.conf", check);
+    assert_ends_with(&search(&site), 3, "too many nodes");
+    assert!(!site.is_site_running());
+}
+
+#[test]
+fn a_service_that_ends_at_a_setting_is_named() {
+    let site = SiteSearch::new();
+    // It starts with what stands alone.
+    let script = "read nodes rest < nodes.conf\n[ -n \"$rest\" ] || { echo out of shared memory; exit 9; }\n";
+    fs::write(site.place.path().join("run.sh"), script).unwrap();
+    let output = search(&site);
+    assert_ends_with(&output, 3, "exit code 9");
+    assert_ends_with(&output, 3, "out of shared memory");
+}
+
+/// Ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_service_that_does_not_come_back_ends_the_search() {
+    let site = SiteSearch::new();
+    let address = format!("127.0.0.1:{}", site.port);
+    let arguments = [
+        "demo", "--serve", &address, "--nodes", "60", "--out", "site",
+    ];
+    let mut service = Running(site.place.start(&arguments));
+    let mut lines = BufReader::new(service.0.stdout.take().unwrap()).lines();
+    assert!(
+        lines.any(|line| line.unwrap().contains(&address)),
+        "it serves"
+    );
+    let pid = service.0.id();
+    // A reload after which it is gone.
+    let reload = format!("to: nodes.conf, reload: [sh, -c, 'kill {pid}; true']");
+    rewrite(&site, "to: nodes.conf", &reload);
+    rewrite(&site, " command: [sh, run.sh]\n", "");
+    let ready = format!("ready: '{address}'");
+    rewrite(
+        &site,
+        &ready,
+        &format!("ready: {{ tcp: '{address}', within: 500ms }}"),
+    );
+    let output = search(&site);
+    assert_ends_with(&output, 2, "the service does not come back");
+    assert_ends_with(&output, 2, "start it by hand");
+}
