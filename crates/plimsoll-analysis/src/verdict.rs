@@ -18,9 +18,10 @@ mod validity;
 
 pub use early::early;
 pub use recovery::recovered;
+pub use theft::STEAL_SHARE_MAX;
 pub use thresholds::ThresholdObjective;
 pub(crate) use validity::cut_short;
-pub use validity::lag_bound_us;
+pub use validity::{GENERATOR_CPU_MAX, lag_bound_us};
 
 use std::collections::BTreeMap;
 

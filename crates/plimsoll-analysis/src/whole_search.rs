@@ -1,5 +1,7 @@
 //! Remarks of a finished search beside the line: leaks, the generator's share of the machine, the line in users.
 
+mod required;
+
 use std::time::Duration;
 
 use plimsoll_model::load_line::{LoadLine, Remark, SearchResult};
@@ -10,6 +12,8 @@ use plimsoll_model::trial::{Trial, TrialKind};
 
 use crate::search::users;
 use crate::verdict::leak::leak;
+
+pub use required::{Margin, RequiredAnswer, required};
 
 /// Share of the machine's CPU below which the generator is not worth a word.
 const GENERATOR_SHARE_MIN: f64 = 0.02;

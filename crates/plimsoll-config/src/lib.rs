@@ -14,6 +14,7 @@ pub mod objective;
 pub mod plan;
 mod price;
 pub mod problem;
+pub mod sentence;
 pub mod status;
 pub mod tuned;
 pub mod units;

@@ -12,6 +12,7 @@ mod format;
 mod moment;
 mod reader;
 mod request;
+pub mod usual_day;
 mod value;
 
 pub use detect::{DetectError, Detected, SAMPLE_LEN_MAX, SAMPLE_LINES_MAX, detect};

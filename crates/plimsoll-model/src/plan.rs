@@ -1,5 +1,7 @@
 //! The plan of a run, resolved and valid: no option left open, the seed included.
 
+mod required_load;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -16,6 +18,8 @@ use crate::seed::Seed;
 pub use crate::status::GoodStatus;
 pub use crate::target::Target;
 use crate::websocket::WebSocketLoad;
+
+pub use required_load::RequiredLoad;
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,9 @@ pub struct Plan {
     /// What the service costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// The demand that a search is judged by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<Box<RequiredLoad>>,
 }
 
 /// Which URL of several comes next.

@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 
 pub use demand::{Demand, USERS_EARLY};
 
+use plimsoll_model::reading::Readings;
+
 use crate::files::Files;
 use crate::probe::{Probe, ProbePlan};
 use service::{Service, TargetProcesses};
@@ -151,6 +153,11 @@ pub fn check(plan: &ProbePlan, demand: &Demand) -> Checked {
         advice: in_order(advice),
         notes,
     }
+}
+
+/// Settings of this machine alone, as [`check`] judges them where no number of users is given.
+pub(crate) fn of_machine(files: &mut Files, readings: &Readings) -> Vec<Advice> {
+    host::advice(files, readings, &[], &Demand::early())
 }
 
 /// CPU limits bind at any load; settings without a number of users come later, and last those that limit none.

@@ -2,6 +2,7 @@
 
 mod journeys;
 mod remarks;
+mod required;
 mod websockets;
 
 use plimsoll_model::load_line::{Estimate, LoadLine, NoLine};
@@ -17,12 +18,21 @@ use crate::report::Report;
 use journeys::nobody_got_in;
 pub(crate) use journeys::{Bound, bounds, processes, step_cells, thresholds, users};
 pub use remarks::remarks;
+pub(crate) use required::{margin_text, required_answer, required_sentence};
 pub(crate) use websockets::{
     kind as websocket_kind, load as websocket_load, opened, received, sent,
 };
 
-/// The result in a sentence.
+/// The result in a sentence; before it, the answer to the demand that was asked about.
 pub fn sentence(report: &Report<'_>) -> String {
+    let result = result(report);
+    match required_answer(report) {
+        Some(answer) => format!("{} {result}", required_sentence(&answer)),
+        None => result,
+    }
+}
+
+fn result(report: &Report<'_>) -> String {
     let run = report.run;
     if let Some(gate) = &run.gate {
         return gate_sentence(report, gate);

@@ -5,6 +5,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_analysis::summary::users::UsersSummary;
+use plimsoll_analysis::whole_search::Carries;
 use plimsoll_model::run::Run;
 
 use crate::answer;
@@ -211,6 +212,21 @@ fn answer_section(report: &Report<'_>) -> Markup {
 fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
     let summary = &report.summary;
     let mut facts = Vec::new();
+    if let Some(answer) = answer::required_answer(report) {
+        let carried = match answer.carries {
+            Carries::Yes => "yes",
+            Carries::No => "no",
+            Carries::WithinInterval => "undecided",
+        };
+        facts.push((
+            "carries it",
+            carried.to_owned(),
+            answer.required.subject.clone(),
+        ));
+        if let Some(margin) = &answer.margin {
+            facts.push(("margin", answer::margin_text(margin), String::new()));
+        }
+    }
     if let Some(line) = report.load_line() {
         let fresh = format!(
             "{} of {} fresh trials passed",

@@ -24,7 +24,9 @@ pub mod traces;
 pub mod websocket;
 
 use advice::AdviceObject;
-use judgement::{EstimateObject, FailuresObject, FindingObject, ForecastObject, ScalingObject};
+use judgement::{
+    EstimateObject, FailuresObject, FindingObject, ForecastObject, RequiredObject, ScalingObject,
+};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use texts::{next_limit, path_text, void_texts};
 use traces::RouteObject;
@@ -33,7 +35,7 @@ use websocket::WebSocketObject;
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 8;
+pub const FORMAT_MINOR: u32 = 9;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +136,9 @@ pub struct LimitObject {
     pub estimate: Option<EstimateObject>,
     /// The result of `--at-least`; null without it.
     pub gate: Option<GateObject>,
+    /// The answer to `--for`; null without it, and where the search did not end.
+    #[serde(rename = "for")]
+    pub required: Option<RequiredObject>,
     /// Every judged trial, in the order of time.
     pub trials: Vec<TrialObject>,
     /// Named limits, best first.
@@ -409,6 +414,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
             .gate
             .as_ref()
             .map(|gate| GateObject::of(gate, report.unit())),
+        required: RequiredObject::of(report),
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: FindingObject::all(&run.findings),
         not_known: answer::not_named(report),

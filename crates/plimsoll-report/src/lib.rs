@@ -20,7 +20,7 @@ pub mod log_page;
 pub mod matrix;
 pub mod number;
 pub mod parquet;
-mod pretty;
+pub mod pretty;
 mod printable;
 pub mod repeated;
 pub mod report;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The object of a `--json`.
-pub(crate) fn object(object: &impl Serialize) -> String {
+pub fn object(object: &impl Serialize) -> String {
     let mut text =
         serde_json::to_string_pretty(object).expect("the object is made of strings and maps");
     text.push('\n');
@@ -12,6 +12,6 @@ pub(crate) fn object(object: &impl Serialize) -> String {
 }
 
 /// The JSON Schema (2020-12) of such an object.
-pub(crate) fn schema<T: JsonSchema>() -> String {
+pub fn schema<T: JsonSchema>() -> String {
     object(&schemars::schema_for!(T))
 }

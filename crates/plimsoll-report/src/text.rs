@@ -100,6 +100,9 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
         let text = format!("{}: {}", trials.len(), answer::trial_counts(trials));
         blocks.push((1, block(style, "trials", &text, 1)));
     }
+    if let Some(required) = &report.run.header.plan.required {
+        blocks.push((1, block(style, "for", &required.read_as, 3)));
+    }
     if let Some(missed) = answer::thresholds(report) {
         blocks.push((0, block(style, "thresholds", &missed, 4)));
     }

@@ -50,5 +50,6 @@ pub fn get_root(address: SocketAddr) -> Plan {
         warmup: Duration::ZERO,
         classes_ms: [800, 1200],
         price: None,
+        required: None,
     }
 }

@@ -3,6 +3,7 @@
 mod compare;
 mod cycles;
 mod edge;
+pub(crate) mod examples;
 mod history;
 mod import;
 mod log;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     /// Check a plan file; or list, without load, which limits of this host will bind first
     Check(CheckArguments),
+    /// Tell what this host lacks to measure well, with the commands that mend it; nothing is changed
+    Doctor(DoctorArguments),
     /// Compare runs: what got better or worse, with intervals
     Compare(Box<CompareArguments>),
     /// Measure every cell of a matrix of settings, in blocks and in random order, and tell what each setting does
@@ -191,6 +194,11 @@ pub(crate) struct LimitArguments {
     /// Do not search: decide whether the line is at least this high (for CI; exit 3 when it is not)
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero, conflicts_with_all = ["thorough", "record"], help_heading = "Search")]
     pub(crate) at_least: Option<f64>,
+    /// For whom, in a sentence: '12,000 people log in within 3 minutes', '3,000 users who pause ten seconds', '200 requests a
+    /// second', 'ten times a usual Monday from access.log'. The answer then says whether the service carries it, and with
+    /// which margin (exit 3 when it does not, 4 when that is undecided); docs/guides/sentences.md has all forms
+    #[arg(long = "for", value_name = "SENTENCE", value_parser = sentence, conflicts_with_all = ["at_least", "users", "think"], help_heading = "Search")]
+    pub(crate) sentence: Option<WrittenSentence>,
     /// Users that the service must carry; judged against the line (needs --think)
     #[arg(long, value_name = "N", value_parser = within(1..=10_000_000), requires = "think", help_heading = "Search")]
     pub(crate) users: Option<u32>,
@@ -267,15 +275,16 @@ pub(crate) struct OutputArguments {
 }
 
 /// The host and service to check.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CheckArguments {
     /// URL of the service; or a plan file (YAML) to validate, with exit code 0 or 2. Without it all components of this
     /// machine are checked
-    #[arg(value_name = "URL|PLAN", required_unless_present_any = ["users", "plan", "run"])]
+    #[arg(value_name = "URL|PLAN", required_unless_present_any = ["whom", "plan", "run"])]
     pub(crate) url: Option<String>,
-    /// Check for this many users, `3000-users` [default: those of --plan or --run, else 500]
-    #[arg(long = "for", value_name = "USERS", value_parser = users)]
-    pub(crate) users: Option<u64>,
+    /// Check for so many users, `3000-users`, or for a sentence: '12,000 people log in within 3 minutes' [default: the users
+    /// of --plan or --run, else 500]
+    #[arg(long = "for", value_name = "USERS|SENTENCE", value_parser = for_whom)]
+    pub(crate) whom: Option<ForWhom>,
     /// Plan whose journeys tell what a user requests; its `watch:` gives logins of components
     /// [default: a request every 10 s that takes 0.5 s]
     #[arg(long, value_name = "PLAN", conflicts_with = "run")]
@@ -295,6 +304,14 @@ pub(crate) struct CheckArguments {
     /// Connect to this socket instead of an address
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The examination of this host.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -373,6 +390,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit, compare, matrix, matrix-dry-run, log, availability, history, ledger or repeat
+    /// The JSON schema of plan, experiment, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger or repeat
     Schema,
 }

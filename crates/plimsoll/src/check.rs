@@ -2,15 +2,13 @@
 //! will bind first. Neither sends load.
 
 mod demand;
-mod text;
-
-use std::collections::BTreeMap;
+pub(crate) mod json;
+pub(crate) mod text;
 
 use plimsoll_config::plan::{Http, PlanFile};
 use plimsoll_probe::ProbePlan;
-use plimsoll_probe::advice::{self, Advice, Demand};
-
-use serde_json::json;
+use plimsoll_probe::advice;
+use plimsoll_report::pretty;
 
 use crate::arguments::CheckArguments;
 use crate::exit::Exit;
@@ -18,12 +16,13 @@ use crate::explain::CliError;
 use crate::planning::needs_tls;
 use crate::screen::{Screen, eprint, print};
 use crate::{plan_file, target};
+use json::{CheckObject, PlanCheckObject};
 
 /// Lists current and advised values.
 pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, CliError> {
     if let Some(url) = &arguments.url {
         if plan_file::is_plan(url) {
-            if arguments.users.is_some() || arguments.plan.is_some() || arguments.run.is_some() {
+            if arguments.whom.is_some() || arguments.plan.is_some() || arguments.run.is_some() {
                 return Err(CliError::usage(
                     "--for checks this machine and cannot be combined with a plan file".to_owned(),
                 )
@@ -43,7 +42,7 @@ pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, 
         eprint(&format!("note: {note}"));
     }
     if arguments.json {
-        print(&format!("{:#}\n", json(&checked.advice, &demand)));
+        print(&pretty::object(&CheckObject::of(&checked.advice, &demand)));
     } else {
         print(&text::table(
             &checked.advice,
@@ -52,36 +51,6 @@ pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, 
         ));
     }
     Ok(Exit::Met)
-}
-
-fn json(advice: &[Advice], demand: &Demand) -> serde_json::Value {
-    let row = |advice_row: &Advice| {
-        json!({
-            "name": advice_row.name,
-            "current": advice_row.current,
-            "advised": advice_row.advised,
-            "why": advice_row.why,
-            "binds_at": advice_row.binds_at,
-            "ok": advice_row.ok,
-            "hint": advice_row.is_hint,
-        })
-    };
-    let mut whole = json!({
-        "format_version": "1.1",
-        "limits": advice.iter().map(row).collect::<Vec<_>>(),
-        "demand": {
-            "users": demand.users,
-            "requests_per_s": demand.rate,
-            "in_flight": demand.in_flight,
-            "connections": demand.connections,
-            "cpus": demand.cpus,
-            "source": demand.source,
-        },
-    });
-    if demand.is_given {
-        whole["users"] = json!(demand.users);
-    }
-    whole
 }
 
 /// Validates a plan file: prints a summary line, or its problems with exit code 2.
@@ -107,15 +76,11 @@ fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, CliError> 
     }
     let scenario = plan.scenario.unwrap_or_default();
     if arguments.json {
-        let whole = json!({
-            "format_version": "1.0",
-            "plan": plan.name,
-            "target": plan.target,
-            "journeys": scenario.journeys.iter().map(|journey| &journey.name).collect::<Vec<_>>(),
-            "steps": scenario.steps.iter().map(|step| &step.label).collect::<Vec<_>>(),
-            "data": scenario.feeds.iter().map(|feed| (feed.name.clone(), feed.rows)).collect::<BTreeMap<_, _>>(),
-        });
-        print(&format!("{whole:#}\n"));
+        print(&pretty::object(&PlanCheckObject::of(
+            &plan.name,
+            &plan.target,
+            &scenario,
+        )));
         return Ok(Exit::Met);
     }
     let counted =

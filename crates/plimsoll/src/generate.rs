@@ -7,10 +7,11 @@ use clap_complete::Shell;
 use plimsoll_analysis::findings::{self, TriedOn};
 use plimsoll_model::reading::SeriesKind;
 
-use crate::arguments::{Cli, GenerateArguments, Generated};
+use crate::arguments::{Cli, GenerateArguments, Generated, examples};
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::screen::print;
+use crate::{check, doctor};
 
 /// How names of files with a schema end.
 const SCHEMA_ENDING: &str = ".schema.json";
@@ -55,34 +56,64 @@ fn completions(folder: &Path) -> Result<(), CliError> {
 
 fn man_pages(folder: &Path) -> Result<(), CliError> {
     let root = Cli::command();
-    man_page(&root, "plimsoll", folder)?;
+    man_page(&root, "plimsoll", "", folder)?;
     for command in root
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
     {
-        man_page(command, &format!("plimsoll-{}", command.get_name()), folder)?;
+        let name = command.get_name();
+        man_page(command, &format!("plimsoll-{name}"), name, folder)?;
     }
     Ok(())
 }
 
-fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), CliError> {
+/// Writes the page of a command: an example first.
+fn man_page(command: &Command, name: &str, of: &str, folder: &Path) -> Result<(), CliError> {
     let named = command
         .clone()
         .name(name.to_owned())
         .bin_name(name.replacen('-', " ", 1));
     let mut page = Vec::new();
     let path = folder.join(format!("{name}.1"));
-    clap_mangen::Man::new(named)
-        .render(&mut page)
-        .map_err(|error| write_error(&path, &error))?;
+    render_man(named, examples::of(of), &mut page).map_err(|error| write_error(&path, &error))?;
     write(&path, page)
+}
+
+fn render_man(command: Command, examples: &[&str], page: &mut Vec<u8>) -> std::io::Result<()> {
+    let has_subcommands = command.get_subcommands().any(|sub| !sub.is_hide_set());
+    let has_more = command.get_after_help().is_some();
+    let has_version = command.get_version().is_some();
+    let man = clap_mangen::Man::new(command);
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    page.extend_from_slice(b".SH EXAMPLES\n.nf\n");
+    for example in examples {
+        // A quote at the beginning of a line would be a request of troff; a hyphen is a minus.
+        page.extend_from_slice(format!("\\&{}\n", example.replace('-', "\\-")).as_bytes());
+    }
+    page.extend_from_slice(b".fi\n");
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if has_subcommands {
+        man.render_subcommands_section(page)?;
+    }
+    if has_more {
+        man.render_extra_section(page)?;
+    }
+    if has_version {
+        man.render_version_section(page)?;
+    }
+    Ok(())
 }
 
 /// Every schema: the name of its file, and its text.
 fn schemas() -> Vec<(String, String)> {
-    let further: [(&str, String); 12] = [
+    let further: [(&str, String); 14] = [
         ("plan", plimsoll_config::plan::schema()),
         ("experiment", plimsoll_config::experiment::schema()),
+        ("check", check::json::schema()),
+        ("doctor", doctor::schema()),
         ("compare", plimsoll_report::compare::schema()),
         ("matrix", plimsoll_report::matrix::schema()),
         ("matrix-dry-run", plimsoll_report::matrix::forecast_schema()),
@@ -137,7 +168,7 @@ fn commands() -> String {
     let mut text = String::from(
         "# Commands\n\nGenerated from the program's own definitions by `plimsoll generate reference`; do not edit.\n",
     );
-    let mut root = Cli::command().term_width(100);
+    let mut root = examples::command().term_width(100);
     root.build();
     section(&mut text, &mut root.clone());
     for command in root

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::outcome;
 use crate::planning::{self, Planned};
-use crate::screen::Screen;
+use crate::screen::{Screen, eprint};
 use crate::search::search_once;
 use crate::signals;
 use crate::through;
@@ -19,6 +19,13 @@ use crate::through;
 /// Finds the load line, or decides whether it is high enough.
 pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, CliError> {
     let planned = planning::limit_plan(arguments)?;
+    let required = planned.plan.required.as_ref();
+    if let Some(required) = required {
+        let objective = planned.plan.objective.as_ref();
+        let objective =
+            objective.map_or_else(String::new, |objective| format!("; objective {objective}"));
+        eprint(&format!("read as: {}{objective}", required.read_as));
+    }
     let order = LimitOrder {
         ambition: match (arguments.quick, arguments.thorough) {
             (true, _) => Ambition::Quick,
@@ -27,7 +34,9 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
         },
         at_least: arguments.at_least,
         users: arguments.users,
-        think: arguments.think,
+        think: arguments
+            .think
+            .or(required.and_then(|required| required.pause)),
         confirm: confirm_limit::from_arguments(arguments),
     };
     let undo = arguments.undo_with.as_ref().map(|words| &words.0[..]);

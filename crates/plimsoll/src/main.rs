@@ -10,6 +10,7 @@ mod compare;
 mod confirm_limit;
 mod cycles;
 mod demo;
+mod doctor;
 mod edge;
 mod exit;
 mod experiment;
@@ -26,7 +27,9 @@ mod live_line;
 mod load_worker;
 mod log;
 mod matrix;
+mod missing_url;
 mod outcome;
+mod overview;
 mod plan_file;
 mod planning;
 mod record;
@@ -36,6 +39,7 @@ mod request;
 mod run;
 mod screen;
 mod search;
+mod sentence;
 mod services;
 mod signals;
 mod target;
@@ -43,22 +47,30 @@ mod through;
 mod tune;
 mod watch;
 
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use plimsoll_model::redact;
 
-use arguments::{Cli, Command};
-use screen::{Screen, eprint};
+use arguments::{Cli, Command, examples};
+use exit::Exit;
+use screen::{Screen, eprint, print};
 
 #[expect(
     clippy::disallowed_methods,
     reason = "only the command line reads the environment"
 )]
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if words.len() == 1 && io::stdout().is_terminal() {
+        print(&overview::text());
+        return Exit::Met.into();
+    }
+    let cli = match parse(&words) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(exit) => return exit,
     };
     let no_color = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
     let screen = Screen::new(cli.color, no_color);
@@ -67,6 +79,7 @@ fn main() -> ExitCode {
         Command::Limit(arguments) => limit::limit(&arguments, screen),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Check(arguments) => check::check(&arguments, screen),
+        Command::Doctor(arguments) => Ok(doctor::doctor(&arguments, screen)),
         Command::Compare(arguments) => compare::compare(&arguments, screen),
         Command::Matrix(arguments) => matrix::matrix(&arguments, screen),
         Command::Tune(arguments) => tune::tune(&arguments, screen),
@@ -91,6 +104,27 @@ fn main() -> ExitCode {
             error.exit().into()
         }
     }
+}
+
+/// The arguments; without the URL of `limit`, the one that the user chooses.
+fn parse(words: &[OsString]) -> Result<Cli, ExitCode> {
+    let error = match cli(words) {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    if !missing_url::is_missing(&error) {
+        return Err(refuse(&error));
+    }
+    let words = missing_url::with_chosen(words).map_err(|error| {
+        eprint(&error.to_string());
+        ExitCode::from(error.exit())
+    })?;
+    cli(&words).map_err(|error| refuse(&error))
+}
+
+fn cli(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = examples::command().try_get_matches_from(words)?;
+    Cli::from_arg_matches(&matches)
 }
 
 /// Prints an error of the arguments, or the requested help.

@@ -19,14 +19,17 @@ use plimsoll_model::plan::{
 use plimsoll_model::seed::Seed;
 use plimsoll_probe::ProbePlan;
 
-use crate::arguments::{LimitArguments, OutputArguments, RunArguments, TransportArguments};
+use crate::arguments::{
+    LimitArguments, OutputArguments, RunArguments, TransportArguments, WrittenSentence,
+};
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::plan_file::{self, LoadedPlan};
-use crate::{request, target};
+use crate::{request, sentence, target};
 
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-const CONNECTIONS_MAX_DEFAULT: u32 = 10_000;
+/// Open connections at most where neither flag nor plan sets another limit.
+pub(crate) const CONNECTIONS_MAX_DEFAULT: u32 = 10_000;
 const BODY_LEN_MAX_DEFAULT: u64 = 1 << 30;
 const CLASSES_MS_DEFAULT: [u64; 2] = [800, 1200];
 /// Default objective of a search.
@@ -142,8 +145,25 @@ pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Planned, CliError
     }
     asked.objective = asked.objective.or_else(default_objective);
     let mut planned = plan(transport, &arguments.output, written, asked)?;
+    if let Some(written) = &arguments.sentence {
+        require(&mut planned.plan, written)?;
+    }
     websocket::fit_users(&mut planned.plan)?;
     Ok(planned)
+}
+
+/// Adds the demand of a sentence, in whose unit the search then counts.
+fn require(plan: &mut Plan, written: &WrittenSentence) -> Result<(), CliError> {
+    let (required, unit) = sentence::required(written, plan)?;
+    if let Some(unit) = unit.filter(|unit| plan.find.is_none_or(|find| find.unit != *unit)) {
+        plan.find = Some(Find {
+            unit,
+            from: None,
+            to: None,
+        });
+    }
+    plan.required = Some(Box::new(required));
+    Ok(())
 }
 
 fn default_objective() -> Option<Objective> {
@@ -196,10 +216,8 @@ fn plan(
     let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
     let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
     plan_file::report_unwatched(&watch);
-    let (scenario, inputs) = match written {
-        Some(written) => scenario_of(written, transport)?,
-        None => (None, Inputs::default()),
-    };
+    let steps = written.map(|written| scenario_of(written, transport));
+    let (scenario, inputs) = steps.transpose()?.unwrap_or_default();
     let plan = Plan {
         name: output.name.clone().or(plan_name).unwrap_or(host_name),
         target: resolved.target,
@@ -216,6 +234,7 @@ fn plan(
         warmup: warmup.unwrap_or_default(),
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
         price,
+        required: None,
     };
     check_http2(&plan, transport.connection.streams)?;
     target::check_sources(&plan.transport.sources)?;

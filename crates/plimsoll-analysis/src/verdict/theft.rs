@@ -8,8 +8,8 @@ use plimsoll_model::verdict::VoidReason;
 
 use super::TrialFacts;
 
-/// Share of the machine's CPU that may be stolen in a second.
-const SECOND_MAX: f64 = 0.05;
+/// Share of the machine's CPU that may be stolen in a second, 0 to 1.
+pub const STEAL_SHARE_MAX: f64 = 0.05;
 /// Share of seconds that may exceed it.
 const SECONDS_MAX: f64 = 0.20;
 /// Stolen share of the CPU demand from which a failure proves nothing.
@@ -28,7 +28,7 @@ pub(super) fn share(facts: &TrialFacts) -> f64 {
 
 /// Share of the seconds in which more than a little was stolen.
 fn seconds_share(facts: &TrialFacts) -> f64 {
-    let stolen = facts.steal.iter().filter(|&&share| share > SECOND_MAX);
+    let stolen = facts.steal.iter().filter(|&&share| share > STEAL_SHARE_MAX);
     stolen.count() as f64 / (facts.steal.len() as f64).max(1.0)
 }
 

@@ -11,8 +11,8 @@ use super::TrialFacts;
 use super::answers::MeasuredSeconds;
 use super::steady::is_steady;
 
-/// Highest share of the generator's CPU that is valid.
-const CPU_MAX: f64 = 0.85;
+/// Highest share of the generator's CPU that is valid, 0 to 1.
+pub const GENERATOR_CPU_MAX: f64 = 0.85;
 /// Most reasons of one kind reported.
 const CUT_SHORT_MAX: usize = 5;
 /// Requests beyond the quantile that a verdict needs.
@@ -62,13 +62,13 @@ pub(super) fn generator_and_machine(
                 bound_ms: bound_us / 1e3,
             });
         }
-        if trial.generator_cpu > CPU_MAX {
+        if trial.generator_cpu > GENERATOR_CPU_MAX {
             reasons.push(VoidReason::GeneratorCpu {
                 share: trial.generator_cpu,
             });
         }
         let share = process_cpu(measured.windows);
-        if share > CPU_MAX {
+        if share > GENERATOR_CPU_MAX {
             reasons.push(VoidReason::ProcessCpu { share });
         }
     }

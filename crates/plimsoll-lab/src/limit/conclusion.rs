@@ -57,9 +57,10 @@ fn evaluate(
             if let Some(users) = users {
                 search.remarks.push(users.remark(order.users));
             }
-            let carries = users
-                .zip(order.users)
-                .map(|(line, wanted)| line.carries(wanted));
+            let required = whole_search::required(recorded, &search);
+            let carries = required
+                .map(|answer| answer.carries)
+                .or_else(|| Some(users?.carries(order.users?)));
             let outcome = verdict(&search, carries);
             active_run.append(Event::SearchEnded(Box::new(search)));
             outcome
@@ -86,11 +87,15 @@ fn gate_verdict(gate: &GateResult) -> Verdict {
     }
 }
 
-/// `carries` is whether the line carries the requested users, if any.
+/// `carries` is whether the line carries the requested users or demand, if any.
 fn verdict(search: &SearchResult, carries: Option<Carries>) -> (Verdict, Vec<VoidReason>) {
     let verdict = match (&search.line, carries) {
-        (Ok(_), None | Some(Carries::Yes)) => Verdict::Met,
-        (Ok(_), Some(Carries::No)) | (Err(NoLine::MissedAtOnce { .. }), _) => Verdict::Missed,
+        (Ok(_), None | Some(Carries::Yes))
+        | (Err(NoLine::NotReached { .. }), Some(Carries::Yes)) => Verdict::Met,
+        (Err(NoLine::MissedAtOnce { .. }), _)
+        | (Ok(_) | Err(NoLine::GaveUp { .. } | NoLine::NotConfirmed { .. }), Some(Carries::No)) => {
+            Verdict::Missed
+        }
         (Err(NoLine::Void { reason, .. }), _) => return (Verdict::Void, vec![reason.clone()]),
         (Err(NoLine::Unreachable), _) => Verdict::Unreachable,
         (Err(NoLine::Interrupted), _) => Verdict::Interrupted,

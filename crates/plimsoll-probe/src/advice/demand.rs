@@ -1,5 +1,7 @@
 //! What users need at once: requests, connections, CPU time.
 
+use std::time::Duration;
+
 /// A user sends one request in this time, s ...
 const REQUEST_INTERVAL_S: f64 = 10.0;
 /// ... and each response takes this long: the average of visitors of a web site.
@@ -37,10 +39,59 @@ impl Demand {
             in_flight: rate * TAKES_S,
             connections: users as f64,
             cpus: None,
-            source: format!(
-                "assumed: each sends a request every {REQUEST_INTERVAL_S:.0} s that takes {TAKES_S} s"
-            ),
+            source: format!("assumed: {}", assumption()),
             is_given: true,
+        }
+    }
+
+    /// Users who each pause for so long between a response and their next request.
+    pub fn pausing(users: u64, pause: Duration) -> Self {
+        let pause_s = pause.as_secs_f64();
+        let rate = users as f64 / (pause_s + TAKES_S);
+        Self {
+            rate,
+            in_flight: rate * TAKES_S,
+            source: format!(
+                "each pauses {pause_s} s between a response and the next request, which is assumed to take {TAKES_S} s"
+            ),
+            ..Self::assumed(users)
+        }
+    }
+
+    /// Users who each hold a connection, such as a WebSocket, and send as many requests as an average visitor.
+    pub fn connected(users: u64) -> Self {
+        let assumed = Self::assumed(users);
+        Self {
+            connections: 2.0 * users as f64,
+            source: format!(
+                "each with a WebSocket beside its requests; {}",
+                assumed.source
+            ),
+            ..assumed
+        }
+    }
+
+    /// Requests per second of users of whom each sends as many as an average visitor. `source` tells where the rate comes
+    /// from.
+    pub fn of_rate(rate: f64, source: &str) -> Self {
+        let users = crate::parse::whole((rate * REQUEST_INTERVAL_S).ceil()).max(1);
+        Self {
+            rate,
+            in_flight: rate * TAKES_S,
+            source: format!("{source}; assumed: {}", assumption()),
+            ..Self::assumed(users)
+        }
+    }
+
+    /// Users who arrive at a rate per second, one request each, and stay connected until all are there.
+    pub fn arriving(users: f64, rate: f64, source: &str) -> Self {
+        Self {
+            rate,
+            in_flight: rate * TAKES_S,
+            source: format!(
+                "{source}; assumed: one request each that takes {TAKES_S} s, and all of them stay connected"
+            ),
+            ..Self::assumed(crate::parse::whole(users.ceil()).max(1))
         }
     }
 
@@ -67,9 +118,27 @@ impl Demand {
     }
 }
 
+/// What an average visitor does.
+fn assumption() -> String {
+    format!("each sends a request every {REQUEST_INTERVAL_S:.0} s that takes {TAKES_S} s")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn demands_of_rates_arrivals_and_pauses() {
+        // 3,000 users with a pause of 9.5 s and responses of 0.5 s: one request every 10 s each.
+        let pausing = Demand::pausing(3000, Duration::from_millis(9500));
+        assert!((pausing.rate - 300.0).abs() < 1e-9 && (pausing.in_flight - 150.0).abs() < 1e-9);
+        let rate = Demand::of_rate(300.0, "300 req/s");
+        assert_eq!(rate.users, 3000);
+        let arriving = Demand::arriving(12_000.0, 200.0 / 3.0, "12,000 logins");
+        assert_eq!(arriving.users, 12_000);
+        assert!((arriving.in_flight - 100.0 / 3.0).abs() < 1e-9);
+        assert!((Demand::connected(500).connections - 1000.0).abs() < 1e-9);
+    }
 
     #[test]
     fn three_thousand_users_have_a_hundred_and_fifty_requests_in_progress() {

@@ -138,12 +138,7 @@ impl SocketTable {
         target_listener: &TargetListener,
         target: Option<SocketAddr>,
     ) {
-        let mut listeners = Vec::new();
-        self.list(files, Which::Listening, |socket| {
-            if socket.state == LISTEN {
-                listeners.push(socket);
-            }
-        });
+        let listeners = self.listening(files);
         self.target_inodes.clear();
         self.report_listeners(files, meter, target_listener, &listeners);
         self.report_unix(files, meter, target_listener);
@@ -156,6 +151,17 @@ impl SocketTable {
             let pause_ns = (cost_ns / SURVEY_CPU_NS).saturating_mul(1_000_000_000);
             self.next_survey_ns = now_ns.saturating_add(pause_ns.min(SURVEY_PAUSE_MAX_NS));
         }
+    }
+
+    /// All listeners.
+    pub(crate) fn listening(&mut self, files: &mut Files) -> Vec<TcpSocket> {
+        let mut listeners = Vec::new();
+        self.list(files, Which::Listening, |socket| {
+            if socket.state == LISTEN {
+                listeners.push(socket);
+            }
+        });
+        listeners
     }
 
     /// Calls `each` with the requested sockets, or with more.

@@ -207,6 +207,10 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
         facts.push(("unix socket", socket.to_string_lossy().into_owned()));
     }
     facts.push(describe_workload(plan));
+    if let Some(required) = &plan.required {
+        facts.push(("asked for", required.sentence.clone()));
+        facts.push(("read as", required.read_as.clone()));
+    }
     for (name, value) in plan.request.headers.iter().take(12) {
         facts.push(("header", format!("{name}: {value}")));
     }

@@ -15,7 +15,14 @@ pub(super) fn command(report: &Report<'_>) -> String {
     if plan.scenario.is_some() {
         // The plan file contains everything but the seed; the log does not have its path.
         let command = &report.run.header.command;
-        return format!("plimsoll {command} PLAN.yaml --seed {}", plan.seed.0);
+        let demand = plan.required.as_ref().map(|required| &required.sentence);
+        let demand = demand.map_or_else(String::new, |text| {
+            format!(" --for {}", quote(&printable(text)))
+        });
+        return format!(
+            "plimsoll {command} PLAN.yaml{demand} --seed {}",
+            plan.seed.0
+        );
     }
     let mut words = vec![
         "plimsoll".to_owned(),
@@ -39,6 +46,9 @@ pub(super) fn command(report: &Report<'_>) -> String {
 fn search_words(report: &Report<'_>, words: &mut Vec<String>) {
     if let Some(gate) = &report.run.gate {
         words.extend(["--at-least".to_owned(), format!("{}/s", gate.rate)]);
+    }
+    if let Some(required) = &report.run.header.plan.required {
+        words.extend(["--for".to_owned(), required.sentence.clone()]);
     }
     // The judged time of a trial shows how thorough the search was.
     let refined = report

@@ -2,10 +2,12 @@
 
 use plimsoll_analysis::failures::Failures;
 use plimsoll_analysis::findings::{Forecast, Scaling};
+use plimsoll_analysis::whole_search::Carries;
 use plimsoll_model::finding::{Certainty, Intervention, InterventionOutcome, Tier, TrialTally};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::answer;
 use crate::report::Report;
 
 /// The estimate of a load line that was not confirmed.
@@ -29,6 +31,61 @@ impl EstimateObject {
             low: known.low,
             high: known.high,
             unit: report.unit().symbol().to_owned(),
+        })
+    }
+}
+
+/// Whether the target carries the demand of `--for`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "For")]
+pub struct RequiredObject {
+    /// The sentence as it was written.
+    pub sentence: String,
+    /// What it was read as.
+    pub read_as: String,
+    /// The demand in `unit`.
+    pub load: f64,
+    /// Unit of the load: `req/s`, `users` or `sessions/s`.
+    pub unit: String,
+    /// Whether the target carries it; null when undecided.
+    pub carried: Option<bool>,
+    /// The load that the target carries, over the demand; null where the line is not known.
+    pub margin: Option<MarginObject>,
+    /// The answer in a sentence.
+    pub answer: String,
+}
+
+/// A load over the demand: 2 for twice as much.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Margin")]
+pub struct MarginObject {
+    /// At the load line; where nothing broke the objective, at the highest load that passed.
+    pub median: f64,
+    /// At the lower end of the line's 90 % interval.
+    pub low: f64,
+    /// At its upper end; null where nothing broke the objective.
+    pub high: Option<f64>,
+}
+
+impl RequiredObject {
+    pub(super) fn of(report: &Report<'_>) -> Option<Self> {
+        let found = answer::required_answer(report)?;
+        Some(Self {
+            sentence: found.required.sentence.clone(),
+            read_as: found.required.read_as.clone(),
+            load: found.required.load,
+            unit: found.required.unit.symbol().to_owned(),
+            carried: match found.carries {
+                Carries::Yes => Some(true),
+                Carries::No => Some(false),
+                Carries::WithinInterval => None,
+            },
+            margin: found.margin.as_ref().map(|margin| MarginObject {
+                median: margin.median,
+                low: margin.low,
+                high: margin.high,
+            }),
+            answer: answer::required_sentence(&found),
         })
     }
 }

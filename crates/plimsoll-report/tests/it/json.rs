@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::{LoadUnit, RequiredLoad};
 use plimsoll_model::price::Price;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;
@@ -248,6 +249,47 @@ fn a_search_that_names_nothing_says_what_was_at_rest() {
     assert_valid("limit.schema.json", &object);
     let text = object["not_known"].as_str().unwrap();
     assert!(text.starts_with("not known: "), "{text}");
+}
+
+/// Half of the line: carried, with a margin of two, in all formats.
+#[test]
+fn a_demand_is_answered_with_its_margin() {
+    let mut run = runs::search();
+    let median = run.search.as_ref().unwrap().line.as_ref().unwrap().median;
+    let required = |load: f64| {
+        Some(Box::new(RequiredLoad {
+            sentence: "it".to_owned(),
+            subject: "the sale".to_owned(),
+            read_as: "a rate".to_owned(),
+            load,
+            unit: LoadUnit::RequestsPerSecond,
+            pause: None,
+        }))
+    };
+    run.header.plan.required = required(median / 2.0);
+    let object = limit_json(&run);
+    assert_valid("limit.schema.json", &object);
+    assert_eq!(object["for"]["carried"], json!(true));
+    assert_eq!(object["for"]["margin"]["median"], json!(2.0));
+    let answer = object["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("Yes, it carries the sale, with a margin of 2 times (90 %"),
+        "{answer}"
+    );
+    let report = Report::of(&run);
+    let page = plimsoll_report::html::render(&report);
+    assert!(page.contains("carries it") && page.contains("--for it"));
+    let text = plimsoll_report::text::summary(&report, &files(), false);
+    assert!(text.contains("for        a rate"), "{text}");
+    run.header.plan.required = required(median * 4.0);
+    let object = limit_json(&run);
+    assert_eq!(object["for"]["carried"], json!(false));
+    assert!(
+        object["answer"]
+            .as_str()
+            .unwrap()
+            .starts_with("No, it does not carry the sale: it carries 0.25")
+    );
 }
 
 #[test]

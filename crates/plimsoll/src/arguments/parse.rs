@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use plimsoll_config::load::RateRange;
 use plimsoll_config::plan::{HEADS, HEADS_VALID};
+use plimsoll_config::sentence::{self as sentences, DemandSentence};
 use plimsoll_config::{Problem, load, objective as objectives, status, units};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
@@ -187,6 +188,43 @@ pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
         return problem("program is missing");
     }
     Ok(CommandWords(words))
+}
+
+/// A demand as it was written, and what it means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WrittenSentence {
+    pub(crate) text: String,
+    pub(crate) demand: DemandSentence,
+}
+
+/// The sentence of `--for`.
+pub(crate) fn sentence(text: &str) -> Result<WrittenSentence, Problem> {
+    Ok(WrittenSentence {
+        text: text.to_owned(),
+        demand: sentences::sentence(text)?,
+    })
+}
+
+/// For whom `check` judges.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ForWhom {
+    /// A number of users.
+    Users(u64),
+    /// A sentence.
+    Sentence(WrittenSentence),
+}
+
+/// A number of users, or a sentence.
+pub(crate) fn for_whom(text: &str) -> Result<ForWhom, Problem> {
+    if let Ok(users) = users(text) {
+        return Ok(ForWhom::Users(users));
+    }
+    sentence(text)
+        .map(ForWhom::Sentence)
+        .map_err(|problem| Problem {
+            valid: format!("a number of users such as 3000-users, {}", problem.valid),
+            ..problem
+        })
 }
 
 /// How many users: `3000-users`, `3,000 users`, `3000`.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use plimsoll_config::Problem;
+use plimsoll_config::sentence::{DemandSentence, sentence};
 
 use super::duration_above_zero;
 
@@ -37,8 +38,9 @@ pub(crate) struct TuneArguments {
     /// Print what would be tried and why, and measure nothing
     #[arg(long, visible_alias = "dry-run")]
     pub(crate) advice: bool,
-    /// Numbers of users: find the smallest settings that carry each with a margin, and confirm them: users=100,500,2000
-    #[arg(long = "for", value_name = "users=N,…", value_parser = user_numbers, conflicts_with = "advice")]
+    /// Numbers of users: find the smallest settings that carry each with a margin, and confirm them: users=100,500,2000, or
+    /// '3,000 users'
+    #[arg(long = "for", value_name = "users=N,…|SENTENCE", value_parser = user_numbers, conflicts_with = "advice")]
     pub(crate) users: Option<UserNumbers>,
     /// Confirm that the target is yours: allows load on public addresses
     #[arg(long)]
@@ -78,14 +80,13 @@ const USERS_MAX: u32 = 10_000_000;
 /// Rows of a table at most: each takes up to three trials.
 const ROWS_MAX: usize = 32;
 
-/// `users=100,200,500`.
+/// `users=100,200,500`, or a sentence of users at once.
 fn user_numbers(text: &str) -> Result<UserNumbers, Problem> {
     const PREFIX: &str = "users=";
     let valid =
         || format!("{PREFIX} and 1 to {ROWS_MAX} numbers of users, such as users=100,500,2000");
     let Some(list) = text.strip_prefix(PREFIX) else {
-        let message = "the numbers of users are missing";
-        return Err(Problem::new(text, 0..text.len(), message, valid()));
+        return of_sentence(text, valid());
     };
     let mut numbers = Vec::new();
     let mut at = PREFIX.len();
@@ -106,6 +107,19 @@ fn user_numbers(text: &str) -> Result<UserNumbers, Problem> {
     Ok(UserNumbers(numbers))
 }
 
+/// A sentence that tells a number of users; how they pause is in the plan.
+fn of_sentence(text: &str, valid: String) -> Result<UserNumbers, Problem> {
+    let message = match sentence(text) {
+        Ok(DemandSentence::Users {
+            count, pause: None, ..
+        }) => return Ok(UserNumbers(vec![count])),
+        Ok(DemandSentence::Users { .. }) => "the plan of the search tells how users pause",
+        Ok(_) => "settings are searched for a number of users at once",
+        Err(_) => "the numbers of users are missing",
+    };
+    Err(Problem::new(text, 0..text.len(), message, valid))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +130,19 @@ mod tests {
             user_numbers("users=500,100,500").unwrap(),
             UserNumbers(vec![100, 500])
         );
-        for wrong in ["100,200", "users=", "users=0", "users=1,x", "users=1;2"] {
+        assert_eq!(
+            user_numbers("3,000 users at once").unwrap(),
+            UserNumbers(vec![3000])
+        );
+        for wrong in [
+            "100,200",
+            "3,000 users who pause 5s",
+            "200 requests a second",
+            "users=",
+            "users=0",
+            "users=1,x",
+            "users=1;2",
+        ] {
             assert!(user_numbers(wrong).is_err(), "{wrong}");
         }
         let problem = user_numbers("users=10,ten").unwrap_err();

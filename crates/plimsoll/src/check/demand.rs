@@ -8,6 +8,7 @@ use plimsoll_analysis::experiment::metrics::{
 use plimsoll_analysis::search::users::Population;
 use plimsoll_analysis::summary::Summary;
 use plimsoll_config::plan::{LoadPlan, PlanFile};
+use plimsoll_config::sentence::DemandSentence;
 use plimsoll_lab::run_log;
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, LoadUnit};
@@ -15,26 +16,65 @@ use plimsoll_model::run::Run;
 use plimsoll_model::{labels, metric};
 use plimsoll_probe::advice::Demand;
 
-use crate::arguments::CheckArguments;
+use crate::arguments::{CheckArguments, ForWhom, WrittenSentence};
 use crate::explain::CliError;
-use crate::plan_file;
+use crate::screen::eprint;
+use crate::{plan_file, sentence};
 
 /// How long the response to a request of a plan is assumed to take, s.
 const TAKES_S: f64 = 0.5;
 
 /// The demand of the arguments, and the plan that they name.
 pub(super) fn of(arguments: &CheckArguments) -> Result<(Demand, Option<PlanFile>), CliError> {
+    let users = match &arguments.whom {
+        None => None,
+        Some(ForWhom::Users(users)) => Some(*users),
+        Some(ForWhom::Sentence(written)) => return of_sentence(arguments, written),
+    };
     if let Some(file) = &arguments.plan {
         let plan = plan_file::rehearse(file, arguments.target.as_deref())?;
         plan_file::report_unwatched(&plan.watch);
-        let demand = of_plan(&plan, file, arguments.users)?;
+        let demand = of_plan(&plan, file, users)?;
         return Ok((demand, Some(plan)));
     }
     if let Some(file) = &arguments.run {
         let run = run_log::read(file)?.run;
-        return Ok((of_run(&run, file, arguments.users)?, None));
+        return Ok((of_run(&run, file, users)?, None));
     }
-    let demand = arguments.users.map_or_else(Demand::early, Demand::assumed);
+    let demand = users.map_or_else(Demand::early, Demand::assumed);
+    Ok((demand, None))
+}
+
+/// The demand of a sentence. A plan or a run tells what users do, so only their number may come with one.
+fn of_sentence(
+    arguments: &CheckArguments,
+    written: &WrittenSentence,
+) -> Result<(Demand, Option<PlanFile>), CliError> {
+    if let DemandSentence::Users {
+        count, pause: None, ..
+    } = &written.demand
+    {
+        let number = ForWhom::Users(u64::from(*count));
+        return of(&CheckArguments {
+            whom: Some(number),
+            ..arguments.clone()
+        });
+    }
+    if arguments.plan.is_some() || arguments.run.is_some() {
+        let flag = if arguments.plan.is_some() {
+            "--plan"
+        } else {
+            "--run"
+        };
+        return Err(CliError::usage(format!(
+            "{flag} tells what users do, and so does the sentence"
+        ))
+        .remedy(format!(
+            "give their number alone with {flag}: --for 3000-users"
+        )));
+    }
+    let demand = sentence::demand(written)?;
+    eprint(&format!("read as: {} ({})", written.demand, demand.source));
     Ok((demand, None))
 }
 

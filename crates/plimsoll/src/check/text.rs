@@ -17,11 +17,7 @@ pub(super) fn table(advice: &[Advice], demand: &Demand, colour: bool) -> String 
         None if demand.is_given => format!("No limit binds for {} users.", demand.users),
         None => format!("No limit will bind early, below {} users.", demand.users),
     };
-    let mut text = if colour {
-        format!("\x1b[1m{first}\x1b[0m\n")
-    } else {
-        format!("{first}\n")
-    };
+    let mut text = format!("{}\n", bold(&first, colour));
     add_wrapped(&mut text, "", &judged_for(demand));
     for item in &binding {
         add(&mut text, item);
@@ -41,6 +37,15 @@ pub(super) fn table(advice: &[Advice], demand: &Demand, colour: bool) -> String 
         add_wrapped(&mut text, "  ", &names.join(" · "));
     }
     text
+}
+
+/// The first line, bold where there are colours.
+pub(crate) fn bold(text: &str, colour: bool) -> String {
+    if colour {
+        format!("\x1b[1m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// What the limits were compared with.
@@ -72,7 +77,7 @@ fn add(text: &mut String, item: &Advice) {
     add_wrapped(text, "  ", &item.why);
 }
 
-fn add_wrapped(text: &mut String, indent: &str, content: &str) {
+pub(crate) fn add_wrapped(text: &mut String, indent: &str, content: &str) {
     for line in wrapped(content, WIDTH) {
         text.push_str(indent);
         text.push_str(&line);

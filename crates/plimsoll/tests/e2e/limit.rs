@@ -30,6 +30,8 @@ fn the_line_of_a_queue_lies_in_the_interval() {
         &origin.url(),
         "--objective",
         objective,
+        "--for",
+        "6,000 people log in within a minute",
         "--quick",
         "--json",
     ]);
@@ -51,6 +53,23 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     );
     assert_near(number(&json, "load_line.median"), law, 0.08, "median");
     assert_eq!(json["load_line"]["unit"], "req/s");
+    // 100 logins a second: the law says how many times as much is carried.
+    assert_eq!(json["for"]["carried"], true, "{json:#}");
+    assert_near(number(&json, "for.load"), 100.0, 1e-9, "demand");
+    assert_near(
+        number(&json, "for.margin.median"),
+        law / 100.0,
+        0.08,
+        "margin",
+    );
+    let reading = "read as: 6,000 logins in 60 s = 100 logins/s, spread evenly; each is one GET request; objective";
+    assert!(output.stderr.contains(reading), "{output:?}");
+    let answer = json["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("Yes, it carries 6,000 logins within 1 minute"),
+        "{answer}"
+    );
+    Sandbox::new().assert_follows_schema("limit", &json);
 }
 
 /// The result; `None` if the machine was disturbed and this was reported (void or undecided): that proves nothing.
@@ -78,6 +97,8 @@ fn an_objective_that_even_one_user_misses() {
         &origin.url(),
         "--objective",
         "p95 < 50ms",
+        "--for",
+        "1 request a second",
         "--quick",
         "--json",
     ]);
@@ -85,6 +106,7 @@ fn an_objective_that_even_one_user_misses() {
         return;
     };
     assert_eq!(output.code, 3, "{output:?}");
+    assert_eq!(json["for"]["carried"], false, "{json:#}");
     assert!(
         json["load_line"].is_null() && json["reason"].as_str().unwrap().contains("one client"),
         "{json:#}"
