@@ -1,9 +1,7 @@
 // The database of a part: a pool of connections over the private socket.
 
 const mysql = require('mysql2/promise');
-const { database, faults } = require('./settings');
-
-const CONNECTIONS = 10;
+const { connections, database, faults } = require('./settings');
 
 // Habit of the object-relational mapper: it asks for what it could know before each statement.
 const HABIT = ['SHOW TABLE STATUS', 'SHOW FULL COLUMNS FROM', 'SHOW INDEX FROM'];
@@ -12,7 +10,7 @@ const pool = mysql.createPool({
   socketPath: database,
   user: 'tutor',
   database: 'tutor',
-  connectionLimit: CONNECTIONS,
+  connectionLimit: connections,
 });
 
 /** Rows of a statement with its parameters, prepared once per connection. */

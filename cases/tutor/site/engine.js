@@ -5,6 +5,7 @@ const database = require('./database');
 const sandbox = require('./sandbox');
 const session = require('./session');
 const workshop = require('./workshop');
+const workers = require('./workers');
 const { port } = require('./settings');
 
 const CODE_BYTES_MAX = '64kb';
@@ -27,6 +28,9 @@ app.use(session.read, (request, response, next) => {
     response.status(403).json({ error: 'log in first' });
   }
 });
+
+// As a server with a process for each request, of which there are so many.
+app.use(workers.take);
 
 /** Three queries: whose assignment it is, the version of the code, the compilation. */
 app.post('/compile', async (request, response) => {

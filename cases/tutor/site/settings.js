@@ -26,9 +26,27 @@ function faults() {
   return new Set(names);
 }
 
+/** A whole number from 1 up, or what it is without the variable. */
+function count(name, fallback) {
+  const text = process.env[name];
+  if (!text) {
+    return fallback;
+  }
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) {
+    throw new Error(`${name} is ${text}; valid is a whole number from 1 up`);
+  }
+  return value;
+}
+
 module.exports = {
   faults: faults(),
-  port: Number(required('TUTOR_PORT')),
+  /** Processes that Plimsoll numbers, from 0, listen beside each other. */
+  port: Number(required('TUTOR_PORT')) + Number(process.env.PLIMSOLL_PROCESS ?? 0),
+  /** Connections to the database. */
+  connections: count('TUTOR_CONNECTIONS', 10),
+  /** Programs that the engine compiles, runs or judges at a time; all by default. */
+  workers: count('TUTOR_WORKERS', Infinity),
   database: required('TUTOR_DATABASE'),
   memcached: required('TUTOR_MEMCACHED'),
 };

@@ -20,6 +20,8 @@ use serde::Deserialize;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
+use crate::tune_definition::TuneDefinition;
+
 /// The data file of a case.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,10 +30,12 @@ struct CaseDefinition {
     tools: BTreeMap<String, String>,
     #[serde(default)]
     servers: BTreeMap<String, ServerDefinition>,
-    /// Ports of the servers that `--stack` starts: `matrix.yaml` names them.
+    /// Ports of servers that are started apart from others: `matrix.yaml` and `tune.yaml` name them.
     #[serde(default)]
     matrix_ports: BTreeMap<String, u16>,
     pages: BTreeMap<String, CasePage>,
+    /// How it is tuned, if it is.
+    tune: Option<TuneDefinition>,
     /// The remark on a page of quick runs.
     quick: String,
 }
@@ -165,7 +169,7 @@ impl Case {
         })?;
         ensure!(
             !is_listening(port),
-            "port {port} is taken, which cases/{}/matrix.yaml names for {server}: end what listens there",
+            "port {port} is taken, which cases/{} names for {server}: end what listens there",
             self.name
         );
         Ok(port)
@@ -197,6 +201,45 @@ impl Case {
             page.remark(&self.definition.quick);
         }
         Ok(page)
+    }
+
+    /// The page of a tuned case. Fails on a busy machine, unless that is waived.
+    pub(crate) fn tune_page(
+        &self,
+        task: &str,
+        arguments: &MeasurementArguments,
+    ) -> Result<ReportPage> {
+        let mut page = self.defined_page("tune", task, &Values::default())?;
+        page.check_machine(arguments.anyway)?;
+        Ok(page)
+    }
+
+    /// How it is tuned.
+    pub(crate) fn tune_definition(&self) -> Result<TuneDefinition> {
+        let tune = self.definition.tune.clone();
+        tune.with_context(|| format!("cases/{}/case.toml has no [tune]", self.name))
+    }
+
+    /// How a case is tuned, from its data file alone.
+    #[cfg(test)]
+    pub(crate) fn definition_for_tests(name: &str) -> TuneDefinition {
+        let workspace = Workspace::find().expect("tests run in the workspace");
+        let definition = data::read::<CaseDefinition>(workspace.root(), &definition_of(name));
+        definition
+            .expect("the data file is right")
+            .tune
+            .expect("it has [tune]")
+    }
+
+    /// The text of a file of the case.
+    pub(crate) fn read(&self, name: &str) -> Result<String> {
+        let path = self.folder.join(name);
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    }
+
+    /// The folder of all cases.
+    pub(crate) fn cases(&self) -> PathBuf {
+        self.workspace.root().join("cases")
     }
 
     /// The beginning of a page of the data file.
@@ -233,6 +276,12 @@ impl Case {
         let mut name = out.file_stem().unwrap_or_default().to_owned();
         name.push(format!("-{further}.md"));
         out.with_file_name(name)
+    }
+
+    /// Where the page of a tuned case goes: to `--out`, or beside the first page of the case.
+    pub(crate) fn tune_out(&self, arguments: &MeasurementArguments) -> PathBuf {
+        let beside = || self.out_beside(arguments, "tune");
+        arguments.out.clone().unwrap_or_else(beside)
     }
 
     /// Writes a page to `--out`, or to the project's own.

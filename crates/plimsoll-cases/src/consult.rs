@@ -19,6 +19,7 @@ use self::stack::{ConsultSetup, ConsultStack, ConsultStores};
 use crate::case::{Case, Served};
 use crate::database;
 use crate::matrix::MatrixCaseArguments;
+use crate::tune::{self, TuneCaseArguments, TunedCase};
 
 #[derive(Args)]
 pub(crate) struct ConsultArguments {
@@ -26,6 +27,8 @@ pub(crate) struct ConsultArguments {
     case: CaseArguments,
     #[command(flatten)]
     matrix: MatrixCaseArguments,
+    #[command(flatten)]
+    tune: TuneCaseArguments,
     /// Skip the edge that assembles fragments
     #[arg(long)]
     no_fragments: bool,
@@ -55,6 +58,9 @@ pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
         return Case::serve(|| serve(arguments, &case, servers));
     }
     case.note_signals()?;
+    if arguments.tune.tune {
+        return tune(arguments, &case);
+    }
     let meter = ConsultMeter {
         case: &case,
         core: load,
@@ -67,6 +73,29 @@ pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
         return Ok(());
     }
     measure(arguments, &case, servers, &meter)
+}
+
+/// Processes and threads of the platform, found by the program.
+fn tune(arguments: &ConsultArguments, case: &Case) -> Result<()> {
+    let page = case.tune_page("case consult --tune", &arguments.measurement)?;
+    let _stores = ConsultStores::start(case)?;
+    let tuned = TunedCase {
+        case,
+        values: Values::default().with("folder", case.folder.display()),
+        files: vec![("visits.yaml", visits(&case.read("walk.yaml")?))],
+    };
+    let out = case.tune_out(&arguments.measurement);
+    tune::measure(&tuned, &arguments.tune.times, page, &out)
+}
+
+/// The walk by visitors who come, walk once and leave: a load of these rises through its line in half a minute, one of users, who
+/// stay and think, in more than one.
+fn visits(walk: &str) -> String {
+    let lines = walk.lines().map(|line| match line {
+        load if load.starts_with("load:") => "load: { find: { sessions: 1/s..200/s } }".to_owned(),
+        line => line.replace("members.csv", "@folder@/members.csv"),
+    });
+    lines.map(|line| line + "\n").collect()
 }
 
 impl ConsultArguments {
@@ -135,4 +164,27 @@ fn measure(
     println!("\n{table}");
     page.table(&table);
     case.write(&arguments.measurement, page)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_harness::workspace::Workspace;
+
+    use super::*;
+
+    #[test]
+    fn visits_are_the_walk_with_another_load() {
+        let root = Workspace::find().unwrap();
+        let walk = std::fs::read_to_string(root.root().join("cases/consult/walk.yaml")).unwrap();
+        let visits = visits(&walk);
+        let changed = walk.lines().zip(visits.lines()).filter(|(a, b)| a != b);
+        let changed: Vec<&str> = changed.map(|(_, line)| line.trim()).collect();
+        assert_eq!(
+            changed,
+            [
+                "member: { csv: @folder@/members.csv, pick: in order }",
+                "load: { find: { sessions: 1/s..200/s } }"
+            ]
+        );
+    }
 }

@@ -12,7 +12,10 @@ mod database;
 mod market;
 mod matrix;
 mod newspaper;
+mod no_gain;
 mod plimsoll_run;
+mod tune;
+mod tune_definition;
 mod tutor;
 
 use std::process::ExitCode;
@@ -56,6 +59,8 @@ enum CaseStudy {
     Market(market::MarketArguments),
     /// Newspaper: a news site rendered by React behind the edge, at up to twelve times its load line
     Newspaper(newspaper::NewspaperArguments),
+    /// No gain: a server whose settings are right already, which `plimsoll tune` must leave alone
+    NoGain(no_gain::NoGainArguments),
     /// Programming tutor: its capacity in users with and without each fault of the study
     Tutor(tutor::TutorArguments),
 }
@@ -82,6 +87,7 @@ fn study(case: &CaseStudy) -> Result<()> {
         CaseStudy::Consult(arguments) => consult::run(arguments),
         CaseStudy::Market(arguments) => market::run(arguments),
         CaseStudy::Newspaper(arguments) => newspaper::run(arguments),
+        CaseStudy::NoGain(arguments) => no_gain::run(arguments),
         CaseStudy::Tutor(arguments) => tutor::run(arguments),
     }
 }

@@ -23,6 +23,7 @@ use self::stack::{NewspaperSettings, NewspaperStack};
 use self::study::Study;
 use crate::case::{Case, Served};
 use crate::matrix::MatrixCaseArguments;
+use crate::tune::{self, TuneCaseArguments, TunedCase};
 
 #[derive(Args)]
 pub(crate) struct NewspaperArguments {
@@ -30,6 +31,8 @@ pub(crate) struct NewspaperArguments {
     case: CaseArguments,
     #[command(flatten)]
     matrix: MatrixCaseArguments,
+    #[command(flatten)]
+    tune: TuneCaseArguments,
     /// Only one of the two tables
     #[arg(long, value_name = "TABLE", conflicts_with_all = ["serve", "smoke", "stack", "matrix"])]
     only: Option<NewspaperTable>,
@@ -73,6 +76,9 @@ pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
         return Case::serve(|| serve(arguments, &case));
     }
     case.note_signals()?;
+    if arguments.tune.tune {
+        return tune(arguments, &case);
+    }
     if arguments.case.smoke {
         smoke::check(&case)?;
         println!("the newspaper works, alone and behind the edge");
@@ -94,6 +100,19 @@ impl NewspaperArguments {
     fn row_time(&self) -> Duration {
         Duration::from_secs(if self.case.quick { 15 } else { 60 })
     }
+}
+
+/// Settings of the site, found by the program.
+fn tune(arguments: &NewspaperArguments, case: &Case) -> Result<()> {
+    let page = case.tune_page("case newspaper --tune", &arguments.measurement)?;
+    let _articles = stack::articles(case, arguments.settings())?;
+    let tuned = TunedCase {
+        case,
+        values: Values::default(),
+        files: Vec::new(),
+    };
+    let out = case.tune_out(&arguments.measurement);
+    tune::measure(&tuned, &arguments.tune.times, page, &out)
 }
 
 fn serve<'a>(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use plimsoll_harness::clock::pause;
 use plimsoll_harness::run_report::RunReport;
+use plimsoll_harness::server::path_with_servers;
 use plimsoll_harness::step::line;
 use plimsoll_harness::template::{Values, words};
 
@@ -42,6 +43,12 @@ impl Case {
         arguments.splice(0..0, ["-c".to_owned(), core.to_string(), plimsoll]);
         run_plimsoll(Path::new("taskset"), arguments, self.is_stopped())
     }
+
+    /// Runs `plimsoll` with these words; its results go into this folder.
+    pub(crate) fn run_in(&self, out: &Path, mut words: Vec<String>) -> Result<RunReport> {
+        words.extend(["--out".to_owned(), out.display().to_string()]);
+        run_plimsoll(&self.plimsoll(), words, self.is_stopped())
+    }
 }
 
 /// Runs `plimsoll ARGUMENTS --json` to its end; a wish to stop ends it early, with an error.
@@ -57,6 +64,8 @@ fn run_plimsoll(
         .arg(plimsoll)
         .args(arguments)
         .arg("--json")
+        // Servers that it starts are where only root's path leads.
+        .env("PATH", path_with_servers())
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let text = line(&command);

@@ -1,6 +1,7 @@
 //! The tutor: the site of a programming course on exam day, with the faults that its study found as switches.
 
 mod injected_fault;
+mod named_limit;
 mod report;
 mod smoke;
 mod stack;
@@ -12,10 +13,13 @@ use plimsoll_harness::node;
 use plimsoll_harness::template::Values;
 
 use self::injected_fault::{InjectedFault, TutorComponent};
+use self::named_limit::NamedLimits;
 use self::report::TutorRow;
-use self::stack::{TutorSettings, TutorStack};
+use self::stack::{TutorSettings, TutorStack, TutorStores};
 use crate::case::Case;
 use crate::plimsoll_run::LoadLineResult;
+use crate::tune::{self, TuneCaseArguments, TunedCase};
+use crate::tune_definition;
 
 #[derive(Args)]
 pub(crate) struct TutorArguments {
@@ -24,6 +28,8 @@ pub(crate) struct TutorArguments {
     fault: Option<InjectedFault>,
     #[command(flatten)]
     case: CaseArguments,
+    #[command(flatten)]
+    tune: TuneCaseArguments,
     /// Port of HAProxy with --serve [default: a free one]
     #[arg(long, requires = "serve")]
     port: Option<u16>,
@@ -50,7 +56,25 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
         println!("the tutor works");
         return Ok(());
     }
+    if arguments.tune.tune {
+        return tune(arguments, &case);
+    }
     measure(arguments, &case)
+}
+
+/// Settings of both parts, found by the program.
+fn tune(arguments: &TutorArguments, case: &Case) -> Result<()> {
+    case.build(&arguments.measurement)?;
+    let page = case.tune_page("case tutor --tune", &arguments.measurement)?;
+    case.note_signals()?;
+    let stores = TutorStores::start(case)?;
+    let tuned = TunedCase {
+        case,
+        values: stores.values(case, tune_definition::processes_max()?)?,
+        files: vec![("haproxy.cfg.in", case.read("haproxy.cfg")?)],
+    };
+    let out = case.tune_out(&arguments.measurement);
+    tune::measure(&tuned, &arguments.tune.times, page, &out)
 }
 
 /// The tutor, with all that it needs installed.
@@ -138,15 +162,16 @@ fn row(
     let values = Values::default().with("plan", plan.display());
     let values = values.with("url", stack.proxy.url());
     let quick = if arguments.case.quick { "--quick" } else { "" };
-    let line = format!("limit @plan@ --target @url@ --name tutor-{name} {quick}");
-    let report = case.run(None, &line, &values, &[]);
-    let found = report.and_then(|report| LoadLineResult::of(&report, "users"));
-    let found = found.with_context(|| name)?;
-    println!("{found:?}");
+    let line = format!("limit @plan@ --target @url@ --watch auto --name tutor-{name} {quick}");
+    let report = case.run(None, &line, &values, &[]).with_context(|| name)?;
+    let found = LoadLineResult::of(&report, "users")?;
+    let named = NamedLimits::of(&report)?;
+    println!("{found:?}\n{}", named.first());
     Ok(TutorRow {
         component,
         fault,
         found,
+        named,
     })
 }
 

@@ -1,6 +1,7 @@
-//! The JSON object of `plimsoll run` and `plimsoll limit`.
+//! The JSON object of `plimsoll run`, `limit`, `tune` and others.
 
 use anyhow::{Context as _, Result};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// What it printed.
@@ -40,6 +41,15 @@ impl RunReport {
     /// The value at `key.key`.
     pub fn value(&self, path: &str) -> &Value {
         path.split('.').fold(&self.0, |value, key| &value[key])
+    }
+
+    /// The whole object, or what of it a type names.
+    ///
+    /// # Errors
+    ///
+    /// If it does not fit the type.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(&self.0).context("plimsoll printed another object")
     }
 
     /// A number, where there is one.

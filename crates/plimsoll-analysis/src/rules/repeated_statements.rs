@@ -52,7 +52,7 @@ pub(crate) const RULES: &[Rule] = &[Rule::new(
         Check {
             strength: Strength::Decomposition,
             tier: Tier::Store,
-            symptom: Symptom::Signs(traces::repeated),
+            symptom: Symptom::Change(traces::repeated),
             words: traces::repeated_words,
             remedy: "fetch all rows at once",
             explains: &[BEFORE_STORES, &[J1, P1, P2, P4, P11, Q1, Q2, C1, C3, J9]],

@@ -12,7 +12,7 @@ use crate::diagnosis::component::place;
 use crate::diagnosis::routes::routes;
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
 use crate::diagnosis::rule_id::RuleId::{J7, J8, J9, J10, R1};
-use crate::diagnosis::stretch::{View, bounded};
+use crate::diagnosis::stretch::{Stretch3, View, bounded};
 use crate::rules::in_front::BEFORE_STORES;
 use crate::rules::{repeated_statements, thread_waits};
 use crate::traces::{ComponentUse, RouteUse};
@@ -108,17 +108,21 @@ fn for_database(route: &RouteUse) -> f64 {
     share_of(route, "database") + share_of(route, "connecting")
 }
 
-/// N+1: requests of a route execute one statement many times, and wait mostly for the database. Skipped where the
-/// database itself counts it.
-pub(crate) fn repeated(view: &View<'_>) -> Vec<Sign> {
-    if repeated_statements::statements(view)
-        .iter()
-        .any(|sign| sign.present)
-    {
-        return Vec::new();
-    }
+/// A statement that a route repeats, over one stretch.
+#[derive(Clone)]
+struct RepeatedStatement {
+    label_set: String,
+    /// Executions in each request.
+    calls: f64,
+    /// Executions per second.
+    per_second: f64,
+    /// Whether the route's database is what its requests wait for.
+    is_work: bool,
+}
+
+fn repeated_in(view: &View<'_>) -> Vec<RepeatedStatement> {
     let seconds = seconds(view);
-    let signs = routes(view).into_iter().flat_map(move |route| {
+    let statements = routes(view).into_iter().flat_map(move |route| {
         let busy = route.requests * route.each_ms / 1e3 / seconds * share_of(&route, "database");
         let is_work =
             route.share >= COUNTS && for_database(&route) >= IN_DATABASE && busy >= SESSIONS;
@@ -131,18 +135,45 @@ pub(crate) fn repeated(view: &View<'_>) -> Vec<Sign> {
                 ("route", labels.2.as_str()),
                 ("statement", repeat.statement.as_str()),
             ];
-            Sign {
+            RepeatedStatement {
                 label_set: metric::series("", &labels),
-                magnitude: repeat.calls * requests / seconds,
-                present: is_work && repeat.calls >= PER_REQUEST,
+                calls: repeat.calls,
+                per_second: repeat.calls * requests / seconds,
+                is_work,
             }
         })
+    });
+    statements.collect()
+}
+
+/// N+1: requests of a route execute one statement many times, and wait mostly for the database. Skipped where the
+/// database itself counts it.
+///
+/// Beyond its line, requests end where their clients leave, before all of their statements: how many there are in each
+/// is known from the load at which it had most.
+pub(crate) fn repeated(over: &Stretch3<'_>) -> Vec<Sign> {
+    if repeated_statements::statements(&over.failing)
+        .iter()
+        .any(|sign| sign.present)
+    {
+        return Vec::new();
+    }
+    let lower = [repeated_in(&over.passing), repeated_in(&over.base)].concat();
+    let signs = repeated_in(&over.failing).into_iter().map(|own| {
+        let same = lower.iter().filter(|it| it.label_set == own.label_set);
+        let calls = same.fold(own.calls, |most, it| most.max(it.calls));
+        Sign {
+            magnitude: own.per_second,
+            present: own.is_work && calls >= PER_REQUEST,
+            label_set: own.label_set,
+        }
     });
     signs.collect()
 }
 
 pub(crate) fn repeated_words(case: &RuleMatch<'_>) -> Words {
     let statement = label(case.label_set, "statement").unwrap_or("?");
+    let over = case.over;
     let all = routes(case.failing());
     let Some(route) = route_of(&all, case.label_set) else {
         return Words::new("one statement many times in each request", String::new());
@@ -153,14 +184,20 @@ pub(crate) fn repeated_words(case: &RuleMatch<'_>) -> Words {
         let own = own.filter(|repeat| repeat.statement == statement);
         own.map(|repeat| repeat.calls).reduce(f64::max)
     };
-    let times = calls(case.failing()).unwrap_or(0.0);
+    let most = [&over.failing, &over.passing, &over.base]
+        .into_iter()
+        .filter_map(|view| Some((calls(view)?, view)))
+        .reduce(|most, other| if other.0 > most.0 { other } else { most });
+    let whole = most.map_or_else(Vec::new, |(_, view)| routes(view));
+    let whole = route_of(&whole, case.label_set).unwrap_or(route);
+    let times = most.map_or(0.0, |(calls, _)| calls);
     let sentence = format!(
         "each {} of {} executed `{statement}` {times:.0} times, of {:.0} statements in {:.0} forms; its databases{} \
          took {:.0} % of its {:.0} ms",
         route.route,
         service(&route.service),
-        route.queries,
-        route.query_forms,
+        whole.queries,
+        whole.query_forms,
         if share_of(route, "connecting") >= share_of(route, "database") {
             ", mostly the wait for a session,"
         } else {

@@ -76,6 +76,27 @@ impl InjectedFault {
         }
     }
 
+    /// Rules of `plimsoll limit` that name it.
+    pub(super) fn rules(self) -> &'static [&'static str] {
+        match self {
+            Self::ServerMaxconn => &["H1"],
+            // A thread that is used up, or the event loop on it.
+            Self::SyncBcrypt | Self::TemplatesPerRequest => &["J1", "C3"],
+            Self::MemcachedPerCall => &["J11", "K6"],
+            Self::OrmQueries => &["N+1"],
+            Self::MissingIndex => &["Q3", "Q4"],
+        }
+    }
+
+    /// A word of a finding or of the advice beside it that names it as well: a statement, or a column without an index.
+    pub(super) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::OrmQueries => Some("SHOW "),
+            Self::MissingIndex => Some("save_time"),
+            _ => None,
+        }
+    }
+
     /// Whether it is a setting of the Node processes; the others are settings of HAProxy and MariaDB.
     pub(super) fn is_of_the_site(self) -> bool {
         !matches!(self, Self::ServerMaxconn | Self::MissingIndex)

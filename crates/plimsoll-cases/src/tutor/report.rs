@@ -3,6 +3,7 @@
 use plimsoll_harness::page::Table;
 
 use super::injected_fault::{InjectedFault, TutorComponent};
+use super::named_limit::NamedLimits;
 use crate::plimsoll_run::LoadLineResult;
 
 /// What one stack carried; the healthy one has no fault.
@@ -10,6 +11,7 @@ pub(super) struct TutorRow {
     pub(super) component: TutorComponent,
     pub(super) fault: Option<InjectedFault>,
     pub(super) found: LoadLineResult,
+    pub(super) named: NamedLimits,
 }
 
 /// Each row beside the healthy one of its part.
@@ -20,16 +22,20 @@ pub(super) fn table(rows: &[TutorRow]) -> Table {
         "users carried",
         "interval",
         "against healthy",
+        "named by `limit`",
+        "",
     ]);
     for row in rows {
         let healthy = rows
             .iter()
             .find(|other| other.component == row.component && other.fault.is_none());
         let healthy = row.fault.and(healthy).and_then(|row| row.found.median());
-        let against = healthy
+        let share = healthy
             .filter(|users| *users > 0.0)
             .zip(row.found.median())
-            .map(|(healthy, users)| format!("{:.2}x", users / healthy));
+            .map(|(healthy, users)| users / healthy);
+        let against = share.map(|share| format!("{share:.2}x"));
+        let verdict = row.fault.map(|fault| row.named.verdict(fault, share));
         let [found, interval] = row.found.cells();
         table.row([
             row.component.name(),
@@ -37,6 +43,8 @@ pub(super) fn table(rows: &[TutorRow]) -> Table {
             &found,
             &interval,
             against.as_deref().unwrap_or("–"),
+            &row.named.first(),
+            verdict.as_deref().unwrap_or("–"),
         ]);
     }
     table
@@ -54,21 +62,25 @@ mod tests {
                 component: TutorComponent::Engine,
                 fault: None,
                 found: line(90.0, 100.0, 110.0),
+                named: NamedLimits::default(),
             },
             TutorRow {
                 component: TutorComponent::Web,
                 fault: None,
                 found: line(190.0, 200.0, 210.0),
+                named: NamedLimits::default(),
             },
             TutorRow {
                 component: TutorComponent::Web,
                 fault: Some(InjectedFault::SyncBcrypt),
                 found: line(140.0, 150.4, 160.0),
+                named: NamedLimits::default(),
             },
             TutorRow {
                 component: TutorComponent::Engine,
                 fault: Some(InjectedFault::OrmQueries),
                 found: LoadLineResult::Nothing("void".to_owned()),
+                named: NamedLimits::default(),
             },
         ];
         let table = table(&rows).to_string();
@@ -76,10 +88,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "| engine | none | 100 | 90-110 | – |",
-                "| web | none | 200 | 190-210 | – |",
-                "| web | bcrypt on the event loop | 150 | 140-160 | 0.75x |",
-                "| engine | 12 queries per compile instead of 3 | not known: void | – | – |",
+                "| engine | none | 100 | 90-110 | – | nothing | – |",
+                "| web | none | 200 | 190-210 | – | nothing | – |",
+                "| web | bcrypt on the event loop | 150 | 140-160 | 0.75x | nothing | **wrong** |",
+                "| engine | 12 queries per compile instead of 3 | not known: void | – | – | nothing | **wrong** |",
             ]
         );
     }

@@ -14,6 +14,8 @@ use crate::database::{DatabasePlace, MariaDb};
 /// Requests that HAProxy hands to a server at a time: healthy, and as the study found it.
 const SERVER_MAXCONN: u32 = 200;
 const SERVER_MAXCONN_FAULT: u32 = 20;
+/// Time that a request waits in HAProxy for a server.
+const QUEUE_TIMEOUT: &str = "1s";
 
 /// How the tutor is to be started.
 pub(super) struct TutorSettings {
@@ -72,7 +74,8 @@ impl TutorStack {
         let mut values = Values::default()
             .with("web_servers", web_servers)
             .with("engine", engine.port())
-            .with("server_maxconn", maxconn);
+            .with("server_maxconn", maxconn)
+            .with("queue_timeout", QUEUE_TIMEOUT);
         if let Some(port) = settings.port {
             values = values.with("port", port);
         }
@@ -88,6 +91,62 @@ impl TutorStack {
     /// Where its sockets and logs are.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// What the tutor of `tune.yaml` needs beside it. Ends when dropped, its folder last.
+pub(super) struct TutorStores {
+    memcached: RunningServer,
+    database: MariaDb,
+    folder: tempfile::TempDir,
+}
+
+impl TutorStores {
+    /// Starts MariaDB and memcached.
+    pub(super) fn start(case: &Case) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("tutor-").tempdir()?;
+        let path = folder.path();
+        open_to_all(path)?;
+        let place = DatabasePlace {
+            case,
+            folder: path,
+            core: None,
+        };
+        let names = ("memcached", "memcached");
+        Ok(Self {
+            database: MariaDb::with_rows(&place)?,
+            memcached: case.start(names, path, None, &Values::default())?,
+            folder,
+        })
+    }
+
+    /// What `tune.yaml` and its template name of them, and of the parts that an experiment starts: so many web servers at most.
+    pub(super) fn values(&self, case: &Case, web_servers_max: u16) -> Result<Values> {
+        let [proxy, engine, web] = ["proxy", "engine", "web"].map(|part| case.matrix_port(part));
+        let (proxy, engine, web) = (proxy?, engine?, web?);
+        let versions = self.database.query("SELECT MAX(id) FROM tutor.code")?;
+        let mut web_servers = String::new();
+        for place in 0..web_servers_max {
+            // One that is not started is down from the first check on.
+            writeln!(
+                web_servers,
+                "    server web{} 127.0.0.1:{} maxconn {{{{ server_maxconn }}}} check inter 500ms fall 1 rise 1",
+                place + 1,
+                web + place
+            )?;
+        }
+        Ok(Values::default()
+            .with("folder", self.folder.path().display())
+            .with("stack", self.folder.path().display())
+            .with("database", self.database.socket.display())
+            .with("memcached", self.memcached.port())
+            .with("versions", versions.trim())
+            .with("port", proxy)
+            .with("engine", engine)
+            .with("web", web)
+            .with("web_servers", web_servers)
+            .with("server_maxconn", "{{ server_maxconn }}")
+            .with("queue_timeout", "{{ queue_timeout }}"))
     }
 }
 
