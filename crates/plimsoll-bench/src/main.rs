@@ -19,6 +19,7 @@ mod hub;
 mod journeys;
 mod load;
 mod logs;
+mod tune;
 mod websocket;
 
 use std::process::ExitCode;
@@ -70,6 +71,8 @@ enum Comparison {
     /// The day of a log beside `GoAccess`
     #[command(mut_arg("only", |arg| chapters(arg, &LOGS)))]
     Logs(BenchArguments),
+    /// The search of `plimsoll tune` beside SMAC3, Optuna's TPE and random settings, in virtual time
+    Tune(tune::TuneArguments),
 }
 
 #[derive(Args)]
@@ -168,6 +171,7 @@ fn compare(comparison: &Comparison) -> Result<()> {
             bench::run("websocket", arguments, &[], websocket::measure)
         }
         Comparison::Logs(arguments) => bench::run("logs", arguments, &[], logs::measure),
+        Comparison::Tune(arguments) => tune::run(arguments),
     }
 }
 

@@ -108,7 +108,7 @@ const CRATE_RULES: [CrateRule; 27] = [
     },
     CrateRule {
         name: "plimsoll-bench",
-        may_know: &[HARNESS],
+        may_know: &[HARNESS, MODEL, "plimsoll-analysis", TESTKIT],
     },
     CrateRule {
         name: "plimsoll-cases",

@@ -9,6 +9,7 @@ use super::evidence::Evidence;
 use super::forest::{Forest, Prediction, Sample};
 use super::space::{Feasible, Levels, Space};
 use crate::stats::exact::normal_cdf;
+use crate::stats::order::quantile;
 
 /// Settings of a round.
 pub(super) const PROPOSED: usize = 4;
@@ -20,6 +21,11 @@ const MIXED: usize = 200;
 const TOP: usize = 5;
 /// The trees' disagreement is taken to be at least this: trees also agree where none of them has a sample.
 const DEVIATION_MIN: f64 = 0.08;
+/// Of the values, this share is poor, ...
+const POOR: f64 = 0.7;
+/// ... and drawn towards the others, to this share of its distance: a tree splits where values differ most, and how poor a
+/// poor setting is need not be known.
+const POOR_DISTANCE: f64 = 0.3;
 /// A candidate needs at least this chance that the service does not fail.
 const SUCCESS_MIN: f64 = 0.5;
 
@@ -32,7 +38,7 @@ pub(super) fn proposals(
     feasible: Feasible<'_>,
 ) -> Vec<Levels> {
     let mut random = seed.derive(0).generator();
-    let mut samples = evidence.samples();
+    let mut samples = focused(evidence.samples());
     let mut forest = Forest::fit(space, &samples, seed.derive(1));
     let ranked = evidence.ranked(&forest);
     let best = ranked.first().map_or(0.0, |first| first.1.max(0.0));
@@ -53,6 +59,17 @@ pub(super) fn proposals(
         chosen.push(levels);
     }
     chosen
+}
+
+/// Samples whose poor values are drawn together.
+fn focused(mut samples: Vec<Sample>) -> Vec<Sample> {
+    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    let good = quantile(&values, POOR).unwrap_or(0.0);
+    for sample in &mut samples {
+        let below = (good - sample.value).max(0.0);
+        sample.value += (1.0 - POOR_DISTANCE) * below;
+    }
+    samples
 }
 
 /// Candidates that were not tried: neighbours of the best settings, mixtures of them, and random ones.
@@ -156,6 +173,26 @@ mod tests {
         assert!((of(2.0, 0.1) - 1.0).abs() < 1e-9);
         assert!(of(0.0, 0.1) < 1e-9);
         assert!(of(0.9, 0.3) > of(0.9, 0.1), "doubt is worth a trial");
+    }
+
+    #[test]
+    fn poor_values_are_drawn_together_and_good_ones_stay() {
+        let samples =
+            [-2.0, -1.0, -0.5, -0.5, -0.2, -0.1, -0.1, 0.0, 0.1, 0.2, 0.2].map(|value| Sample {
+                levels: Vec::new(),
+                value,
+            });
+        let values: Vec<f64> = focused(samples.to_vec())
+            .iter()
+            .map(|it| it.value)
+            .collect();
+        let expected = [
+            -0.6, -0.3, -0.15, -0.15, -0.06, -0.03, -0.03, 0.0, 0.1, 0.2, 0.2,
+        ];
+        for (value, expected) in values.iter().zip(expected) {
+            assert!((value - expected).abs() < 1e-12, "{values:?}");
+        }
+        assert!(focused(Vec::new()).is_empty());
     }
 
     #[test]
