@@ -12,7 +12,7 @@ mod text;
 
 use std::path::PathBuf;
 
-use plimsoll_analysis::tuning::{Score, TuneOutcome};
+use plimsoll_analysis::tuning::{BestSetting, Score, TuneOutcome};
 use plimsoll_model::experiment::{ExperimentEnd, Knob};
 
 pub use advice::{AdvisedSetting, TuneAdviceObject, advice_schema};
@@ -70,6 +70,19 @@ pub enum UserRowResult {
     NotConfirmed,
     /// Its trials are not all carried out.
     Open,
+}
+
+/// The load line of the best settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct BestLine {
+    /// The line.
+    line: f64,
+    /// Its interval, where there is one.
+    interval: Option<(f64, f64)>,
+    /// Whether it is by a full search, and not by loads that rise.
+    is_searched: bool,
+    /// Whether it may be higher: a load ended before the service did.
+    is_at_least: bool,
 }
 
 /// Everything about a search that is shown.
@@ -157,6 +170,34 @@ impl TuneReport<'_> {
             .filter(|(_, (knob, level))| knob.default != **level)
             .map(|(index, _)| index)
             .collect()
+    }
+
+    /// The load line of the best settings: by a full search with them, else by loads that rise.
+    fn best_line(&self, best: &BestSetting) -> BestLine {
+        match self.searched_line.filter(|_| self.is_adopted()) {
+            Some((low, median, high)) => BestLine {
+                line: median,
+                interval: Some((low, high)),
+                is_searched: true,
+                is_at_least: false,
+            },
+            None => BestLine {
+                line: best.line,
+                interval: best.high.is_finite().then_some((best.low, best.high)),
+                is_searched: false,
+                is_at_least: best.is_at_least,
+            },
+        }
+    }
+
+    /// What the best settings carry at least by loads that rise: the lower end of their own line, or of the gain over the
+    /// full search of the settings that stand, whichever is less.
+    fn least_line(&self, best: &BestSetting) -> f64 {
+        let by_gain = self
+            .outcome
+            .baseline
+            .map(|line| line * (1.0 + best.gain_low));
+        by_gain.map_or(best.low, |line| line.min(best.low))
     }
 
     /// A load line with its unit.

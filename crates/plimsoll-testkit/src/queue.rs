@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use plimsoll_model::histogram::{Histogram, bucket_top};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::LoadUnit;
-use plimsoll_model::schedule::{Schedule, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Schedule, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
@@ -146,6 +146,45 @@ impl SimulatedQueue {
         self.users_leave();
         self.drain(&mut windows);
         windows
+    }
+
+    /// Offers a load of phases, each a line; returns its windows, drain included. `stop` is called after each second of load
+    /// and ends it early.
+    pub fn offer(
+        &mut self,
+        phases: &[LoadPhase],
+        mut stop: impl FnMut(&Window) -> bool,
+    ) -> Vec<Window> {
+        let start_ns = u64::from(self.second) * SECOND_NS;
+        let seed = self.seed.derive(self.trials);
+        self.trials += 1;
+        let schedule = Schedule::new(phases.to_vec(), self.spacing, seed);
+        let whole_ns = schedule.length_ns();
+        let mut arrivals = schedule.map(|arrival| start_ns + arrival.due_ns).peekable();
+        let mut windows = Vec::new();
+        while self.end_ns() - start_ns < whole_ns + SECOND_NS {
+            let mut window = self.open_window();
+            let end_ns = self.end_ns();
+            while let Some(due_ns) = arrivals.next_if(|&due_ns| due_ns < end_ns) {
+                self.admit(due_ns, end_ns, &mut window);
+            }
+            windows.push(self.close_window(window));
+            if windows.last().is_some_and(&mut stop) {
+                break;
+            }
+        }
+        self.drain(&mut windows);
+        windows
+    }
+
+    /// How long a request would wait that arrived now, s.
+    pub fn wait_s(&self) -> f64 {
+        let now_ns = u64::from(self.second) * SECOND_NS;
+        let Reverse(free_ns) = self
+            .free_ns
+            .peek()
+            .expect("a queue has at least one server");
+        free_ns.saturating_sub(now_ns) as f64 / 1e9
     }
 
     /// Places of users who may resume in the next trial, each with whether a request was pending at the end.

@@ -19,14 +19,20 @@ pub struct RegressionLine {
     count: f64,
 }
 
+/// The mean; `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// The line through points; `None` for fewer than three, or where all have one x.
 pub fn line_through(points: &[(f64, f64)]) -> Option<RegressionLine> {
     let count = points.len() as f64;
     if points.len() < 3 {
         return None;
     }
-    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
-    let mean_y = points.iter().map(|point| point.1).sum::<f64>() / count;
+    let coordinate = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).collect::<Vec<f64>>();
+    let mean_x = mean(&coordinate(|point| point.0))?;
+    let mean_y = mean(&coordinate(|point| point.1))?;
     let spread_x: f64 = points.iter().map(|point| (point.0 - mean_x).powi(2)).sum();
     if spread_x <= 0.0 {
         return None;
@@ -54,6 +60,11 @@ pub fn line_through(points: &[(f64, f64)]) -> Option<RegressionLine> {
 }
 
 impl RegressionLine {
+    /// Its height at x.
+    pub fn at(&self, x: f64) -> f64 {
+        self.intercept + self.slope * x
+    }
+
     /// Where a line that ascends reaches a height, with its two-sided interval of this `confidence` by the delta method:
     /// the standard error of x is (s / slope) · √(1/n + (x − mean x)² / Σ (x − mean x)²), with Student's t of n − 2
     /// degrees of freedom. `None` for a line that does not ascend.

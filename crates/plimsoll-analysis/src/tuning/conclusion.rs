@@ -2,12 +2,13 @@
 
 use super::confirm::{ConfirmTrials, Confirmation, MARGIN};
 use super::course::Course;
-use super::evidence::{SettingEvidence, log_line, mean};
+use super::evidence::{SettingEvidence, log_carried};
 use super::observation::{Observation, Phase, Score};
 use super::outcome::{BestSetting, Rejected, RejectedWhy, TuneOutcome};
 use super::race::is_unstable;
 use super::space::Levels;
 use super::{IMPORTANCE, TuneSearch};
+use crate::stats::line::mean;
 use crate::stats::ranks;
 
 /// A candidate and its trials beside the default.
@@ -37,7 +38,7 @@ pub(super) fn outcome(search: &TuneSearch, observations: &[Observation]) -> Tune
     let baseline = baseline(search, observations, &course);
     let best = confirmed
         .or_else(|| best_compared(&compared))
-        .and_then(|candidate| best_setting(candidate, &course, baseline));
+        .and_then(|candidate| best_setting(candidate, &course));
     let samples = course.evidence().samples();
     let seed = search.seed.derive(IMPORTANCE);
     let evaluated = || {
@@ -66,7 +67,7 @@ fn baseline(search: &TuneSearch, observations: &[Observation], course: &Course<'
     let measured: Vec<f64> = observations
         .iter()
         .filter(|trial| trial.phase == Phase::Baseline)
-        .filter_map(|trial| log_line(&trial.score))
+        .filter_map(|trial| log_carried(&trial.score))
         .collect();
     let default = search.space.default_levels();
     let lines = if measured.is_empty() {
@@ -74,7 +75,7 @@ fn baseline(search: &TuneSearch, observations: &[Observation], course: &Course<'
     } else {
         measured
     };
-    (!lines.is_empty()).then(|| mean(&lines).exp())
+    mean(&lines).map(f64::exp)
 }
 
 /// The candidate with the highest gain that was not refuted; before the confirmation, the first.
@@ -96,20 +97,19 @@ fn best_compared(compared: &[Compared]) -> Option<&Compared> {
     })
 }
 
-fn best_setting(
-    candidate: &Compared,
-    course: &Course<'_>,
-    baseline: Option<f64>,
-) -> Option<BestSetting> {
+/// A candidate by its pairs; before the first, by its trials of the search, where they have the default beside them.
+fn best_setting(candidate: &Compared, course: &Course<'_>) -> Option<BestSetting> {
     let levels = candidate.levels.clone();
     let Some(effect) = candidate.trials.effect() else {
-        let gain = course.evidence().get(&levels)?.mean()?.exp();
+        let setting = course.evidence().get(&levels)?;
+        let (ratio, is_at_least) = setting.carried()?;
         return Some(BestSetting {
             levels,
-            line: baseline? * gain,
+            line: setting.line()?,
+            is_at_least,
             low: 0.0,
             high: f64::INFINITY,
-            gain: gain - 1.0,
+            gain: ratio.exp_m1(),
             gain_low: -1.0,
             gain_high: f64::INFINITY,
             pairs: 0,
@@ -119,6 +119,7 @@ fn best_setting(
     Some(BestSetting {
         levels,
         line: line.estimate.exp(),
+        is_at_least: candidate.trials.is_at_least,
         low: line.low.exp(),
         high: line.high.exp(),
         gain: effect.estimate() - 1.0,
@@ -162,7 +163,7 @@ fn rejected(
         match candidate.map(|candidate| candidate.state) {
             Some(Confirmation::Rejected(why)) => Some(why),
             _ if setting.failed > 0 => Some(RejectedWhy::Failed),
-            _ if setting.values.is_empty() => None,
+            _ if setting.lines.is_empty() => None,
             _ if is_unstable(&search.space, evidence, setting) => Some(RejectedWhy::Unstable),
             _ if adopt || setting.mean().is_some_and(|mean| mean <= 0.0) => {
                 Some(RejectedWhy::Slower)
@@ -178,7 +179,8 @@ fn rejected(
             Some(Rejected {
                 levels: levels.clone(),
                 why: why(levels, setting)?,
-                ratio: setting.mean().map(f64::exp),
+                ratio: setting.carried().map(|(ratio, _)| ratio.exp()),
+                is_at_least: setting.carried().is_some_and(|(_, more)| more),
             })
         })
         .collect();
@@ -205,7 +207,16 @@ fn reason(
         .and_then(|best| compared.iter().find(|other| other.levels == best.levels))
         .or_else(|| compared.first())
     else {
-        let measured = course.evidence().sound().count();
+        let (measured, ratios) = (
+            course.evidence().measured().count(),
+            course.evidence().sound().count(),
+        );
+        if measured > 0 && ratios == 0 {
+            return format!(
+                "The default is kept: no trial of it counts beside the {measured} other settings that were measured, so none can \
+                 be compared with it."
+            );
+        }
         return format!(
             "The default is kept: of {measured} other settings that were measured, none is expected to carry more than 3 % \
              above it."
@@ -219,6 +230,12 @@ fn reason(
             best.pairs
         ),
         (Confirmation::Rejected(why), _) => refusal(why, best),
+        (_, Some(best)) if best.pairs == 0 && best.gain > 0.0 => format!(
+            "The default is kept: in the search the best setting carried {}{} more, and nothing of that was confirmed before the \
+             search ended.",
+            if best.is_at_least { "at least " } else { "" },
+            percent(best.gain)
+        ),
         _ => "The default is kept: the search ended before the best setting was confirmed."
             .to_owned(),
     }

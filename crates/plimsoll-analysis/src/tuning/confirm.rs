@@ -2,7 +2,7 @@
 
 use plimsoll_model::seed::Seed;
 
-use super::evidence::log_line;
+use super::evidence::log_carried;
 use super::observation::{Guard, Observation, Phase, Score};
 use super::outcome::RejectedWhy;
 use crate::experiment::effect::{Criteria, Direction, Effect};
@@ -36,8 +36,10 @@ pub(super) enum Confirmation {
 pub(super) struct ConfirmTrials {
     /// Differences of logarithms of pairs, candidate minus default.
     pub(super) differences: Vec<f64>,
-    /// Logarithms of the lines of the candidate.
+    /// Logarithms of what the candidate carried.
     pub(super) lines: Vec<f64>,
+    /// Whether it may carry more: a load ended before the service did.
+    pub(super) is_at_least: bool,
     /// Trials of the candidate in which the service failed.
     failed: usize,
     blocks: usize,
@@ -74,8 +76,11 @@ impl ConfirmTrials {
                 .collect(),
             lines: own
                 .iter()
-                .filter_map(|trial| log_line(&trial.score))
+                .filter_map(|trial| log_carried(&trial.score))
                 .collect(),
+            is_at_least: own
+                .iter()
+                .any(|trial| matches!(trial.score, Score::AtLeast(_))),
             failed,
             blocks: blocks.len(),
             worse: worse(&own),
@@ -130,7 +135,7 @@ fn pair_differences(block: &[&Observation], default: &[usize], candidate: &[usiz
     let pairs = of(default).into_iter().zip(of(candidate));
     pairs
         .filter_map(|(default, candidate)| {
-            let difference = log_line(&candidate)? - log_line(&default)?;
+            let difference = log_carried(&candidate)? - log_carried(&default)?;
             let is_bounded = matches!(default, Score::Line(_));
             // A default whose line was not reached may carry as much as the candidate.
             Some(if is_bounded {

@@ -8,6 +8,8 @@ use super::forest::{Forest, Sample};
 use super::observation::{Observation, Score};
 use super::reference::ReferenceLevel;
 use super::space::{Levels, Space};
+use crate::stats::line::mean;
+use crate::stats::order::median;
 
 /// A load that ended before the service did: the line is taken to be 10 % above it.
 const BEYOND: f64 = 0.1;
@@ -21,10 +23,15 @@ const FOREST_WEIGHT: f64 = 1.0;
 /// What is known of a setting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SettingEvidence {
-    /// Logarithms of its line divided by the default's, in the order of the trials.
+    /// Logarithms of its line divided by the default's, in the order of the trials: of those beside which the default was
+    /// measured. A line that was not reached counts as 10 % above what was carried.
     pub(super) values: Vec<f64>,
-    /// Logarithms of its line, requests or users per second.
+    /// Logarithms of what was carried in each trial, requests or users per second.
     pub(super) lines: Vec<f64>,
+    /// The same divided by the default's, where that was measured.
+    carried: Vec<f64>,
+    /// Trials in which more than that may be carried: the load ended before the service did.
+    unreached: usize,
     /// Trials in which the service failed.
     pub(super) failed: usize,
     /// Void trials.
@@ -34,7 +41,19 @@ pub(super) struct SettingEvidence {
 impl SettingEvidence {
     /// Mean of its values; `None` without any.
     pub(super) fn mean(&self) -> Option<f64> {
-        (!self.values.is_empty()).then(|| mean(&self.values))
+        mean(&self.values)
+    }
+
+    /// Mean of what it carried by the default's, as a logarithm, and whether it may carry more; `None` where nothing was
+    /// measured beside the default.
+    pub(super) fn carried(&self) -> Option<(f64, bool)> {
+        let mean = mean(&self.carried)?;
+        Some((mean, self.unreached > 0))
+    }
+
+    /// Median of what it carried, requests or users per second.
+    pub(super) fn line(&self) -> Option<f64> {
+        median(&self.lines).map(f64::exp)
     }
 
     /// Difference of its highest and lowest value.
@@ -53,18 +72,25 @@ impl SettingEvidence {
         if self.values.len() < 3 {
             return 0.0;
         }
-        let centre = mean(&self.values);
-        let squares: f64 = self
-            .values
-            .iter()
-            .map(|value| (value - centre).powi(2))
-            .sum();
-        (squares / (self.values.len() - 1) as f64).sqrt()
+        (squares(&self.values) / (self.values.len() - 1) as f64).sqrt()
+    }
+
+    /// Adds a line beside a level of the default, a logarithm, where that was measured.
+    fn add(&mut self, score: &Score, default: Option<f64>) {
+        let (Some(carried), Some(expected)) = (log_carried(score), log_expected(score)) else {
+            return;
+        };
+        self.lines.push(carried);
+        self.unreached += usize::from(matches!(score, Score::AtLeast(_)));
+        if let Some(default) = default {
+            self.values.push(expected - default);
+            self.carried.push(carried - default);
+        }
     }
 
     /// Whether it is measured, failed, or cannot be measured.
     pub(super) fn is_settled(&self) -> bool {
-        !self.values.is_empty() || self.failed > 0 || self.void >= VOID_MAX
+        !self.lines.is_empty() || self.failed > 0 || self.void >= VOID_MAX
     }
 }
 
@@ -82,7 +108,7 @@ impl Evidence {
         let references = observations
             .iter()
             .filter(|observation| observation.levels == default)
-            .filter_map(|observation| Some((observation.at_s, log_line(&observation.score)?)));
+            .filter_map(|observation| Some((observation.at_s, log_expected(&observation.score)?)));
         let reference = ReferenceLevel::of(references.collect());
         let mut settings: BTreeMap<Levels, SettingEvidence> = BTreeMap::new();
         for observation in observations {
@@ -91,11 +117,7 @@ impl Evidence {
                 Score::Failed => setting.failed += 1,
                 Score::Void => setting.void += 1,
                 Score::Line(_) | Score::AtLeast(_) => {
-                    if let Some(line) = log_line(&observation.score) {
-                        setting.lines.push(line);
-                        let level = reference.at(observation.at_s).unwrap_or(0.0);
-                        setting.values.push(line - level);
-                    }
+                    setting.add(&observation.score, reference.at(observation.at_s));
                 }
             }
         }
@@ -121,7 +143,15 @@ impl Evidence {
         self.settings.iter()
     }
 
-    /// Settings other than the default that were measured and never failed.
+    /// Settings other than the default that were measured, beside the default or not.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &Levels> {
+        let measured = self.settings.iter().filter(|(levels, setting)| {
+            **levels != self.default && !setting.lines.is_empty() && setting.failed == 0
+        });
+        measured.map(|(levels, _)| levels)
+    }
+
+    /// Settings other than the default that were measured beside the default and never failed.
     pub(super) fn sound(&self) -> impl Iterator<Item = (&Levels, &SettingEvidence)> {
         self.settings.iter().filter(|(levels, setting)| {
             **levels != self.default && !setting.values.is_empty() && setting.failed == 0
@@ -159,7 +189,7 @@ impl Evidence {
     pub(super) fn successes(&self) -> Vec<Sample> {
         let mut samples = Vec::new();
         for (levels, setting) in &self.settings {
-            let measured = vec![1.0; setting.values.len()];
+            let measured = vec![1.0; setting.lines.len()];
             let failed = vec![0.0; setting.failed];
             samples.extend(measured.into_iter().chain(failed).map(|value| Sample {
                 levels: levels.clone(),
@@ -188,36 +218,80 @@ impl Evidence {
     /// Standard deviation of a value, pooled over all settings with several; at least 1 %. `None` without degrees of
     /// freedom, else with their number.
     pub(super) fn deviation(&self) -> Option<(f64, usize)> {
-        let (mut squares, mut degrees) = (0.0, 0);
+        let (mut sum, mut degrees) = (0.0, 0);
         for setting in self.settings.values() {
-            let centre = mean(&setting.values);
-            squares += setting
-                .values
-                .iter()
-                .map(|value| (value - centre).powi(2))
-                .sum::<f64>();
+            sum += squares(&setting.values);
             degrees += setting.values.len().saturating_sub(1);
         }
-        (degrees > 0).then(|| ((squares / degrees as f64).sqrt().max(0.01), degrees))
+        (degrees > 0).then(|| ((sum / degrees as f64).sqrt().max(0.01), degrees))
     }
 }
 
 fn expected(setting: &SettingEvidence, forest: &Forest, levels: &[usize]) -> f64 {
     let count = setting.values.len() as f64;
-    let own = mean(&setting.values);
-    (count * own + FOREST_WEIGHT * forest.predict(levels).mean) / (count + FOREST_WEIGHT)
+    let sum: f64 = setting.values.iter().sum();
+    (sum + FOREST_WEIGHT * forest.predict(levels).mean) / (count + FOREST_WEIGHT)
 }
 
-/// The logarithm of a line; `None` where none was measured or it has none.
-pub(super) fn log_line(score: &Score) -> Option<f64> {
-    let line = match *score {
-        Score::Line(line) => line.ln(),
-        Score::AtLeast(line) => line.ln() + BEYOND,
-        Score::Failed | Score::Void => return None,
+/// The logarithm of what was carried; `None` where nothing was measured or it has none.
+pub(super) fn log_carried(score: &Score) -> Option<f64> {
+    match *score {
+        Score::Line(line) | Score::AtLeast(line) => Some(line.ln()).filter(|line| line.is_finite()),
+        Score::Failed | Score::Void => None,
+    }
+}
+
+/// The logarithm of the line that the search expects of a score: above what was carried where the load ended first.
+fn log_expected(score: &Score) -> Option<f64> {
+    let beyond = match score {
+        Score::AtLeast(_) => BEYOND,
+        Score::Line(_) | Score::Failed | Score::Void => 0.0,
     };
-    line.is_finite().then_some(line)
+    Some(log_carried(score)? + beyond)
 }
 
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+/// Sum of squared differences from the mean.
+fn squares(values: &[f64]) -> f64 {
+    let centre = mean(values).unwrap_or(0.0);
+    values.iter().map(|value| (value - centre).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::space::tests::ordered;
+    use super::*;
+
+    fn observed(level: usize, score: Score) -> Observation {
+        Observation {
+            levels: vec![level],
+            score,
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn without_the_default_beside_it_a_line_is_no_ratio() {
+        let space = Space::new(vec![ordered(3, 0)]);
+        let observations = [observed(0, Score::Void), observed(1, Score::AtLeast(208.0))];
+        let evidence = Evidence::of(&space, &observations.iter().collect::<Vec<_>>());
+        let setting = evidence.get(&[1]).unwrap();
+        assert!(setting.values.is_empty() && setting.carried().is_none());
+        assert!((setting.line().unwrap() - 208.0).abs() < 1e-9);
+        assert!(evidence.is_settled(&[1]) && !evidence.is_settled(&[0]));
+        assert_eq!(evidence.sound().count(), 0);
+    }
+
+    #[test]
+    fn what_was_not_reached_is_expected_above_what_was_carried() {
+        let space = Space::new(vec![ordered(3, 0)]);
+        let observations = [
+            observed(0, Score::Line(100.0)),
+            observed(1, Score::AtLeast(200.0)),
+        ];
+        let evidence = Evidence::of(&space, &observations.iter().collect::<Vec<_>>());
+        let setting = evidence.get(&[1]).unwrap();
+        let (carried, is_at_least) = setting.carried().unwrap();
+        assert!(is_at_least && (carried - 2.0_f64.ln()).abs() < 1e-12);
+        assert!(setting.mean().unwrap() > carried);
+    }
 }

@@ -28,13 +28,16 @@ pub struct TuneOutcome {
     pub void: usize,
 }
 
-/// The best setting, by its trials beside the default.
+/// The best setting, by what was measured of it: its trials beside the default in the confirmation; before the first pair,
+/// those of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestSetting {
     /// The setting.
     pub levels: Levels,
-    /// Its load line.
+    /// Its load line, by loads that rise.
     pub line: f64,
+    /// Whether line and gain are what was carried, and more may be: a load ended before the service did.
+    pub is_at_least: bool,
     /// Lower end of its 95 % interval: 0 with too few trials.
     pub low: f64,
     /// Upper end: ∞ with too few trials.
@@ -56,8 +59,10 @@ pub struct Rejected {
     pub levels: Levels,
     /// Why it is rejected.
     pub why: RejectedWhy,
-    /// Its load line divided by the default's; `None` without a measured line.
+    /// What it carried divided by the default's line; `None` where one of them was not measured.
     pub ratio: Option<f64>,
+    /// Whether it may carry more.
+    pub is_at_least: bool,
 }
 
 /// Why a setting is rejected.

@@ -4,6 +4,8 @@
 //! best each trial that is left out is used; a constant unless another predicts clearly better, because what follows the
 //! trials follows their noise as well.
 
+use crate::stats::line::{line_through, mean};
+
 /// Trials of the default from which a drift can be told from noise.
 const TRIALS_MIN: usize = 4;
 /// A drift is believed when it leaves at most this share of the squared errors of the constant.
@@ -70,32 +72,19 @@ fn errors(law: DriftLaw, points: &[(f64, f64)]) -> f64 {
 impl DriftLaw {
     fn at(self, points: &[(f64, f64)], time_s: f64) -> Option<f64> {
         match self {
-            Self::Constant => mean(points.iter().map(|point| point.1)),
-            Self::Line => line_at(points, time_s),
+            Self::Constant => level(points),
+            // Where all are of one moment, or two are left, there is no line.
+            Self::Line => line_through(points)
+                .map(|line| line.at(time_s))
+                .or_else(|| level(points)),
             Self::Interpolated => interpolated_at(points, time_s),
         }
     }
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
-    let count = values.len();
-    (count > 0).then(|| values.sum::<f64>() / count as f64)
-}
-
-/// The line of least squares.
-fn line_at(points: &[(f64, f64)], time_s: f64) -> Option<f64> {
-    let centre_s = mean(points.iter().map(|point| point.0))?;
-    let level = mean(points.iter().map(|point| point.1))?;
-    let spread: f64 = points
-        .iter()
-        .map(|point| (point.0 - centre_s).powi(2))
-        .sum();
-    let product: f64 = points
-        .iter()
-        .map(|point| (point.0 - centre_s) * (point.1 - level))
-        .sum();
-    let slope = if spread > 0.0 { product / spread } else { 0.0 };
-    Some(level + slope * (time_s - centre_s))
+fn level(points: &[(f64, f64)]) -> Option<f64> {
+    let levels: Vec<f64> = points.iter().map(|point| point.1).collect();
+    mean(&levels)
 }
 
 /// Between the neighbours in time, and that of the outermost beyond them.

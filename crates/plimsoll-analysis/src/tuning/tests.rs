@@ -6,6 +6,7 @@ use plimsoll_testkit::normal::standard_normal;
 
 use super::space::tests::{choice, ordered};
 use super::*;
+use crate::stats::order::median;
 
 const LIMITS: TuneLimits = TuneLimits::STANDARD;
 
@@ -271,6 +272,8 @@ fn an_unbounded_line_counts_as_better_than_what_it_exceeded() {
     let outcome = search.outcome(&observations);
     let best = outcome.best.unwrap();
     assert!(outcome.adopt && matches!(law(&best.levels), Score::Line(line) if line > 290.0));
+    // No more than was carried.
+    assert!(best.line <= 300.0 + 1e-9, "{best:?}");
 }
 
 #[test]
@@ -289,7 +292,65 @@ fn before_the_confirmation_the_best_has_no_interval() {
     let outcome = search.outcome(&observations);
     let best = outcome.best.unwrap();
     assert_eq!((best.pairs, outcome.adopt), (0, false));
-    assert!((best.line - 100.0 * (1.0 + best.gain)).abs() < 1e-9);
+    // Its line is the middle of what was measured, however high the default's is.
+    let own = observations
+        .iter()
+        .filter(|trial| trial.levels == best.levels);
+    let lines = own.filter_map(|trial| match trial.score {
+        Score::Line(line) => Some(line),
+        _ => None,
+    });
+    assert_eq!(
+        Some(best.line),
+        median(&lines.map(f64::ln).collect::<Vec<_>>()).map(f64::exp)
+    );
     assert!(best.gain_low <= -1.0 && best.gain_high.is_infinite());
     assert_eq!(outcome.evaluations, observations.len() - 1);
+    assert!(
+        outcome
+            .reason
+            .contains("nothing of that was confirmed before the search ended"),
+        "{}",
+        outcome.reason
+    );
+}
+
+#[test]
+fn a_candidate_without_a_trial_of_the_default_beside_it_has_no_best() {
+    // What a search of a server of 17.3/s gave when the trials of the default were void: a line of 3,985/s.
+    let search = search(1);
+    let of = |levels: Levels, phase, score| Observation {
+        levels,
+        phase,
+        score,
+        ..Observation::default()
+    };
+    let default = space().default_levels();
+    let mut observations = vec![
+        of(default.clone(), Phase::Baseline, Score::Line(17.3)),
+        of(default, Phase::Search, Score::Void),
+        of(vec![7, 1, 0, 0], Phase::Search, Score::AtLeast(208.0)),
+        of(vec![2, 1, 0, 0], Phase::Search, Score::Line(40.0)),
+    ];
+    let outcome = search.outcome(&observations);
+    assert_eq!((outcome.baseline, outcome.best), (Some(17.3), None));
+    assert!(!outcome.adopt);
+    assert!(
+        outcome
+            .reason
+            .contains("no trial of it counts beside the 2 other"),
+        "{}",
+        outcome.reason
+    );
+    assert!(
+        outcome
+            .rejected
+            .iter()
+            .all(|it| (it.why, it.ratio) == (RejectedWhy::NotConfirmed, None))
+    );
+    // Beside the default it has what was carried, and no more.
+    observations[1].score = Score::Line(17.0);
+    let best = search.outcome(&observations).best.unwrap();
+    assert_eq!((best.levels, best.is_at_least), (vec![7, 1, 0, 0], true));
+    assert!((best.line - 208.0).abs() < 1e-9 && (best.gain - 191.0 / 17.0).abs() < 1e-9);
 }

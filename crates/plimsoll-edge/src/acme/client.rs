@@ -53,7 +53,10 @@ impl HttpClient for AuthorityClient {
         let connector = self.connector.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let body = body.collect().await.map(|body| body.to_bytes());
+            let body = body
+                .collect()
+                .await
+                .map(http_body_util::Collected::to_bytes);
             let body = body.map_err(|error| Error::Other(error.into()))?;
             let request = Request::from_parts(head, Full::new(body));
             let answer = outbound::send(request, &connector, ANSWER_LEN_MAX, TIMEOUT).await;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::tuning::{
-    KnobSpace, Levels, Observation, Space, Step, TuneLimits, TuneOutcome, TuneSearch,
+    KnobSpace, Observation, Space, Step, TuneLimits, TuneOutcome, TuneSearch,
 };
 use plimsoll_model::experiment::{CommandLine, Experiment, Measurement, Tuning, Warm};
 use plimsoll_model::price::HeldResources;
@@ -113,11 +113,6 @@ impl TuneBlocks {
     /// The result so far.
     pub fn outcome(&self, records: &[TrialRecord]) -> TuneOutcome {
         self.search(records).outcome(&self.scores(records))
-    }
-
-    /// The setting that would be confirmed if the search ended now.
-    pub fn incumbent(&self, records: &[TrialRecord]) -> Option<Levels> {
-        self.search(records).incumbent(&self.scores(records))
     }
 
     /// The longest time of a trial: a longer one hangs.

@@ -35,7 +35,7 @@ pub struct TuneObject {
     pub load_unit: String,
     /// The load line of the settings that stand; null when it was not measured.
     pub baseline: Option<f64>,
-    /// The best settings that were measured against those that stand; null when none came so far.
+    /// The best settings that were measured beside those that stand; null when none was. Without `pairs` nothing is confirmed.
     pub best: Option<BestObject>,
     /// Whether to change the settings: the gain is above 3 % with 95 % confidence, and nothing else gets worse.
     pub adopt: bool,
@@ -74,11 +74,16 @@ pub struct BestObject {
     pub settings: BTreeMap<String, String>,
     /// Their load line.
     pub line: f64,
+    /// How it was measured: `search`, a full search with these settings, or `ramps`, loads that rise, less the queue that grows
+    /// before they are noticed to be beyond the line.
+    pub line_from: &'static str,
+    /// Whether the line, and the gain with `ramps`, is only what was carried: a load ended before the service did.
+    pub is_at_least: bool,
     /// Lower end of its 95 % interval; null with too few trials.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Gain over the settings that stand, as a share: 0.25 is 25 % more.
+    /// Gain over the settings that stand, by loads that rise on both, as a share: 0.25 is 25 % more.
     pub gain: f64,
     /// Lower end of its 95 % interval; null with too few pairs.
     pub gain_low: Option<f64>,
@@ -127,8 +132,10 @@ pub struct RejectedObject {
     pub why: &'static str,
     /// Why the service failed.
     pub detail: Option<String>,
-    /// Its load line by that of the settings that stand; null when it was not measured.
+    /// What it carried by the load line of the settings that stand; null when one of them was not measured.
     pub ratio: Option<f64>,
+    /// Whether it may carry more: a load ended before the service did.
+    pub is_at_least: bool,
 }
 
 /// A knob that went back to what stands.
@@ -239,13 +246,15 @@ pub(super) fn counts(report: &TuneReport<'_>) -> TuneCounts {
 
 fn best_object(report: &TuneReport<'_>, best: &BestSetting) -> BestObject {
     // Without an interval its ends are those of all that is possible.
-    let has_line = best.high.is_finite();
     let has_gain = best.gain_high.is_finite();
+    let shown = report.best_line(best);
     BestObject {
         settings: settings(report, &best.levels, false),
-        line: best.line,
-        low: has_line.then_some(best.low),
-        high: has_line.then_some(best.high),
+        line: shown.line,
+        line_from: if shown.is_searched { "search" } else { "ramps" },
+        is_at_least: shown.is_at_least,
+        low: shown.interval.map(|(low, _)| low),
+        high: shown.interval.map(|(_, high)| high),
         gain: best.gain,
         gain_low: has_gain.then_some(best.gain_low),
         gain_high: has_gain.then_some(best.gain_high),
@@ -298,6 +307,7 @@ fn rejected_object(report: &TuneReport<'_>, rejected: &Rejected) -> RejectedObje
         why: why_word(rejected.why),
         detail: rejected_detail(report, rejected),
         ratio: rejected.ratio.filter(|ratio| ratio.is_finite()),
+        is_at_least: rejected.is_at_least,
     }
 }
 

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::object::counts;
-use super::rows::{self, TriedRow, gain_text, line_text, user_row_text};
-use super::text::{notices, sentence};
+use super::rows::{self, TriedRow, line_text, user_row_text};
+use super::text::{notices, sentence, without_search};
 use super::{TuneReport, chart};
 use crate::history_page::day;
 use crate::html::{StaticPage, page_banner};
@@ -68,7 +68,7 @@ fn answer(report: &TuneReport<'_>) -> Markup {
                 @if let Some(best) = best {
                     div {
                         dt { @if report.is_adopted() { "load line after the change" } @else { "best so far" } }
-                        dd { (report.line_text(best.line)) small { (gain_text(best.gain)) } }
+                        dd { (rows::best_line_text(report, best)) small { (rows::best_gain_text(best)) } }
                     }
                 }
                 @if let Some(limit) = report.next_limit {
@@ -85,6 +85,7 @@ fn answer(report: &TuneReport<'_>) -> Markup {
             @if report.is_adopted() && report.applied.is_empty() {
                 p { "To make it permanent: " code { (printable(report.apply_command)) } }
             }
+            @if let Some(text) = without_search(report) { p { "Load line: " (text) "." } }
             @for text in report.applied { p { "Applied: " (printable(text)) } }
             @for text in report.by_hand { p { "By hand: " (printable(text)) } }
         }

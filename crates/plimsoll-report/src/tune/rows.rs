@@ -1,6 +1,6 @@
 //! Rows of the result: knobs, settings that were tried, numbers of users.
 
-use plimsoll_analysis::tuning::{Rejected, RejectedWhy, Score};
+use plimsoll_analysis::tuning::{BestSetting, Rejected, RejectedWhy, Score};
 
 use super::{TuneReport, TuneTrial, UserRow, UserRowResult};
 use crate::number::percent;
@@ -123,7 +123,7 @@ fn tried_remark(report: &TuneReport<'_>, levels: &[usize], trials: &[&TuneTrial]
         return if report.outcome.adopt {
             "the best, confirmed".to_owned()
         } else {
-            "the best so far".to_owned()
+            "the best so far, not confirmed".to_owned()
         };
     }
     let mut rejected = report.outcome.rejected.iter();
@@ -145,7 +145,15 @@ pub(super) fn rejected_text(report: &TuneReport<'_>, rejected: &Rejected) -> Str
                 RejectedWhy::Slower | RejectedWhy::NotConfirmed
             ) =>
         {
-            format!("{word}: {} against what stands", change_text(ratio - 1.0))
+            let least = if rejected.is_at_least {
+                "at least "
+            } else {
+                ""
+            };
+            format!(
+                "{word}: {least}{} against what stands",
+                change_text(ratio - 1.0)
+            )
         }
         _ => word.to_owned(),
     }
@@ -205,6 +213,28 @@ pub(super) fn gain_text(gain: f64) -> String {
         format!("{} times", crate::number::short(gain + 1.0))
     } else {
         change_text(gain)
+    }
+}
+
+/// The load line of the best settings, or what they carry at least.
+pub(super) fn best_line_text(report: &TuneReport<'_>, best: &BestSetting) -> String {
+    let shown = report.best_line(best);
+    if report.is_adopted() && !shown.is_searched {
+        format!("at least {}", report.line_text(report.least_line(best)))
+    } else if shown.is_at_least {
+        format!("at least {}", report.line_text(shown.line))
+    } else {
+        report.line_text(shown.line)
+    }
+}
+
+/// The gain of the best settings, and whether it is confirmed.
+pub(super) fn best_gain_text(best: &BestSetting) -> String {
+    let gain = gain_text(best.gain);
+    match (best.pairs, best.is_at_least) {
+        (0, true) => format!("at least {gain}, not confirmed"),
+        (0, false) => format!("{gain}, not confirmed"),
+        _ => gain,
     }
 }
 

@@ -44,6 +44,7 @@ fn fixture() -> Fixture {
     let best = BestSetting {
         levels: vec![2, 1, 0],
         line: 812.0,
+        is_at_least: false,
         low: 800.0,
         high: 830.0,
         gain: 2.8,
@@ -77,11 +78,13 @@ fn fixture() -> Fixture {
                     levels: vec![1, 0, 1],
                     why: RejectedWhy::Slower,
                     ratio: Some(1.4),
+                    is_at_least: true,
                 },
                 Rejected {
                     levels: vec![2, 0, 1],
                     why: RejectedWhy::Failed,
                     ratio: None,
+                    is_at_least: false,
                 },
             ],
             evaluations: 5,
@@ -134,9 +137,13 @@ fn an_adopted_gain_is_a_sentence_with_its_difference() {
     let mut report = fixture.report();
     assert_eq!(
         sentence(&report),
-        "workers 2 → 8, pool 5 → 16: the service carries 812 req/s instead of 214 req/s, 3.8 times as much, at least 3.6 \
-         times with 95 % confidence."
+        "workers 2 → 8, pool 5 → 16: the service carries at least 684 req/s instead of 190 req/s, 3.8 times as much, at \
+         least 3.6 times with 95 % confidence, from rising loads."
     );
+    let text = summary(&report, false);
+    assert!(text.contains("about 812 req/s by rising loads"), "{text}");
+    let best = TuneObject::of(&report).best.unwrap();
+    assert_eq!((best.line, best.line_from), (812.0, "ramps"));
     // Full searches are compared with each other.
     report.searched_line = Some((690.0, 700.0, 720.0));
     assert!(
@@ -144,8 +151,13 @@ fn an_adopted_gain_is_a_sentence_with_its_difference() {
         "{}",
         sentence(&report)
     );
+    let best = TuneObject::of(&report).best.unwrap();
+    assert_eq!((best.line, best.line_from), (700.0, "search"));
+    assert_eq!((best.low, best.high), (Some(690.0), Some(720.0)));
     let text = summary(&report, false);
+    assert!(!text.contains("rising"), "{text}");
     for part in [
+        "at least +40 % against what stands",
         "idle",
         "workers=8 idle=60s: the service failed: app <died>",
         "not reachable here",
@@ -214,6 +226,8 @@ fn an_interval_without_trials_is_null() {
     let best = fixture.outcome.best.as_mut().unwrap();
     (best.low, best.high, best.pairs) = (0.0, f64::INFINITY, 0);
     (best.gain_low, best.gain_high) = (-1.0, f64::INFINITY);
+    let page = render(&fixture.report());
+    assert!(page.contains("3.8 times, not confirmed"));
     let object = TuneObject::of(&fixture.report());
     let best = object.best.unwrap();
     assert_eq!((best.low, best.gain_low), (None, None));

@@ -30,16 +30,22 @@ pub fn sentence(report: &TuneReport<'_>) -> String {
         gain_text(best.gain),
         gain_text(best.gain_low)
     );
-    // Lines of full searches are compared with each other, and so are those of rising loads.
-    let (after, before) = match (report.searched_line, outcome.baseline) {
-        (Some((_, after, _)), Some(before)) => (after, before),
-        _ => (best.line, best.line / (1.0 + best.gain)),
-    };
-    format!(
-        "{changes}: the service carries {} instead of {}, {gain} with 95 % confidence.",
-        report.line_text(after),
-        report.line_text(before)
-    )
+    // Lines of full searches are compared with each other; of loads that rise only what is carried at least.
+    match (report.searched_line, outcome.baseline) {
+        (Some((_, after, _)), Some(before)) => format!(
+            "{changes}: the service carries {} instead of {}, {gain} with 95 % confidence.",
+            report.line_text(after),
+            report.line_text(before)
+        ),
+        (_, before) => {
+            let instead = before.map(|line| format!(" instead of {}", report.line_text(line)));
+            format!(
+                "{changes}: the service carries at least {}{}, {gain} with 95 % confidence, from rising loads.",
+                report.line_text(report.least_line(best)),
+                instead.unwrap_or_default()
+            )
+        }
+    }
 }
 
 /// That nothing is to be changed, and why.
@@ -138,6 +144,8 @@ pub fn summary(report: &TuneReport<'_>, colour: bool) -> String {
             report.line_text(high)
         );
         lines.extend(block(style, "load line", &text, 2));
+    } else if let Some(text) = without_search(report) {
+        lines.extend(block(style, "load line", &text, 3));
     }
     if let Some(limit) = report.next_limit {
         lines.extend(block(style, "next limit", limit, 3));
@@ -155,6 +163,23 @@ pub fn summary(report: &TuneReport<'_>, colour: bool) -> String {
         lines.push(style.labelled("to adopt", &printable(report.apply_command)));
     }
     lines.join("\n") + "\n"
+}
+
+/// That the load line of what is adopted is not by a full search; `None` where it is, or nothing is adopted.
+pub(super) fn without_search(report: &TuneReport<'_>) -> Option<String> {
+    let best = report
+        .outcome
+        .best
+        .as_ref()
+        .filter(|_| report.is_adopted())?;
+    let shown = report.best_line(best);
+    (!shown.is_searched).then(|| {
+        format!(
+            "{}{} by rising loads: no full search with these settings has found the line; give it more time with `limit`",
+            if shown.is_at_least { "at least " } else { "about " },
+            report.line_text(shown.line)
+        )
+    })
 }
 
 fn knobs(report: &TuneReport<'_>) -> Vec<String> {

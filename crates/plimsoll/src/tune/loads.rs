@@ -4,6 +4,7 @@ use plimsoll_lab::active_run::Finished;
 use plimsoll_lab::experiment::service_trials::{TrialLoad, TrialLoads, TrialWork};
 use plimsoll_lab::experiment::trial::{PlannedTrial, TrialRecord, TrialRole};
 use plimsoll_lab::experiment::tuning::{RampShape, TrialRamps};
+use plimsoll_model::plan::{Find, Plan};
 
 use crate::experiment::ExperimentLoads;
 
@@ -17,18 +18,19 @@ pub(super) struct TuneLoads<'l> {
 impl TrialLoads for TuneLoads<'_> {
     fn work(&mut self, trial: &PlannedTrial, records: &[TrialRecord]) -> Result<TrialWork, String> {
         if trial.role == TrialRole::Limit {
-            return self.loads.work(trial, records);
+            let mut work = self.loads.work(trial, records)?;
+            if let Some(from) = self.ramps.search_from(trial.cell, records) {
+                for load in &mut work.loads {
+                    self.begin_at(&mut load.assignment.plan, from);
+                }
+            }
+            return Ok(work);
         }
         let shape = self.ramps.first(trial, records)?;
         Ok(TrialWork {
-            warm: self.loads.warm_with(trial, |own, lasting| {
-                let steady = RampShape {
-                    to: shape.from,
-                    lasting,
-                    ..shape
-                };
-                steady.load(own)
-            })?,
+            warm: self
+                .loads
+                .warm_with(trial, |own, lasting| shape.steady(lasting).load(own))?,
             loads: vec![self.rising(trial, &shape)?],
         })
     }
@@ -45,6 +47,16 @@ impl TrialLoads for TuneLoads<'_> {
 }
 
 impl TuneLoads<'_> {
+    /// Lets the search of a plan begin at a load, in the unit of the search.
+    fn begin_at(&self, plan: &mut Plan, from: f64) {
+        let to = plan.find.and_then(|find| find.to);
+        plan.find = Some(Find {
+            unit: self.ramps.unit(),
+            from: Some(to.map_or(from, |most| from.min(most))),
+            to,
+        });
+    }
+
     fn rising(&self, trial: &PlannedTrial, shape: &RampShape) -> Result<TrialLoad, String> {
         let assignment = self.loads.with_load(trial, |own| shape.load(own))?;
         Ok(TrialLoad {

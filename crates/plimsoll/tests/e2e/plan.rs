@@ -160,7 +160,7 @@ fn the_schema_is_printed() {
         &place.run(&["generate", "schema", "x"]),
         2,
         &[
-            "valid: availability, compare, experiment",
+            "valid: availability, check, compare, doctor, experiment",
             "plan, repeat, run",
         ],
     );
@@ -174,7 +174,9 @@ fn the_plans_of_the_case_studies_and_the_docs_are_valid() {
     for folder in ["cases/tutor", "docs/examples/processes"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|ending| ending == "yaml") {
+            // The experiments of a case are filled in before they are read; tests of the cases do that.
+            let is_experiment = path.file_name().is_some_and(|name| name == "tune.yaml");
+            if path.extension().is_some_and(|ending| ending == "yaml") && !is_experiment {
                 assert_output(
                     &place.run(&["check", path.to_str().unwrap()]),
                     0,

@@ -1,14 +1,16 @@
 //! The load line of a single rising load.
 //!
-//! Answers are good until the service falls behind; from then on nearly all are bad. The line is the load at the moment at
-//! which half of the answers became bad: the end of the stretch that maximises Σ(n/2 − bad), between the neighbouring
-//! seconds in proportion. A queue takes time to grow, so this is above the line that a search finds; of two ramps with the
-//! same load the ratio is that of the lines.
+//! Answers are good until the service falls behind; from then on nearly all are bad. The load crosses its line at the moment
+//! at which half of the answers became bad: the end of the stretch that maximises Σ(n/2 − bad), between the neighbouring
+//! seconds in proportion. A queue takes time to grow to the bound, so the load at that moment is above the line: by up to a
+//! half where it rises quickly. The line is what a service carries whose queue, as a fluid, has grown to the bound at that
+//! moment (docs/decisions/0510).
 //!
 //! Loads are rates of requests or of users, or numbers of users; the line is in the unit of the load.
 
 use std::collections::VecDeque;
 
+use plimsoll_model::histogram::Histogram;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::Load;
 use plimsoll_model::run::Run;
@@ -16,6 +18,8 @@ use plimsoll_model::window::Window;
 
 /// Share of bad answers at which the service is behind.
 const BAD_SHARE: f64 = 0.5;
+/// Halvings until a capacity is known to the last digit that is shown.
+const HALVINGS: u32 = 50;
 /// Seconds over which a rising load is judged while it goes on.
 const TRAILING_S: usize = 3;
 /// Seconds for which it must be beyond the line before it may end.
@@ -52,6 +56,47 @@ struct LinearPhase {
     lasting_s: f64,
 }
 
+/// A load that rises, in phases of different slopes.
+#[derive(Clone, Debug)]
+struct Ramp {
+    /// When it begins, s.
+    start_s: f64,
+    /// At least one.
+    phases: Vec<LinearPhase>,
+}
+
+impl Ramp {
+    fn from(&self) -> f64 {
+        self.phases[0].from
+    }
+
+    fn to(&self) -> f64 {
+        self.phases[self.phases.len() - 1].to
+    }
+
+    fn lasting_s(&self) -> f64 {
+        self.phases.iter().map(|phase| phase.lasting_s).sum()
+    }
+
+    /// The load at a moment after its begin.
+    fn load_at(&self, second: f64) -> f64 {
+        load_at(&self.phases, second)
+    }
+}
+
+/// The load of phases at a moment after their begin.
+fn load_at(phases: &[LinearPhase], second: f64) -> f64 {
+    let mut begin_s = 0.0;
+    for phase in phases {
+        let part = (second - begin_s) / phase.lasting_s;
+        if part <= 1.0 {
+            return phase.from + (phase.to - phase.from) * part;
+        }
+        begin_s += phase.lasting_s;
+    }
+    phases.last().map_or(0.0, |last| last.to)
+}
+
 /// Answers of a second.
 #[derive(Clone, Copy, Debug, Default)]
 struct SecondAnswers {
@@ -86,13 +131,19 @@ impl SecondAnswers {
 
 /// What the load of a run shows of the line; `None` for a load of another form, without an objective, and without answers.
 pub fn risen(run: &Run) -> Option<RisenLoad> {
-    let phases = phases(&run.header.plan.load)?;
     let objective = run.header.plan.objective.as_ref()?;
-    let (start_s, ramp) = last_ramp(&phases)?;
+    risen_in(&run.header.plan.load, objective, &run.windows)
+}
+
+/// What a load shows of the line, by the windows from its begin on; `None` as of [`risen`].
+pub fn risen_in(load: &Load, objective: &Objective, windows: &[Window]) -> Option<RisenLoad> {
+    let phases = phases(load)?;
+    let ramp = last_ramp(&phases)?;
     let within_us = bound_us(objective);
-    let first = run.windows.first()?.second;
-    let windows = run.windows_between(first.checked_add(whole(start_s)?)?, u32::MAX);
-    let answers = windows
+    let begin = windows.first()?.second.checked_add(whole(ramp.start_s)?)?;
+    let (before, rising) =
+        windows.split_at(windows.partition_point(|window| window.second < begin));
+    let answers = rising
         .iter()
         .map(|window| SecondAnswers::of(window, within_us));
     let answers: Vec<SecondAnswers> = answers.collect();
@@ -100,33 +151,50 @@ pub fn risen(run: &Run) -> Option<RisenLoad> {
     let good = if end == 0 { answers.len() } else { end };
     let sum = |of: fn(&SecondAnswers) -> f64| answers[..good].iter().map(of).sum::<f64>();
     let all = sum(|second| second.all).max(1.0);
+    let lateness_s = lateness_s(objective);
+    let crossing = match turn(&answers, end, &ramp, lateness_s)? {
+        RampTurn::Bound(crossing) => crossing,
+        // Users wait for their answers before they send more: no queue grows by itself.
+        RampTurn::At(due_s) if matches!(load, Load::Users { .. }) => {
+            Crossing::At(ramp.load_at(due_s))
+        }
+        RampTurn::At(due_s) => {
+            let wait_s = (lateness_s - usual_s(before)).max(0.0);
+            Crossing::At(carried(&phases, ramp.start_s + due_s, wait_s))
+        }
+    };
     Some(RisenLoad {
-        crossing: crossing(&answers, end, &ramp, lateness_s(objective))?,
+        crossing,
         errors: sum(|second| second.failed) / all,
         bad: sum(|second| second.bad) / all,
     })
 }
 
-fn crossing(
-    answers: &[SecondAnswers],
-    end: usize,
-    ramp: &LinearPhase,
-    lateness_s: f64,
-) -> Option<Crossing> {
+/// Where a load turned bad.
+#[derive(Clone, Copy, Debug)]
+enum RampTurn {
+    /// Half of the requests that were due at this second of the ramp had bad answers.
+    At(f64),
+    /// It turned nowhere, or before the ramp.
+    Bound(Crossing),
+}
+
+fn turn(answers: &[SecondAnswers], end: usize, ramp: &Ramp, lateness_s: f64) -> Option<RampTurn> {
     if answers.iter().all(|second| second.all <= 0.0) {
         return None;
     }
     if end == 0 {
-        return Some(Crossing::Below(ramp.from));
+        return Some(RampTurn::Bound(Crossing::Below(ramp.from())));
     }
-    let load_at = |second: f64| ramp.from + (ramp.to - ramp.from) * second / ramp.lasting_s;
     if !turns_bad(answers, end) {
         let seconds = answers.len() as f64;
-        if seconds >= ramp.lasting_s.floor() {
-            return Some(Crossing::Above(ramp.to));
-        }
-        // Of a load that was cut off, as much as it offered.
-        return Some(Crossing::Above(load_at((seconds - lateness_s).max(0.0))));
+        let offered = if seconds >= ramp.lasting_s().floor() {
+            ramp.to()
+        } else {
+            // Of a load that was cut off, as much as it offered.
+            ramp.load_at((seconds - lateness_s).max(0.0))
+        };
+        return Some(RampTurn::Bound(Crossing::Above(offered)));
     }
     let (before, after) = (answers[end - 1].bad_share(), answers[end].bad_share());
     let part = if after > before {
@@ -137,12 +205,62 @@ fn crossing(
     // From the middle of a second to the middle of the next; a bad answer was due a bound before it came.
     let due_s = end as f64 - 0.5 + part - lateness_s;
     Some(if due_s < 0.0 {
-        Crossing::Below(ramp.from)
-    } else if due_s > ramp.lasting_s {
-        Crossing::Above(ramp.to)
+        RampTurn::Bound(Crossing::Below(ramp.from()))
+    } else if due_s > ramp.lasting_s() {
+        RampTurn::Bound(Crossing::Above(ramp.to()))
     } else {
-        Crossing::At(load_at(due_s))
+        RampTurn::At(due_s)
     })
+}
+
+/// What a service carries that has become `wait_s` late with what was due at `due_s`, the load rising: with a fluid of rate
+/// a(t), a service of capacity C has a queue of ∫ max(a − C, 0) then, which takes it `wait_s`.
+fn carried(phases: &[LinearPhase], due_s: f64, wait_s: f64) -> f64 {
+    let (mut low, mut high) = (0.0, load_at(phases, due_s));
+    if wait_s <= 0.0 {
+        return high;
+    }
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if queued(phases, due_s, middle) > wait_s * middle {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// ∫ max(a − capacity, 0) up to a moment.
+fn queued(phases: &[LinearPhase], until_s: f64, capacity: f64) -> f64 {
+    let mut begin_s = 0.0;
+    let mut sum = 0.0;
+    for phase in phases {
+        let lasting_s = phase.lasting_s.min(until_s - begin_s);
+        if lasting_s <= 0.0 {
+            continue;
+        }
+        let slope = (phase.to - phase.from) / phase.lasting_s;
+        let excess = phase.from - capacity;
+        let end = excess + slope * lasting_s;
+        sum += match (excess > 0.0, end > 0.0) {
+            (true, true) => f64::midpoint(excess, end) * lasting_s,
+            (false, true) => end * end / (2.0 * slope),
+            (true, false) => -excess * excess / (2.0 * slope),
+            (false, false) => 0.0,
+        };
+        begin_s += phase.lasting_s;
+    }
+    sum
+}
+
+/// The usual response time before a load rises, s; 0 where nothing was answered.
+fn usual_s(before: &[Window]) -> f64 {
+    let mut times = Histogram::new();
+    for window in before {
+        times.merge(&window.response);
+    }
+    times.quantile(0.5).map_or(0.0, |usual| usual as f64 / 1e6)
 }
 
 /// The bound on the response time, µs; none where errors alone are judged.
@@ -179,14 +297,21 @@ fn phases(load: &Load) -> Option<Vec<LinearPhase>> {
     }
 }
 
-/// The last phase that rises, and when it begins, s. Those before it may rise up to where it begins.
-fn last_ramp(phases: &[LinearPhase]) -> Option<(f64, LinearPhase)> {
-    let index = phases.iter().rposition(|phase| phase.to > phase.from)?;
-    let (before, ramp) = (&phases[..index], phases[index]);
-    let leads_to = |phase: &LinearPhase| phase.to <= phase.from || phase.to <= ramp.from;
-    let lasts = ramp.lasting_s > 0.0 && before.iter().all(leads_to);
-    let start_s = before.iter().map(|phase| phase.lasting_s).sum();
-    lasts.then_some((start_s, ramp))
+/// The phases that rise without a break up to the last that rises. Those before them may rise up to where they begin.
+fn last_ramp(phases: &[LinearPhase]) -> Option<Ramp> {
+    let rises = |phase: &LinearPhase| phase.to > phase.from && phase.lasting_s > 0.0;
+    let last = phases.iter().rposition(rises)?;
+    let is_break = |pair: &[LinearPhase]| {
+        !rises(&pair[0]) || (pair[0].to - pair[1].from).abs() > 1e-9 * pair[1].from
+    };
+    let begin = phases[..=last].windows(2).rposition(is_break);
+    let begin = begin.map_or(0, |index| index + 1);
+    let (before, rising) = (&phases[..begin], &phases[begin..=last]);
+    let leads_to = |phase: &LinearPhase| phase.to <= phase.from || phase.to <= rising[0].from;
+    before.iter().all(leads_to).then(|| Ramp {
+        start_s: before.iter().map(|phase| phase.lasting_s).sum(),
+        phases: rising.to_vec(),
+    })
 }
 
 #[expect(
@@ -216,6 +341,13 @@ fn turns_bad(answers: &[SecondAnswers], end: usize) -> bool {
     let a_second = good.iter().map(|second| second.all).sum::<f64>() / end as f64;
     let bad: f64 = rest.iter().map(|second| second.bad).sum();
     bad > 0.0 && bad >= BAD_SHARE * a_second
+}
+
+/// Seconds of a load before it rises; 0 of one that does not.
+pub fn lead_s(load: &Load) -> u32 {
+    let ramp = phases(load).and_then(|phases| last_ramp(&phases));
+    ramp.and_then(|ramp| whole(ramp.start_s.ceil()))
+        .unwrap_or(0)
 }
 
 /// Notices while a load rises that it is clearly beyond the line: more than half of the answers of three seconds are bad,

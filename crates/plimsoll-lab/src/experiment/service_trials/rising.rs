@@ -1,10 +1,8 @@
 //! Loads that rise through the load line: each ends as soon as it is clearly beyond it, and is followed by a further one
 //! where it missed the line.
 
-use std::time::Duration;
-
 use plimsoll_analysis::experiment::metrics::MetricValues;
-use plimsoll_analysis::experiment::metrics::ramp::{BeyondLine, Crossing, risen};
+use plimsoll_analysis::experiment::metrics::ramp::{BeyondLine, Crossing, lead_s, risen};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::Load;
 use plimsoll_model::window::Window;
@@ -58,23 +56,6 @@ fn short_of_memory() -> String {
     format!("less than {percent:.0} % of the machine's memory was available")
 }
 
-/// Seconds before a load rises to its end.
-fn lead_s(load: &Load) -> u32 {
-    let lasting: Vec<Duration> = match load {
-        Load::Open { phases, .. } | Load::Sessions { phases, .. } => phases
-            .iter()
-            .map(|phase| Duration::from_nanos(phase.lasting_ns))
-            .collect(),
-        Load::Users { phases, .. } => phases.iter().map(|phase| phase.lasting).collect(),
-        Load::Closed { .. } | Load::WebSockets(_) => Vec::new(),
-    };
-    let before = lasting.split_last().map_or(&[][..], |(_, before)| before);
-    let before = before
-        .iter()
-        .fold(Duration::ZERO, |sum, lasting| sum.saturating_add(*lasting));
-    u32::try_from(before.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
-}
-
 /// What the loads of a trial have shown so far.
 #[derive(Debug, Default)]
 struct RisenLoads {
@@ -93,7 +74,7 @@ impl RisenLoads {
         self.failure = None;
         match values_of(finished) {
             Ok(values) => self.metrics.extend(values),
-            // Beyond the line no answer may be good; a lower load decides.
+            // Beyond the line no answer may be good; the loads before it have the line.
             Err(outcome @ RecordedOutcome::Failed(_)) if is_beyond => self.failure = Some(outcome),
             Err(outcome) => return Err(outcome),
         }

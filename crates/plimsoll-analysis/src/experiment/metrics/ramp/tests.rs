@@ -63,6 +63,13 @@ fn user_phase(from: f64, to: f64, seconds: u64) -> UserPhase {
     }
 }
 
+/// What a service carries that is `wait_s` late when a load of this slope is at `load`: the queue (load − C)²/2 slope takes it
+/// that long.
+fn without_queue(load: f64, slope: f64, wait_s: f64) -> f64 {
+    let half = slope * wait_s;
+    load + half - (half * half + 2.0 * half * load).sqrt()
+}
+
 fn crossing_of(run: &Run) -> Crossing {
     risen(run).unwrap().crossing
 }
@@ -74,7 +81,10 @@ fn a_load_that_does_not_cross_bounds_the_line() {
         panic!("it crosses in the tenth second");
     };
     // Due a tenth of a second before they came.
-    assert!((line - 19.9).abs() < 1e-9, "{line}");
+    assert!(
+        (line - without_queue(19.9, 1.0, 0.1)).abs() < 1e-9,
+        "{line}"
+    );
     let above = crossing_of(&run_turning_at(99, 24, ramp()));
     assert_eq!(above, Crossing::Above(30.0));
     assert_eq!(
@@ -110,16 +120,47 @@ fn users_and_what_leads_to_the_ramp() {
         ],
         iterations: None,
     };
-    let Crossing::At(line) = crossing_of(&run_turning_at(20, 30, users)) else {
+    let Crossing::At(line) = crossing_of(&run_turning_at(20, 30, users.clone())) else {
         panic!("it crosses ten seconds after its begin");
     };
     assert!((line - 19.9).abs() < 1e-9, "{line}");
+    assert_eq!(lead_s(&users), 10);
     // What rises higher before is not a way to the ramp.
     let fallen = open(vec![
         LoadPhase::ramp(0.0, 50.0, Duration::from_secs(5)),
         rising(),
     ]);
     assert_eq!(risen(&run_turning_at(10, 25, fallen)), None);
+}
+
+#[test]
+fn a_load_may_climb_before_it_rises() {
+    // 10 to 20 in five seconds, then to 40 in ten.
+    let climbing = || {
+        open(vec![
+            LoadPhase::constant(10.0, Duration::from_secs(5)),
+            LoadPhase::ramp(10.0, 20.0, Duration::from_secs(5)),
+            LoadPhase::ramp(20.0, 40.0, Duration::from_secs(10)),
+        ])
+    };
+    assert_eq!(lead_s(&climbing()), 5);
+    for (turn, expected) in [(8, 15.8), (15, 29.8)] {
+        let crossing = crossing_of(&run_turning_at(turn, 20, climbing()));
+        let Crossing::At(line) = crossing else {
+            panic!("{crossing:?}");
+        };
+        // Answers usually take 5 ms.
+        let expected = without_queue(expected, 2.0, 0.1 - 0.005);
+        assert!((line - expected).abs() < 1e-3, "{line} for {expected}");
+    }
+    assert_eq!(
+        crossing_of(&run_turning_at(2, 20, climbing())),
+        Crossing::Below(10.0)
+    );
+    assert_eq!(
+        crossing_of(&run_turning_at(99, 20, climbing())),
+        Crossing::Above(40.0)
+    );
 }
 
 #[test]

@@ -1,8 +1,10 @@
+mod queue;
+
 use std::collections::BTreeMap;
 
 use plimsoll_model::seed::Seed;
 
-use super::super::lines::{LOAD_LINE_MAX, LOAD_LINE_MIN};
+use super::super::lines::LOAD_LINE_MAX;
 use super::*;
 use crate::experiment::trial::TrialTraffic;
 
@@ -83,14 +85,33 @@ fn a_load_is_sized_by_what_is_known() {
         &[(LOAD_LINE_MIN, 500.0)],
     ));
     is_near(first(&mut ramps, DEFAULT, &records), (84.0, 180.0));
+    // A single trial that was off does not size those after it.
+    let mut off = records.clone();
+    for (index, line) in [(3, 90.0), (4, 170.0)] {
+        off.push(record(
+            index,
+            DEFAULT,
+            TrialRole::Confirm,
+            &[(LOAD_LINE, line)],
+        ));
+    }
+    is_near(first(&mut ramps, DEFAULT, &off), (84.0, 180.0));
     // Others begin at the default's and go beyond the best.
     records.push(record(3, 5, TrialRole::Cell, &[(LOAD_LINE, 200.0)]));
     is_near(first(&mut ramps, 7, &records), (84.0, 300.0));
     is_near(first(&mut ramps, 5, &records), (140.0, 300.0));
-    // Where the best is far above, half of it.
+    // Where the best is far above, they climb to half of it: by a factor of 3.57 in 1.84 times four seconds.
     let between = [(LOAD_LINE_MIN, 500.0), (LOAD_LINE_MAX, 720.0)];
     records.push(record(4, 6, TrialRole::Cell, &between));
-    is_near(first(&mut ramps, 7, &records), (300.0, 900.0));
+    let shape = ramps
+        .first(&trial(9, 7, TrialRole::Cell), &records)
+        .unwrap();
+    is_near((shape.from, shape.to), (300.0, 900.0));
+    assert!((shape.begin - 84.0).abs() < 1e-9, "{}", shape.begin);
+    assert_eq!(shape.climbing.as_millis(), 7346);
+    // A setting whose line is known does not.
+    is_near(first(&mut ramps, 6, &records), (420.0, 900.0));
+    assert_eq!(ramps.current.unwrap().climbing, Duration::ZERO);
 }
 
 #[test]
@@ -110,18 +131,29 @@ fn a_load_that_misses_the_line_is_followed_by_another() {
         is_near((shape.from, shape.to), expected);
     }
     assert_eq!(ramps.after(Crossing::Above(1200.0), 3), None);
-    // A load far above the default's line may begin beyond the line of a setting.
-    is_near(first(&mut ramps, 7, &records), (400.0, 1200.0));
-    let shape = ramps.after(Crossing::Below(400.0), 0).unwrap();
-    is_near((shape.from, shape.to), (70.0, 400.0));
-    // It does not turn round.
-    assert_eq!(ramps.clone().after(Crossing::Above(400.0), 1), None);
-    assert_eq!(ramps.after(Crossing::Below(70.0), 1), None);
+    // Beyond the line there is nothing to find.
     is_near(first(&mut ramps, 7, &records), (400.0, 1200.0));
     assert_eq!(ramps.after(Crossing::At(500.0), 0), None);
-    // Below the first of the default nothing is known.
     is_near(first(&mut ramps, DEFAULT, &records), (70.0, 150.0));
     assert_eq!(ramps.after(Crossing::Below(70.0), 0), None);
+}
+
+#[test]
+fn a_whole_search_begins_where_loads_have_risen() {
+    let mut records = vec![record(0, DEFAULT, TrialRole::Limit, &[(LOAD_LINE, 100.0)])];
+    let from = |cell: usize, records: &[TrialRecord]| ramps().search_from(cell, records);
+    assert_eq!(from(DEFAULT, &records), None);
+    for (index, role, line) in [
+        (1, TrialRole::Cell, (LOAD_LINE_MIN, 500.0)),
+        (2, TrialRole::Confirm, (LOAD_LINE_MIN, 400.0)),
+    ] {
+        records.push(record(index, 5, role, &[line]));
+    }
+    assert_eq!(from(5, &records), Some(375.0));
+    for (index, line) in [(3, 700.0), (4, 900.0), (5, 800.0)] {
+        records.push(record(index, 5, TrialRole::Confirm, &[(LOAD_LINE, line)]));
+    }
+    assert_eq!(from(5, &records), Some(600.0));
 }
 
 #[test]
@@ -163,6 +195,14 @@ fn loads_are_in_the_unit_of_the_search() {
     let Load::Users { phases, .. } = load else {
         panic!("users stay");
     };
+    let climbing = users.climbing_from(100.0);
+    assert_eq!(climbing.load(&own).lasting(), climbing.whole());
+    assert!(
+        (41..43).contains(&climbing.climbing.as_secs()),
+        "{climbing:?}"
+    );
+    let steady = climbing.steady(Duration::from_secs(9));
+    assert_eq!(steady.whole(), Duration::from_secs(16));
     // 700 users arrive at 50 in a second.
     assert_eq!(phases[0].lasting, Duration::from_secs(14));
     assert!((phases[1].from - 700.0).abs() < 1e-9);
