@@ -11,7 +11,7 @@ use crate::explain::CliError;
 use crate::screen::eprint;
 
 /// Programs that are listed at most.
-const LISTED_MAX: usize = 100;
+const LISTED_MAX: usize = 12;
 
 /// Whether an error of the arguments is about `limit` without a URL and nothing else.
 pub(crate) fn is_missing(error: &clap::Error) -> bool {
