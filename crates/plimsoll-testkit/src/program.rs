@@ -108,7 +108,7 @@ fn ends_within(pid: Pid, patience: Timespec) -> bool {
     poll(&mut ends, Some(&patience)).is_ok_and(|count| count > 0)
 }
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("there is room for a folder")
 }
 

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::port;
-use crate::program::databases::{Postgres, become_account, carry_out, words};
-use crate::program::{Program, write};
+use crate::program::databases::{Postgres, carry_out};
+use crate::program::servers::Pgbouncer;
+use crate::program::{Program, folder, write};
 
 /// The token of Puma's control server.
 const TOKEN: &str = "let-me-see";
@@ -49,10 +50,6 @@ pub(super) struct Stack {
     folder: TempDir,
 }
 
-fn folder() -> TempDir {
-    tempfile::tempdir().expect("there is room for a folder")
-}
-
 /// Writes a configuration file with a mode of its own.
 fn configure(path: &Path, text: &str, mode: u32) {
     write(path, text);
@@ -65,7 +62,7 @@ impl Stack {
         let postgres = Postgres::start("max_connections = 40\nautovacuum = off");
         postgres.execute("ALTER SYSTEM SET max_wal_size = '512MB'");
         postgres.execute("SELECT pg_reload_conf()");
-        let pgbouncer = Pgbouncer::start(&postgres, own.path());
+        let pgbouncer = start_pgbouncer(&postgres, own.path());
         let puma = Puma::start(pgbouncer.address, own.path());
         let haproxy = Haproxy::start(puma.address, own.path());
         let stack = Self {
@@ -175,42 +172,22 @@ impl Stack {
     }
 }
 
-struct Pgbouncer {
-    program: Program,
-    address: SocketAddr,
-    configuration: PathBuf,
-}
-
-impl Pgbouncer {
-    /// In front of PostgreSQL. Root becomes `postgres`.
-    fn start(database: &Postgres, templates: &Path) -> Self {
-        let (folder, address) = (folder(), port::unused());
-        let configuration = folder.path().join("pgbouncer.ini");
-        let users = folder.path().join("users.txt");
-        let text = |pool: &str| {
-            format!(
-                "[databases]\npostgres = host={} port={} user=postgres\n[pgbouncer]\nlisten_addr = {}\nlisten_port = {}\n\
-                 unix_socket_dir =\nauth_type = trust\nauth_file = {}\nadmin_users = admin\npool_mode = transaction\n\
-                 default_pool_size = {pool}\n",
-                database.address.ip(),
-                database.address.port(),
-                address.ip(),
-                address.port(),
-                users.display()
-            )
-        };
-        write(&users, "\"postgres\" \"\"\n\"admin\" \"\"\n");
-        configure(&configuration, &text("7\n; by hand"), 0o640);
-        write(&templates.join("pgbouncer.in"), &text("{{ pool }}"));
-        let account = become_account("postgres", folder.path());
-        let path = configuration.display().to_string();
-        let command = words(&account, &["/usr/sbin/pgbouncer", &path]);
-        Self {
-            program: Program::start(folder, &command, "process up"),
-            address,
-            configuration,
-        }
-    }
+/// pgbouncer in front of PostgreSQL, with a console for `admin`.
+fn start_pgbouncer(database: &Postgres, templates: &Path) -> Pgbouncer {
+    let (folder, address) = (folder(), port::unused());
+    let configuration = folder.path().join("pgbouncer.ini");
+    let users = folder.path().join("users.txt");
+    let text = |pool: &str| {
+        let settings = format!(
+            "auth_type = trust\nauth_file = {}\nadmin_users = admin\npool_mode = transaction\ndefault_pool_size = {pool}\n",
+            users.display()
+        );
+        Pgbouncer::configuration_text(database, address, &settings)
+    };
+    write(&users, "\"postgres\" \"\"\n\"admin\" \"\"\n");
+    configure(&configuration, &text("7\n; by hand"), 0o640);
+    write(&templates.join("pgbouncer.in"), &text("{{ pool }}"));
+    Pgbouncer::run(folder, address, configuration)
 }
 
 struct Puma {

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tempfile::TempDir;
+
 use super::databases::{HeldSession, Postgres, become_account, words};
 use super::{Program, folder, write};
 use crate::port;
@@ -24,15 +26,33 @@ impl Pgbouncer {
     pub fn start(database: &Postgres, pool_size: u32) -> Self {
         let (folder, address) = (folder(), port::unused());
         let configuration = folder.path().join("pgbouncer.ini");
-        let text = format!(
+        let settings =
+            format!("auth_type = any\npool_mode = transaction\ndefault_pool_size = {pool_size}\n");
+        write(
+            &configuration,
+            &Self::configuration_text(database, address, &settings),
+        );
+        Self::run(folder, address, configuration)
+    }
+
+    /// A configuration for this address in front of PostgreSQL; `settings` are further lines of its last section.
+    pub(crate) fn configuration_text(
+        database: &Postgres,
+        address: SocketAddr,
+        settings: &str,
+    ) -> String {
+        format!(
             "[databases]\npostgres = host={} port={} user=postgres\n[pgbouncer]\nlisten_addr = {}\nlisten_port = {}\n\
-             unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = {pool_size}\n",
+             unix_socket_dir =\n{settings}",
             database.address.ip(),
             database.address.port(),
             address.ip(),
             address.port()
-        );
-        write(&configuration, &text);
+        )
+    }
+
+    /// Starts it with a configuration that is written. Root becomes `postgres`.
+    pub(crate) fn run(folder: TempDir, address: SocketAddr, configuration: PathBuf) -> Self {
         let account = become_account("postgres", folder.path());
         let path = configuration.display().to_string();
         let command = words(&account, &["/usr/sbin/pgbouncer", &path]);
