@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
+use plimsoll_harness::go;
 use plimsoll_harness::machine::raise_descriptor_limit;
 use plimsoll_harness::packages::install;
 use plimsoll_harness::python;
@@ -47,7 +48,15 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
     jmeter(workspace)?;
     let mut programs = BUILT_BY_GO.into_iter();
-    programs.try_for_each(|program| build_by_go(workspace, program))
+    programs.try_for_each(|(folder, package, name)| {
+        let program = workspace.target().join("tools").join(name);
+        go::build(
+            &workspace.root().join(folder),
+            package,
+            &program,
+            &["main.go"],
+        )
+    })
 }
 
 /// JMeter, which has no Debian package, by the `pom.xml` with its version; made anew when that has changed.
@@ -104,31 +113,6 @@ const BUILT_BY_GO: [(&str, &str, &str); 3] = [
     // Whose requests an imported plan sends, too.
     ("crates/plimsoll/tests/e2e/k6", "go.k6.io/k6", "k6"),
 ];
-
-/// Builds a program, unless it was built since its sources changed.
-fn build_by_go(workspace: &Workspace, (folder, package, name): (&str, &str, &str)) -> Result<()> {
-    let folder = workspace.root().join(folder);
-    let program = workspace.target().join("tools").join(name);
-    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
-    let sources = ["go.sum", "main.go"].map(|name| modified(&folder.join(name)));
-    let changed = sources.into_iter().filter_map(Result::ok).max();
-    if changed.is_some_and(|changed| modified(&program).is_ok_and(|built| changed <= built)) {
-        return Ok(());
-    }
-    execute(
-        Command::new("go")
-            .args(["build", "-mod=readonly", "-o"])
-            .arg(&program)
-            .arg(package)
-            .current_dir(&folder)
-            .env("CGO_ENABLED", "0")
-            .env("GOTOOLCHAIN", "local")
-            .stdin(Stdio::null()),
-    )
-    .with_context(|| {
-        format!("missing: {name}, which `go` builds from sources of the Go module proxy")
-    })
-}
 
 fn install_components() -> Result<()> {
     for (command, component) in COMPONENTS {

@@ -17,6 +17,7 @@ pub mod data;
 pub mod definition;
 pub mod exit;
 pub mod expression;
+pub mod go;
 pub mod machine;
 pub mod node;
 pub mod not_tried;

@@ -1,8 +1,9 @@
 //! Programs that make and try packages: from Debian, `PyPI`, crates.io and the Go module proxy, by their lock files.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
+use plimsoll_harness::go;
 use plimsoll_harness::packages::{Tool, see_to};
 use plimsoll_harness::python;
 use plimsoll_harness::step::execute;
@@ -51,8 +52,14 @@ pub(crate) fn install(release: &Release) -> Result<()> {
     )
     .context("missing: maturin and zizmor, which pip installs")?;
     cargo_deb(release)?;
-    GO.into_iter()
-        .try_for_each(|(package, name)| build_by_go(release, package, name))
+    GO.into_iter().try_for_each(|(package, name)| {
+        go::build(
+            &release.source("tools"),
+            package,
+            &release.tool(name),
+            &["podsecurity/main.go"],
+        )
+    })
 }
 
 fn cargo_deb(release: &Release) -> Result<()> {
@@ -69,29 +76,4 @@ fn cargo_deb(release: &Release) -> Result<()> {
             .stdin(Stdio::null()),
     )
     .context("missing: cargo-deb, which cargo installs")
-}
-
-fn build_by_go(release: &Release, package: &str, name: &str) -> Result<()> {
-    let program = release.tool(name);
-    let folder = release.source("tools");
-    let modified = |path| std::fs::metadata(path).and_then(|it| it.modified());
-    let sources = ["go.sum", "podsecurity/main.go"].map(|file| modified(folder.join(file)));
-    let changed = sources.into_iter().filter_map(Result::ok).max();
-    if changed.is_some_and(|changed| modified(program.clone()).is_ok_and(|built| changed <= built))
-    {
-        return Ok(());
-    }
-    execute(
-        Command::new("go")
-            .args(["build", "-mod=readonly", "-trimpath", "-o"])
-            .arg(&program)
-            .arg(package)
-            .current_dir(&folder)
-            .env("CGO_ENABLED", "0")
-            .env("GOTOOLCHAIN", "local")
-            .stdin(Stdio::null()),
-    )
-    .with_context(|| {
-        format!("missing: {name}, which `go` builds from sources of the Go module proxy")
-    })
 }
