@@ -91,6 +91,11 @@ impl FrameClient {
         })
     }
 
+    /// Receives up to the next frame of this kind.
+    fn wait_for(&mut self, kind: u8) {
+        while self.receive().unwrap().kind != kind {}
+    }
+
     /// Floods until the connection is closed; the number of pieces sent.
     fn flood(&mut self, most: u32, mut piece: impl FnMut(u32) -> Vec<u8>) -> u32 {
         // Unread data would block the peer's writes, and then its reads.

@@ -8,8 +8,8 @@ use plimsoll_config::edge::{
 };
 
 use super::{
-    ACK, DATA, END_HEADERS, END_STREAM, FrameClient, HEADERS, OK, SETTINGS, WINDOW_UPDATE, frame,
-    get_fields, literal,
+    ACK, DATA, END_HEADERS, END_STREAM, FrameClient, HEADERS, OK, PING, SETTINGS, WINDOW_UPDATE,
+    frame, get_fields, literal,
 };
 use crate::support::{Afloat, Scripted, get, plain, pool, start, status_and_body};
 
@@ -50,6 +50,7 @@ fn wait_until(edge: &Afloat, status: u16) {
 
 #[test]
 fn what_clients_send_ahead_counts() {
+    const STREAMS: [u32; 4] = [1, 3, 5, 7];
     let fast = Scripted::always(OK);
     // It never responds: one request occupies it, the others wait in the queue, and their bodies in the edge.
     let slow = Scripted::start(|mut connection| while connection.head().is_some() {});
@@ -66,18 +67,25 @@ fn what_clients_send_ahead_counts() {
     for _ in 0..4 {
         let mut client = FrameClient::open(edge.address, &[]);
         // Its settings apply once they are acknowledged.
-        while client.receive().unwrap().kind != SETTINGS {}
+        client.wait_for(SETTINGS);
         assert!(client.send(&frame(SETTINGS, ACK, 0, &[])));
-        for number in 0..4 {
-            let stream = 2 * number + 1;
-            let mut request = frame(HEADERS, END_HEADERS, stream, &fields);
-            // Within the windows of a stream and of a connection.
-            for _ in 0..15 {
-                request.extend(frame(DATA, 0, stream, &[b'x'; 16_000]));
-            }
-            assert!(client.send(&request));
+        for stream in STREAMS {
+            assert!(client.send(&frame(HEADERS, END_HEADERS, stream, &fields)));
         }
         clients.push(client);
+    }
+    // All are accepted before the first body fills the memory: a request that is shed holds nothing.
+    for client in &mut clients {
+        assert!(client.send(&frame(PING, 0, 0, &[0; 8])));
+        client.wait_for(PING);
+    }
+    for client in &mut clients {
+        for stream in STREAMS {
+            // Within the windows of a stream and of a connection.
+            for _ in 0..15 {
+                assert!(client.send(&frame(DATA, 0, stream, &[b'x'; 16_000])));
+            }
+        }
     }
     wait_until(&edge, 503);
     drop(clients);
