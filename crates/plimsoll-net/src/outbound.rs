@@ -15,7 +15,9 @@ use plimsoll_config::edge::Endpoint;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::upstream::{Secure, Upstream};
 
@@ -68,14 +70,11 @@ pub async fn post(
     let request = request.body(Full::new(Bytes::from(json)));
     let request = request.map_err(|error| error.to_string())?;
     let exchange = async {
-        let stream = plimsoll_names::host::connect(&endpoint.host, endpoint.port).await;
-        let stream = stream.map_err(|error| error.to_string())?;
-        if !endpoint.secure {
+        if endpoint.secure {
+            let stream = connect_secured(&endpoint.host, endpoint.port, &connector()).await?;
             return exchange(stream, request, ANSWER_LEN_MAX).await;
         }
-        let name = ServerName::try_from(endpoint.host.clone());
-        let name = name.map_err(|error| error.to_string())?;
-        let stream = connector().connect(name, stream).await;
+        let stream = plimsoll_names::host::connect(&endpoint.host, endpoint.port).await;
         let stream = stream.map_err(|error| error.to_string())?;
         exchange(stream, request, ANSWER_LEN_MAX).await
     };
@@ -83,6 +82,20 @@ pub async fn post(
     answer
         .map_err(|_| format!("no answer within {timeout:?}"))?
         .map(|answer| answer.status)
+}
+
+/// A connection over TLS to a host, which may be an IPv6 address in brackets.
+async fn connect_secured(
+    host: &str,
+    port: u16,
+    connector: &TlsConnector,
+) -> Result<TlsStream<TcpStream>, String> {
+    let stream = plimsoll_names::host::connect(host, port).await;
+    let stream = stream.map_err(|error| error.to_string())?;
+    let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
+    let name = name.map_err(|error| error.to_string())?;
+    let stream = connector.connect(name, stream).await;
+    stream.map_err(|error| error.to_string())
 }
 
 /// Sends a request to the host of its URL, over TLS.
@@ -101,14 +114,9 @@ pub async fn send(
     *request.uri_mut() = target.parse().map_err(|error| format!("{error}"))?;
     let host = HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?;
     request.headers_mut().insert(HOST, host);
-    let host = authority.host();
+    let port = authority.port_u16().unwrap_or(443);
     let exchange = async {
-        let stream = plimsoll_names::host::connect(host, authority.port_u16().unwrap_or(443)).await;
-        let stream = stream.map_err(|error| error.to_string())?;
-        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
-        let name = name.map_err(|error| error.to_string())?;
-        let stream = connector.connect(name, stream).await;
-        let stream = stream.map_err(|error| error.to_string())?;
+        let stream = connect_secured(authority.host(), port, connector).await?;
         exchange(stream, request, len_max).await
     };
     let answer = tokio::time::timeout(timeout, exchange).await;
