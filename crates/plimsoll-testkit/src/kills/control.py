@@ -44,15 +44,20 @@ def limit(admin):
     return next((row[slim] for row in rows if row[:2] == ["app", "app"]), None)
 
 
-def puma(configuration, control, pid_file):
+def puma_ready(configuration, control, before=None):
+    """Its worker has told its threads, which it does some time after it listens."""
     wanted = re.search(r"threads (\d+)", open(configuration).read()).group(1)
+    while started(control) in (None, before) or threads(control) != int(wanted):
+        time.sleep(PAUSE)
+
+
+def puma(configuration, control, pid_file):
     before = started(control)
     try:
         os.kill(int(open(pid_file).read()), signal.SIGTERM)
     except (OSError, ValueError):
         pass
-    while started(control) in (None, before) or threads(control) != int(wanted):
-        time.sleep(PAUSE)
+    puma_ready(configuration, control, before)
 
 
 def stats(control):
@@ -72,4 +77,4 @@ def threads(control):
     return next((it["last_status"].get("max_threads") for it in workers), None)
 
 
-{"haproxy": haproxy, "puma": puma}[sys.argv[1]](*sys.argv[2:])
+{"haproxy": haproxy, "puma": puma, "puma_ready": puma_ready}[sys.argv[1]](*sys.argv[2:])

@@ -85,7 +85,16 @@ impl Stack {
             haproxy: haproxy.program,
             _puma: puma.program,
         };
-        write(&stack.folder.path().join("control.py"), CONTROL);
+        write(&stack.path("control.py"), CONTROL);
+        carry_out(&[
+            "timeout",
+            "120",
+            "python3",
+            &stack.path("control.py").display().to_string(),
+            "puma_ready",
+            &puma.configuration.display().to_string(),
+            &stack.puma_stats,
+        ]);
         write(
             &stack.folder.path().join("reload.sh"),
             "echo \"$1\" > events\nshift\nexec \"$@\"\n",
