@@ -107,23 +107,6 @@ pub fn memory_available() -> io::Result<f64> {
     Ok(value("MemAvailable:") / total)
 }
 
-/// Sockets in `TIME_WAIT`.
-///
-/// # Errors
-/// When `/proc/net/sockstat` cannot be read.
-pub fn time_waits() -> io::Result<u64> {
-    Ok(time_waits_in(&kernel_files::text("/proc/net/sockstat")?))
-}
-
-fn time_waits_in(sockstat: &str) -> u64 {
-    let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"));
-    let mut words = line.unwrap_or_default().split_whitespace();
-    let count = words.by_ref().find(|word| *word == "tw");
-    count
-        .and_then(|_| words.next()?.parse().ok())
-        .unwrap_or_default()
-}
-
 /// Ports for outgoing connections.
 ///
 /// # Errors
@@ -137,32 +120,54 @@ pub fn local_ports() -> io::Result<u64> {
     Ok((last + 1).saturating_sub(first))
 }
 
-/// Connections of servers on some ports.
+/// Sockets that a load leaves behind for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortConnections {
-    /// Established connections.
+pub struct SocketCounts {
+    /// Established connections of some servers.
     pub established: u64,
-    /// Connections that one end has closed, and the other has not.
+    /// Connections of these that one end has closed, and the other has not.
     pub closing: u64,
+    /// Sockets of the machine in `TIME_WAIT` whose ports the kernel keeps from new connections.
+    pub time_waits: u64,
 }
 
-/// Connections of servers that listen on these ports.
+/// Counts sockets; established and closing ones are those of servers that listen on these ports.
 ///
 /// # Errors
 /// When `/proc/net/tcp` cannot be read.
-pub fn connections(ports: &BTreeSet<u16>) -> io::Result<PortConnections> {
-    let mut found = PortConnections::default();
-    for socket in tcp_sockets()? {
-        if !ports.contains(&socket.local.port()) {
-            continue;
-        }
+pub fn sockets(ports: &BTreeSet<u16>) -> io::Result<SocketCounts> {
+    let reuse = kernel_files::text("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or_default();
+    Ok(socket_counts(&tcp_sockets()?, ports, reuse.trim()))
+}
+
+fn socket_counts(
+    sockets: &[socket::TcpSocket],
+    ports: &BTreeSet<u16>,
+    reuse: &str,
+) -> SocketCounts {
+    let mut counts = SocketCounts::default();
+    for socket in sockets {
         match socket.state {
-            ESTABLISHED => found.established += 1,
+            TIME_WAIT if keeps_its_port(socket, reuse) => counts.time_waits += 1,
             LISTEN | TIME_WAIT => {}
-            _ => found.closing += 1,
+            _ if !ports.contains(&socket.local.port()) => {}
+            ESTABLISHED => counts.established += 1,
+            _ => counts.closing += 1,
         }
     }
-    Ok(found)
+    counts
+}
+
+/// Whether no new connection may take the port of a socket in `TIME_WAIT`: with `tcp_tw_reuse` at 1 it may after a second,
+/// at 2, the kernel's default, where one end is a loopback address.
+fn keeps_its_port(socket: &socket::TcpSocket, reuse: &str) -> bool {
+    match reuse {
+        "1" => false,
+        "2" => ![socket.local, socket.remote]
+            .iter()
+            .any(|end| end.ip().to_canonical().is_loopback()),
+        _ => true,
+    }
 }
 
 fn tcp_sockets() -> io::Result<Vec<socket::TcpSocket>> {
@@ -299,11 +304,8 @@ mod tests {
             std::net::TcpStream::connect(("127.0.0.1", port)).unwrap(),
             listener.accept().unwrap(),
         );
-        let expected = PortConnections {
-            established: 1,
-            closing: 0,
-        };
-        assert_eq!(connections(&[port].into()).unwrap(), expected);
+        let counts = sockets(&[port].into()).unwrap();
+        assert_eq!((counts.established, counts.closing), (1, 0));
         drop(listener);
         assert_eq!(listener_of(port), None);
         assert!(!has_variable(pid, "PLIMSOLL_NO_SUCH", "1"));
@@ -315,15 +317,36 @@ mod tests {
         assert!(busy > 0 && busy <= total);
         assert!(memory_total().unwrap() > 1 << 20);
         assert!(local_ports().unwrap() > 0);
-        assert!(time_waits().is_ok());
+    }
+
+    #[test]
+    fn time_wait_counts_where_it_keeps_a_port() {
+        let line = |local: &str, remote: &str, state: &str| {
+            format!(
+                "   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000     0        0 7 1 0 100 0\n"
+            )
+        };
+        let text = [
+            line("0100007F:1F90", "0100007F:9C40", "06"),
+            line("0500000A:9C41", "0600000A:1F90", "06"),
+            line("0100007F:1F90", "0100007F:9C42", "01"),
+            line("0100007F:1F90", "0100007F:9C43", "08"),
+            line("0100007F:1F91", "0100007F:9C44", "01"),
+            line("0100007F:1F90", "00000000:0000", "0A"),
+        ]
+        .concat();
+        let sockets: Vec<_> = text.lines().filter_map(socket::tcp_line).collect();
+        assert_eq!(sockets.len(), 6);
+        let count = |reuse| socket_counts(&sockets, &[8080].into(), reuse);
+        assert_eq!(
+            ["0", "1", "2"].map(|reuse| count(reuse).time_waits),
+            [2, 0, 1]
+        );
+        assert_eq!((count("2").established, count("2").closing), (1, 1));
     }
 
     #[test]
     fn the_kernels_texts_are_understood() {
-        let sockstat =
-            "sockets: used 9\nTCP: inuse 5 orphan 0 tw 37 alloc 12 mem 3\nUDP: inuse 1 mem 0\n";
-        assert_eq!(time_waits_in(sockstat), 37);
-        assert_eq!(time_waits_in(""), 0);
         assert_eq!(swap_in("Name:\tpostgres\nVmSwap:\t      12 kB\n"), 12_288);
         assert_eq!(swap_in("Name:\tkthreadd\n"), 0);
         let own = "4:memory:/docker/7/app\n1:cpu,cpuacct:/\n0::/user.slice\n";

@@ -1,4 +1,4 @@
-//! The machine comes to rest before a trial: sockets in `TIME_WAIT`, connections of the service, CPUs.
+//! The machine comes to rest before a trial: sockets in `TIME_WAIT` that keep their ports, connections of the service, CPUs.
 //!
 //! Each is bounded by what disturbs a measurement. What does not come to rest within the time limit is reported, and the
 //! trial follows: other work on the machine may never end, and whether it disturbs is judged by the measurement itself.
@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use plimsoll_probe::rest::{self, PortConnections};
+use plimsoll_probe::rest::{self, SocketCounts};
 
 use super::fault::ApplyFault;
 use super::processes;
@@ -57,8 +57,7 @@ impl OtherWork {
 /// The machine at a moment. What cannot be read is at rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct RestSample {
-    time_waits: u64,
-    connections: PortConnections,
+    sockets: SocketCounts,
     busy_ticks: u64,
     total_ticks: u64,
 }
@@ -67,8 +66,7 @@ impl RestSample {
     fn take(ports: &BTreeSet<u16>) -> Self {
         let (busy_ticks, total_ticks) = rest::cpu_ticks().unwrap_or_default();
         Self {
-            time_waits: rest::time_waits().unwrap_or(0),
-            connections: rest::connections(ports).unwrap_or_default(),
+            sockets: rest::sockets(ports).unwrap_or_default(),
             busy_ticks,
             total_ticks,
         }
@@ -78,15 +76,15 @@ impl RestSample {
     fn restless(self, before: Self, local_ports: u64, busy_max: f64) -> Vec<String> {
         let mut restless = Vec::new();
         let time_waits_max = TIME_WAITS_FEW.max(local_ports / PORTS_SHARE);
-        if self.time_waits > time_waits_max {
+        let now = self.sockets;
+        if now.time_waits > time_waits_max {
             restless.push(format!(
-                "{} sockets in TIME_WAIT (at rest: up to {time_waits_max})",
-                self.time_waits
+                "{} sockets in TIME_WAIT keep their ports (at rest: up to {time_waits_max})",
+                now.time_waits
             ));
         }
         // Idle connections of a pool or a balancer may stay for ever; those that end are of the load before.
-        let now = self.connections;
-        if now.closing > 0 || now.established < before.connections.established {
+        if now.closing > 0 || now.established < before.sockets.established {
             restless.push(format!(
                 "connections of the service still end ({} established, {} half closed)",
                 now.established, now.closing
@@ -166,10 +164,10 @@ mod tests {
     #[test]
     fn each_disturbance_has_its_bound() {
         let before = RestSample {
-            time_waits: 90,
-            connections: PortConnections {
+            sockets: SocketCounts {
                 established: 5,
                 closing: 0,
+                time_waits: 90,
             },
             busy_ticks: 1000,
             total_ticks: 10_000,
@@ -181,10 +179,10 @@ mod tests {
         };
         assert_eq!(resting.restless(before, 28_000, BUSY_MAX), [""; 0]);
         let busy = RestSample {
-            time_waits: 2801,
-            connections: PortConnections {
+            sockets: SocketCounts {
                 established: 4,
                 closing: 0,
+                time_waits: 2801,
             },
             busy_ticks: 1030,
             total_ticks: 10_050,
@@ -193,15 +191,15 @@ mod tests {
         assert_eq!(
             restless,
             [
-                "2801 sockets in TIME_WAIT (at rest: up to 2800)",
+                "2801 sockets in TIME_WAIT keep their ports (at rest: up to 2800)",
                 "connections of the service still end (4 established, 0 half closed)",
                 "CPUs are 60 % busy (at rest: up to 10 %)",
             ]
         );
         let closing = RestSample {
-            connections: PortConnections {
-                established: 5,
+            sockets: SocketCounts {
                 closing: 1,
+                ..resting.sockets
             },
             ..resting
         };
