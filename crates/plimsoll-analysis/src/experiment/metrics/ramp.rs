@@ -6,6 +6,10 @@
 //! half where it rises quickly. The line is what a service carries whose queue, as a fluid, has grown to the bound at that
 //! moment (docs/decisions/0510).
 //!
+//! A service that refuses what it cannot carry answers half badly only at twice its line, and without any queue. No line is
+//! above the most good answers of a second, and a load that ends with a tenth of bad answers has crossed it
+//! (docs/decisions/0516).
+//!
 //! Loads are rates of requests or of users, or numbers of users; the line is in the unit of the load.
 
 use std::collections::VecDeque;
@@ -18,6 +22,10 @@ use plimsoll_model::window::Window;
 
 /// Share of bad answers at which the service is behind.
 const BAD_SHARE: f64 = 0.5;
+/// Share of bad answers at the end of a load at which the service was behind.
+const BEHIND_SHARE: f64 = 0.1;
+/// Share of the line up to which the load is plainly below it.
+const PLAINLY_BELOW: f64 = 0.9;
 /// Halvings until a capacity is known to the last digit that is shown.
 const HALVINGS: u32 = 50;
 /// Seconds over which a rising load is judged while it goes on.
@@ -41,10 +49,11 @@ pub enum Crossing {
 pub struct RisenLoad {
     /// Where it crossed the line.
     pub crossing: Crossing,
-    /// Share of requests that failed while the load was below the line, 0 to 1; over the whole of a load that began beyond
-    /// it.
+    /// Share of requests that failed while the load was plainly below the line, 0 to 1; over the whole of a load that began
+    /// beyond it.
     pub errors: f64,
-    /// Share of bad answers in the same time: failed or late, 0 to 1.
+    /// Share of bad answers before the service fell behind, failed or late, 0 to 1; over the whole of a load that began
+    /// beyond the line.
     pub bad: f64,
 }
 
@@ -149,25 +158,70 @@ pub fn risen_in(load: &Load, objective: &Objective, windows: &[Window]) -> Optio
     let answers: Vec<SecondAnswers> = answers.collect();
     let end = end_of_good(&answers);
     let good = if end == 0 { answers.len() } else { end };
-    let sum = |of: fn(&SecondAnswers) -> f64| answers[..good].iter().map(of).sum::<f64>();
-    let all = sum(|second| second.all).max(1.0);
     let lateness_s = lateness_s(objective);
     let crossing = match turn(&answers, end, &ramp, lateness_s)? {
-        RampTurn::Bound(crossing) => crossing,
-        // Users wait for their answers before they send more: no queue grows by itself.
+        // Users wait for their answers before they send more: no queue grows by itself, and none is refused for long.
         RampTurn::At(due_s) if matches!(load, Load::Users { .. }) => {
             Crossing::At(ramp.load_at(due_s))
         }
+        RampTurn::Bound(crossing) if matches!(load, Load::Users { .. }) => crossing,
+        RampTurn::Bound(Crossing::Above(least)) if is_behind_at_end(&answers, &ramp) => {
+            Crossing::At(most_good(load, rising, &answers, &ramp).min(least))
+        }
+        RampTurn::Bound(crossing) => crossing,
         RampTurn::At(due_s) => {
             let wait_s = (lateness_s - usual_s(before)).max(0.0);
-            Crossing::At(carried(&phases, ramp.start_s + due_s, wait_s))
+            let line = carried(&phases, ramp.start_s + due_s, wait_s);
+            Crossing::At(line.min(most_good(load, rising, &answers, &ramp)))
         }
+    };
+    let below = match crossing {
+        Crossing::At(line) => {
+            let is_below =
+                |index: &usize| ramp.load_at(*index as f64 + 1.0) <= PLAINLY_BELOW * line;
+            (0..good).take_while(is_below).count()
+        }
+        Crossing::Above(_) | Crossing::Below(_) => good,
+    };
+    let share = |seconds: &[SecondAnswers], of: fn(&SecondAnswers) -> f64| {
+        let all: f64 = seconds.iter().map(|second| second.all).sum();
+        seconds.iter().map(of).sum::<f64>() / all.max(1.0)
     };
     Some(RisenLoad {
         crossing,
-        errors: sum(|second| second.failed) / all,
-        bad: sum(|second| second.bad) / all,
+        errors: share(&answers[..below], |second| second.failed),
+        bad: share(&answers[..good], |second| second.bad),
     })
+}
+
+/// Whether the last seconds of a load had more bad answers than a service has that carries it.
+fn is_behind_at_end(answers: &[SecondAnswers], ramp: &Ramp) -> bool {
+    let end = whole(ramp.lasting_s()).map_or(answers.len(), |end| answers.len().min(end as usize));
+    let last = &answers[end.saturating_sub(TRAILING_S)..end];
+    let all: f64 = last.iter().map(|second| second.all).sum();
+    let bad: f64 = last.iter().map(|second| second.bad).sum();
+    bad > BEHIND_SHARE * all
+}
+
+/// The most good answers of a second, in the unit of the load: nothing was carried beyond that.
+fn most_good(load: &Load, rising: &[Window], answers: &[SecondAnswers], ramp: &Ramp) -> f64 {
+    let most = answers
+        .iter()
+        .map(|second| second.all - second.bad)
+        .fold(0.0, f64::max);
+    if matches!(load, Load::Open { .. }) {
+        return most;
+    }
+    // A session has several requests.
+    let seconds = rising.iter().enumerate();
+    let (requests, sessions) = seconds.fold((0.0, 0.0), |(requests, sessions), (index, window)| {
+        let at_s = (index as f64 + 0.5).min(ramp.lasting_s());
+        (
+            requests + window.offered as f64,
+            sessions + ramp.load_at(at_s),
+        )
+    });
+    most * sessions / f64::max(requests, 1.0)
 }
 
 /// Where a load turned bad.

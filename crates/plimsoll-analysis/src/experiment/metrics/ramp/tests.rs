@@ -164,17 +164,53 @@ fn a_load_may_climb_before_it_rises() {
 }
 
 #[test]
-fn errors_are_those_below_the_line() {
+fn errors_are_those_plainly_below_the_line() {
     let mut run = run_turning_at(10, 20, open(vec![rising()]));
     run.windows[3] = second(3, 90, 10);
     let errors = risen(&run).unwrap().errors;
-    assert!((errors - 0.01).abs() < 1e-12, "{errors}");
+    // Six seconds are: the line is 18.2, and the load reaches nine tenths of it in the seventh.
+    assert!((errors - 1.0 / 60.0).abs() < 1e-12, "{errors}");
     // Where errors alone are judged, slow answers are good.
     run.header.plan.objective = Some(Objective {
         errors_max: Some(0.01),
         ..Objective::default()
     });
     assert_eq!(crossing_of(&run), Crossing::At(20.0));
+}
+
+/// A service of this capacity that refuses what it cannot carry, under a load of 70 to 70 + `rise` in 20 s.
+fn run_refusing(capacity: u64, rise: u64) -> Run {
+    let to = (70 + rise) as f64;
+    let load = open(vec![LoadPhase::ramp(70.0, to, Duration::from_secs(20))]);
+    let mut run = run_turning_at(99, 20, load);
+    let windows = (0..20).map(|number| {
+        let offered = 70 + rise * u64::from(2 * number + 1) / 40;
+        let good = offered.min(capacity);
+        second(number, good, offered - good)
+    });
+    run.windows = windows.collect();
+    run
+}
+
+#[test]
+fn what_refuses_crosses_at_its_capacity() {
+    // To 1.5 times the capacity, of which a third fails in the end; and to four times, most of which does.
+    for rise in [80, 330] {
+        let risen = risen(&run_refusing(100, rise)).unwrap();
+        assert_eq!(risen.crossing, Crossing::At(100.0), "{rise}");
+        assert!(risen.errors.abs() < 1e-12, "{rise}: {risen:?}");
+    }
+    // Beyond what is offered there is no line.
+    let crossing = crossing_of(&run_refusing(200, 80));
+    assert_eq!(crossing, Crossing::Above(150.0));
+    // One that fails of a tenth from the begin on makes errors plainly below its line.
+    let mut run = run_refusing(100, 80);
+    for window in &mut run.windows {
+        window
+            .outcomes
+            .add_many(Outcome::WrongStatus, window.offered / 10);
+    }
+    assert!(risen(&run).unwrap().errors > 0.05);
 }
 
 /// Seconds until a load ends whose answers are these.
