@@ -16,5 +16,6 @@ pub mod ranks;
 pub mod scalability;
 pub mod sequential;
 mod slopes;
+pub mod student;
 pub mod trend;
 pub mod warmup;

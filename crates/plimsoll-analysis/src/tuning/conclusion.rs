@@ -9,7 +9,6 @@ use super::race::is_unstable;
 use super::space::Levels;
 use super::{IMPORTANCE, TuneSearch};
 use crate::stats::line::mean;
-use crate::stats::ranks;
 
 /// A candidate and its trials beside the default.
 struct Compared {
@@ -83,7 +82,7 @@ fn best_compared(compared: &[Compared]) -> Option<&Compared> {
     let open = compared
         .iter()
         .find(|candidate| candidate.state == Confirmation::Open);
-    let gain = |candidate: &Compared| candidate.trials.effect().map(|effect| effect.estimate());
+    let gain = |candidate: &Compared| candidate.trials.gain().map(|gain| gain.value);
     let is_gain = |candidate: &&Compared| {
         candidate.state == Confirmation::Rejected(RejectedWhy::NotConfirmed)
             && gain(candidate).is_some_and(|gain| gain > 1.0)
@@ -100,7 +99,7 @@ fn best_compared(compared: &[Compared]) -> Option<&Compared> {
 /// A candidate by its pairs; before the first, by its trials of the search, where they have the default beside them.
 fn best_setting(candidate: &Compared, course: &Course<'_>) -> Option<BestSetting> {
     let levels = candidate.levels.clone();
-    let Some(effect) = candidate.trials.effect() else {
+    let Some(gain) = candidate.trials.gain() else {
         let setting = course.evidence().get(&levels)?;
         let (ratio, is_at_least) = setting.carried()?;
         return Some(BestSetting {
@@ -115,16 +114,16 @@ fn best_setting(candidate: &Compared, course: &Course<'_>) -> Option<BestSetting
             pairs: 0,
         });
     };
-    let line = ranks::signed_rank(&candidate.trials.lines, 0.95)?;
+    let line = candidate.trials.line()?;
     Some(BestSetting {
         levels,
-        line: line.estimate.exp(),
+        line: line.value,
         is_at_least: candidate.trials.is_at_least,
-        low: line.low.exp(),
-        high: line.high.exp(),
-        gain: effect.estimate() - 1.0,
-        gain_low: effect.low() - 1.0,
-        gain_high: effect.high() - 1.0,
+        low: line.low,
+        high: line.high,
+        gain: gain.value - 1.0,
+        gain_low: gain.low - 1.0,
+        gain_high: gain.high - 1.0,
         pairs: candidate.trials.pairs(),
     })
 }
@@ -235,6 +234,13 @@ fn reason(
              search ended.",
             if best.is_at_least { "at least " } else { "" },
             percent(best.gain)
+        ),
+        (_, Some(best)) if best.pairs > 0 => format!(
+            "The default is kept: the best setting carried {} more in {} pairs of trials, and the search ended before they were \
+             enough to tell a gain of more than {} from chance.",
+            percent(best.gain),
+            best.pairs,
+            percent(MARGIN)
         ),
         _ => "The default is kept: the search ended before the best setting was confirmed."
             .to_owned(),

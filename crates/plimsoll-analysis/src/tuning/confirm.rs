@@ -1,4 +1,7 @@
 //! The comparison of a candidate with the default, in pairs of trials that follow each other.
+//!
+//! Six pairs are the fewest that a test by ranks can decide. A gain that is far beyond the noise is plain after four, by
+//! Student's law at a confidence that leaves the chance of a false alarm as it is (docs/decisions/0517).
 
 use plimsoll_model::seed::Seed;
 
@@ -8,11 +11,19 @@ use super::outcome::RejectedWhy;
 use crate::experiment::effect::{Criteria, Direction, Effect};
 use crate::experiment::trial::Scale;
 use crate::stats::order::median;
+use crate::stats::ranks;
+use crate::stats::student::mean_interval;
 
 /// Gain over the default that has to be exceeded.
 pub(super) const MARGIN: f64 = 0.03;
 /// Pairs after which there may be an answer.
 const PAIRS_MIN: usize = 6;
+/// Pairs after which a plain gain is an answer.
+const PLAIN_PAIRS_MIN: usize = 4;
+/// Confidence of a plain gain.
+const PLAIN_CONFIDENCE: f64 = 0.999;
+/// Confidence of intervals that are shown.
+const CONFIDENCE: f64 = 0.95;
 /// Pairs after which there is no further block.
 const PAIRS_MAX: usize = 12;
 /// Blocks at most, with void ones.
@@ -35,9 +46,9 @@ pub(super) enum Confirmation {
 #[derive(Clone, Debug)]
 pub(super) struct ConfirmTrials {
     /// Differences of logarithms of pairs, candidate minus default.
-    pub(super) differences: Vec<f64>,
+    differences: Vec<f64>,
     /// Logarithms of what the candidate carried.
-    pub(super) lines: Vec<f64>,
+    lines: Vec<f64>,
     /// Whether it may carry more: a load ended before the service did.
     pub(super) is_at_least: bool,
     /// Trials of the candidate in which the service failed.
@@ -45,6 +56,16 @@ pub(super) struct ConfirmTrials {
     blocks: usize,
     worse: Option<RejectedWhy>,
     criteria: Criteria,
+}
+
+/// An estimate with its interval of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimated {
+    pub(super) value: f64,
+    /// 0 with too few trials.
+    pub(super) low: f64,
+    /// ∞ with too few trials.
+    pub(super) high: f64,
 }
 
 /// The trials of a block in the order of time.
@@ -94,8 +115,42 @@ impl ConfirmTrials {
     }
 
     /// The gain as a ratio to the default; `None` without pairs.
-    pub(super) fn effect(&self) -> Option<Effect> {
-        Effect::of_pairs(&self.differences, self.criteria)
+    pub(super) fn gain(&self) -> Option<Estimated> {
+        let effect = Effect::of_pairs(&self.differences, self.criteria)?;
+        let by_ranks = Estimated {
+            value: effect.estimate(),
+            low: effect.low(),
+            high: effect.high(),
+        };
+        Some(self.unless_plain(by_ranks, &self.differences))
+    }
+
+    /// What the candidate carried, in the unit of the load; `None` without trials.
+    pub(super) fn line(&self) -> Option<Estimated> {
+        let line = ranks::signed_rank(&self.lines, CONFIDENCE)?;
+        let by_ranks = Estimated {
+            value: line.estimate.exp(),
+            low: line.low.exp(),
+            high: line.high.exp(),
+        };
+        Some(self.unless_plain(by_ranks, &self.lines))
+    }
+
+    /// The estimate; of a plain gain, for which ranks have too few pairs, with the interval of the mean of logarithms.
+    fn unless_plain(&self, by_ranks: Estimated, logarithms: &[f64]) -> Estimated {
+        let interval = mean_interval(logarithms, CONFIDENCE).filter(|_| self.is_plain_gain());
+        interval.map_or(by_ranks, |(low, _, high)| Estimated {
+            low: low.exp(),
+            high: high.exp(),
+            ..by_ranks
+        })
+    }
+
+    /// Whether too few pairs for ranks show a gain that is far beyond the noise.
+    fn is_plain_gain(&self) -> bool {
+        (PLAIN_PAIRS_MIN..PAIRS_MIN).contains(&self.pairs())
+            && mean_interval(&self.differences, PLAIN_CONFIDENCE)
+                .is_some_and(|(low, _, _)| low > MARGIN.ln_1p())
     }
 
     /// Whether the gain is confirmed.
@@ -104,15 +159,14 @@ impl ConfirmTrials {
             return Confirmation::Rejected(RejectedWhy::Failed);
         }
         let is_last = self.pairs() >= PAIRS_MAX || self.blocks >= BLOCKS_MAX;
-        let effect = self.effect().filter(|_| self.pairs() >= PAIRS_MIN);
-        match (effect, self.worse) {
+        let is_enough = self.pairs() >= PAIRS_MIN || self.is_plain_gain();
+        let gain = self.gain().filter(|_| is_enough);
+        match (gain, self.worse) {
             (None, _) if !is_last => Confirmation::Open,
             (Some(_), Some(why)) => Confirmation::Rejected(why),
-            (Some(effect), None) if effect.low() > 1.0 + MARGIN => Confirmation::Confirmed,
+            (Some(gain), None) if gain.low > 1.0 + MARGIN => Confirmation::Confirmed,
             // More pairs narrow the interval; they hardly move the estimate.
-            (Some(effect), None) if !is_last && effect.estimate() > 1.0 + MARGIN => {
-                Confirmation::Open
-            }
+            (Some(gain), None) if !is_last && gain.value > 1.0 + MARGIN => Confirmation::Open,
             _ => Confirmation::Rejected(RejectedWhy::NotConfirmed),
         }
     }
@@ -198,20 +252,35 @@ mod tests {
     }
 
     #[test]
+    fn a_plain_gain_is_confirmed_by_four_pairs() {
+        assert_eq!(state(&trials(1, 20.0, 1)), Confirmation::Open);
+        let observations = trials(2, 20.0, 1);
+        assert_eq!(state(&observations), Confirmation::Confirmed);
+        let trials = ConfirmTrials::of(&observations, &[0], &[1], Seed(1));
+        let (gain, line) = (trials.gain().unwrap(), trials.line().unwrap());
+        assert!(
+            15.0 < gain.low && gain.low < gain.value && gain.value < gain.high,
+            "{gain:?}"
+        );
+        assert!((line.value / 2000.0 - 1.0).abs() < 0.1);
+        assert!(1500.0 < line.low && line.high < 2700.0, "{line:?}");
+    }
+
+    #[test]
     fn six_pairs_confirm_a_large_gain() {
-        assert_eq!(state(&trials(2, 2.0, 1)), Confirmation::Open);
+        assert_eq!(state(&trials(2, 1.2, 1)), Confirmation::Open);
         let observations = trials(3, 2.0, 1);
         assert_eq!(state(&observations), Confirmation::Confirmed);
         let trials = ConfirmTrials::of(&observations, &[0], &[1], Seed(1));
         assert_eq!((trials.pairs(), trials.lines.len()), (6, 6));
-        assert!((trials.effect().unwrap().estimate() / 2.0 - 1.0).abs() < 0.1);
+        assert!((trials.gain().unwrap().value / 2.0 - 1.0).abs() < 0.1);
     }
 
     #[test]
     fn no_gain_is_hardly_ever_confirmed() {
         let confirmed = (0..200)
             .filter(|&seed| {
-                (3..=6).any(|blocks| state(&trials(blocks, 1.0, seed)) == Confirmation::Confirmed)
+                (2..=6).any(|blocks| state(&trials(blocks, 1.0, seed)) == Confirmation::Confirmed)
             })
             .count();
         assert!(confirmed <= 2, "{confirmed} of 200");
@@ -250,7 +319,7 @@ mod tests {
 
     #[test]
     fn void_pairs_do_not_count_and_end_after_a_while() {
-        let mut observations = trials(3, 2.0, 1);
+        let mut observations = trials(3, 1.2, 1);
         observations[0].score = Score::Void;
         assert_eq!(state(&observations), Confirmation::Open);
         let mut observations = trials(8, 2.0, 1);
