@@ -101,7 +101,7 @@ fn pretend_indexes() -> Result<()> {
 }
 
 /// Programs built by Go from sources locked by a `go.sum`: folder, package and program.
-const BUILT_BY_GO: [(&str, &str, &str); 3] = [
+const BUILT_BY_GO: [(&str, &str, &str); 4] = [
     // The conformance suite of HTTP/2, which has no Debian package.
     (
         "crates/plimsoll-edge/tests/h2spec",
@@ -112,6 +112,12 @@ const BUILT_BY_GO: [(&str, &str, &str); 3] = [
     ("crates/plimsoll/tests/e2e/centrifuge", ".", "centrifuge"),
     // Whose requests an imported plan sends, too.
     ("crates/plimsoll/tests/e2e/k6", "go.k6.io/k6", "k6"),
+    // Decodes messages of remote write 2.0 by the code of Prometheus 3; Debian's Prometheus knows 1.0.
+    (
+        "crates/plimsoll-export/tests/remote_write",
+        ".",
+        "remote-write-v2",
+    ),
 ];
 
 fn install_components() -> Result<()> {

@@ -9,7 +9,7 @@ use plimsoll_load::{Job, SessionCarryOver, Stay, Used, WorkerProcesses};
 use plimsoll_model::component::Component;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
-use plimsoll_model::plan::{Facts, Load, Plan};
+use plimsoll_model::plan::{Facts, Load, LoadUnit, Plan};
 use plimsoll_model::redact;
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
@@ -18,11 +18,12 @@ use plimsoll_model::window::Window;
 use plimsoll_probe::ProbePlan;
 
 use crate::clock::{self, RunClock};
+use crate::controls::RunControls;
 use crate::error::LabError;
 use crate::lock::lock;
 use crate::probes::{MachineUse, Probes, Stopped};
 use crate::progress::StopFlag;
-use crate::run_log::{self, RunLog, SharedLog};
+use crate::run_log::{self, Followers, RunLog, SharedLog};
 
 /// What to do and where to keep it.
 #[derive(Clone, Debug)]
@@ -43,6 +44,10 @@ pub struct Assignment {
     pub versions: Facts,
     /// How further processes of a load are started that needs more descriptors than one may have; `None` refuses it.
     pub worker_processes: Option<WorkerProcesses>,
+    /// Who sees the events of the log.
+    pub followers: Followers,
+    /// What others may do to the run while it goes on.
+    pub controls: RunControls,
 }
 
 /// Whether to go on after a window.
@@ -91,6 +96,8 @@ pub struct ActiveRun {
     inputs: Arc<Inputs>,
     clock: RunClock,
     log: SharedLog,
+    followers: Followers,
+    controls: RunControls,
     probes: Option<Probes>,
     stop: StopFlag,
     cpu_us_at_start: u64,
@@ -123,14 +130,21 @@ impl ActiveRun {
             host: plimsoll_probe::host_facts(),
             versions: assignment.versions,
         };
-        let log = SharedLog::new(RunLog::create(&assignment.log_path, header)?);
+        let log = SharedLog::new(RunLog::create(
+            &assignment.log_path,
+            header,
+            assignment.followers.clone(),
+        )?);
         let clock = RunClock::start();
         let probes = Probes::start(assignment.probes, clock, log.clone())?;
+        assignment.controls.attach(log.clone(), clock);
         Ok(Self {
             plan: Arc::new(assignment.plan),
             inputs: assignment.inputs,
             clock,
             log,
+            followers: assignment.followers,
+            controls: assignment.controls,
             probes: Some(probes),
             stop,
             cpu_us_at_start: clock::process_cpu_us(),
@@ -200,6 +214,11 @@ impl ActiveRun {
         self.stop.is_raised()
     }
 
+    /// The level that somebody changed the load to last, in its unit.
+    pub fn changed_level(&self) -> Option<(f64, LoadUnit)> {
+        self.controls.level()
+    }
+
     /// Puts an event into the log.
     pub fn append(&self, event: Event) {
         self.log.append(event);
@@ -258,6 +277,7 @@ impl ActiveRun {
         round: Round<'_>,
         mut each: impl FnMut(&Window) -> Flow,
     ) -> Result<SessionCarryOver, LabError> {
+        let load = round.load.clone();
         let job = Job {
             plan: self.with_named(round.plan),
             load: round.load,
@@ -275,6 +295,10 @@ impl ActiveRun {
             self.note(note);
             self.worker_notes().notes.push(note.to_owned());
         }
+        if self.controls.may_change_load() {
+            self.controls
+                .attach_load(running.changer(), load, round.start_second);
+        }
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));
             if !window.steps_named.is_empty() {
@@ -287,6 +311,7 @@ impl ActiveRun {
                 Flow::Abort => running.abort(),
             }
         }
+        self.controls.detach_load();
         let used = running.used();
         let mut worker_notes = self.worker_notes();
         worker_notes.used.cpu_us += used.cpu_us;
@@ -318,7 +343,12 @@ impl ActiveRun {
     pub fn close(mut self, verdict: Verdict, void: Vec<VoidReason>) -> Result<Finished, LabError> {
         let Stopped { notes, left_behind } =
             self.probes.take().map(Probes::stop).unwrap_or_default();
-        for note in notes.into_iter().chain(left_behind.clone()) {
+        let of_followers = self.followers.take_notes();
+        for note in notes
+            .into_iter()
+            .chain(left_behind.clone())
+            .chain(of_followers)
+        {
             self.note(note);
         }
         let not_written = self.log.write_error();

@@ -5,6 +5,7 @@
 
 pub mod active_run;
 pub mod clock;
+pub mod controls;
 pub mod cycles;
 pub mod error;
 pub mod experiment;

@@ -57,10 +57,16 @@ pub fn run_until(
         stay: None,
     };
     active_run.carry_out(round, |window| {
+        let changed = active_run
+            .changed_level()
+            .map(|(to, unit)| format!("load changed to {to} {}", unit.symbol()));
         let done = Duration::from_secs(u64::from(window.second - start + 1));
         watcher.window_closed(&Progress {
             window,
-            stage: &stage,
+            stage: match &changed {
+                Some(changed) => changed,
+                None => &stage,
+            },
             interval: None,
             unit: LoadUnit::default(),
             remaining: whole.saturating_sub(done),

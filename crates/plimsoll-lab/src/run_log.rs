@@ -6,6 +6,7 @@
 //! The readings of `watch` are in the same format, with another first event: [`read`] refuses them, since there is no
 //! load to judge, and [`read_readings`] reads both.
 
+mod followers;
 mod reader;
 mod shared;
 #[cfg(test)]
@@ -14,7 +15,8 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use reader::{LoadedReadings, LoadedRunLog, read, read_readings};
+pub use followers::{EventFollower, Followers};
+pub use reader::{LoadedReadings, LoadedRunLog, each_event, read, read_readings};
 pub use shared::SharedLog;
 pub use writer::RunLog;
 

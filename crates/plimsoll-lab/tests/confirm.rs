@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_lab::active_run::{Assignment, Finished};
+use plimsoll_lab::controls::RunControls;
 use plimsoll_lab::limit::confirm_limit::ConfirmOptions;
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{StopFlag, Watcher};
+use plimsoll_lab::run_log::Followers;
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Tunable};
 use plimsoll_model::finding::{Certainty, Finding, InterventionOutcome};
 use plimsoll_model::journey::Inputs;
@@ -135,6 +137,8 @@ impl HaproxySetup {
             log_path: self.path().join("confirm.run"),
             versions: Facts::new(),
             worker_processes: None,
+            followers: Followers::default(),
+            controls: RunControls::default(),
         };
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let order = LimitOrder {

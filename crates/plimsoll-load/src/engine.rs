@@ -103,6 +103,8 @@ pub(crate) struct Engine {
     /// Deadline of unfinished requests; known once the load has ended.
     drain_end_ns: u64,
     command: u8,
+    /// Changes of the load that are taken up already.
+    changes: usize,
 }
 
 impl Engine {
@@ -158,6 +160,7 @@ impl Engine {
             memo: HeadMemo::default(),
             drain_end_ns: prepared.timing().drain_end(scheduler.end_ns()),
             command: command::RUN,
+            changes: 0,
             scheduler,
             prepared: Arc::clone(prepared),
         })

@@ -17,6 +17,7 @@ use crate::clock::{LoadClock, SECOND_NS};
 use crate::error::LoadError;
 use crate::good_statuses::GoodStatuses;
 use crate::job::Job;
+use crate::load_changes::LoadChanges;
 use crate::loop_share::LoopShare;
 use crate::process::StepNames;
 use crate::scenario::program::Program;
@@ -55,6 +56,7 @@ pub(crate) struct PreparedLoad {
     names: StepNames,
     prefix: String,
     plan_error: OnceLock<String>,
+    changes: LoadChanges,
 }
 
 impl PreparedLoad {
@@ -92,6 +94,7 @@ impl PreparedLoad {
                 .unwrap_or_default(),
             prefix: prefix(&plan.target.url),
             plan_error: OnceLock::new(),
+            changes: LoadChanges::default(),
             plan,
             load,
             share,
@@ -186,6 +189,12 @@ impl PreparedLoad {
     /// Why the run ended early.
     pub(crate) fn plan_error(&self) -> Option<&str> {
         self.plan_error.get().map(String::as_str)
+    }
+
+    /// Changes of the load while it goes on.
+    #[inline]
+    pub(crate) fn changes(&self) -> &LoadChanges {
+        &self.changes
     }
 
     /// How to open connections to an origin.

@@ -9,11 +9,12 @@ use plimsoll_model::window::Window;
 use rustix::process::{Resource, getrlimit};
 
 use crate::affinity;
-use crate::clock::nanoseconds;
+use crate::clock::{SECOND_NS, nanoseconds};
 use crate::descriptors;
 use crate::engine::{Engine, Returns};
 use crate::error::LoadError;
 use crate::job::Job;
+use crate::load_changes::LoadChange;
 use crate::loop_share::LoopShare;
 use crate::prepared_load::PreparedLoad;
 use crate::realtime_priority;
@@ -157,6 +158,27 @@ impl Stopper {
         for signal in &self.0 {
             signal.send(command);
         }
+    }
+}
+
+/// Changes the rate or the number of users of a running load, from another thread.
+#[derive(Debug)]
+pub struct LoadChanger {
+    signals: Vec<Arc<StopSignal>>,
+    prepared: Arc<PreparedLoad>,
+}
+
+impl LoadChanger {
+    /// From this second of run time on, which begins in some tenths of a second or later, the load is another one: arrivals
+    /// per second, or users, up to its end. False if it was changed too often.
+    pub fn change(&self, second: u32, to: f64) -> bool {
+        let from_ns = u64::from(second) * SECOND_NS;
+        let is_added = self.prepared.changes().add(LoadChange { from_ns, to });
+        for signal in &self.signals {
+            // A loop that waits for a later arrival must look again.
+            signal.send(command::RUN);
+        }
+        is_added
     }
 }
 
@@ -308,6 +330,15 @@ impl RunningLoad {
         each.fold(Used::default(), |sum, used| Used {
             cpu_us: sum.cpu_us + used.cpu_us,
             rss_bytes_max: sum.rss_bytes_max + used.rss_bytes_max,
+        })
+    }
+
+    /// What changes the load while it goes on; `None` where several processes carry it.
+    pub fn changer(&self) -> Option<LoadChanger> {
+        let signals = self.loops.iter().map(|each| Arc::clone(&each.signal));
+        self.others.is_empty().then(|| LoadChanger {
+            signals: signals.collect(),
+            prepared: Arc::clone(&self.prepared),
         })
     }
 

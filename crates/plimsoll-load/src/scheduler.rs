@@ -1,18 +1,19 @@
 //! When the next request of a loop is due: by the schedule, or when a user is ready again.
 
+mod changing_schedule;
 mod people;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::iter::Peekable;
 use std::time::Duration;
 
 use plimsoll_model::plan::Load;
-use plimsoll_model::schedule::Schedule;
 use plimsoll_model::seed::Seed;
 
 use crate::clock::nanoseconds;
 use crate::due::{NEVER, NOBODY, ScheduledArrival};
+use crate::load_changes::LoadChange;
+use changing_schedule::ChangingSchedule;
 
 pub(crate) use people::{Newcomer, People};
 
@@ -45,8 +46,7 @@ pub(crate) struct Opening {
 
 /// Arrivals of a schedule.
 pub(crate) struct OpenArrivals {
-    schedule: Peekable<Schedule>,
-    start_ns: u64,
+    schedule: ChangingSchedule,
     end_ns: u64,
 }
 
@@ -74,11 +74,15 @@ impl Scheduler {
         let end_ns = start_ns.saturating_add(nanoseconds(load.lasting()));
         match load {
             Load::Open { phases, spacing } => {
-                let (index, count) = (u64::from(index), u64::from(count));
-                let schedule = Schedule::segment(phases.clone(), *spacing, seed, index, count);
+                let share = (u64::from(index), u64::from(count));
                 Self::Open(OpenArrivals {
-                    schedule: schedule.peekable(),
-                    start_ns,
+                    schedule: ChangingSchedule::new(
+                        phases.clone(),
+                        *spacing,
+                        seed,
+                        start_ns,
+                        share,
+                    ),
                     end_ns,
                 })
             }
@@ -221,6 +225,15 @@ impl Scheduler {
         }
     }
 
+    /// Another level from a moment on. A load that has no level stays as it is; nobody changes one.
+    pub(crate) fn change(&mut self, change: LoadChange) {
+        match self {
+            Self::Open(open) => open.schedule.change(change, open.end_ns),
+            Self::People(people) => people.change(change),
+            Self::Closed(_) | Self::Opening(_) => {}
+        }
+    }
+
     /// Nothing is due after `moment`.
     pub(crate) fn cut(&mut self, moment: u64) {
         let end_ns = match self {
@@ -236,10 +249,7 @@ impl Scheduler {
 impl OpenArrivals {
     #[inline]
     fn next_due(&mut self) -> u64 {
-        let start_ns = self.start_ns;
-        self.schedule
-            .peek()
-            .map_or(NEVER, |arrival| start_ns + arrival.due_ns)
+        self.schedule.peek().unwrap_or(NEVER)
     }
 }
 

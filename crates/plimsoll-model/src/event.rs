@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 use crate::load_line::{GateResult, SearchResult};
-use crate::plan::{Facts, Plan};
+use crate::plan::{Facts, LoadUnit, Plan};
 use crate::reading::Readings;
 use crate::trial::{Trial, TrialSpec};
 use crate::verdict::{Verdict, VoidReason};
@@ -14,8 +14,9 @@ use crate::window::Window;
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the run log; a reader ignores what it does not know.
 ///
-/// 1: the readings of `watch`, which begin with [`Event::WatchStarted`].
-pub const FORMAT_MINOR: u32 = 1;
+/// 1: the readings of `watch`, which begin with [`Event::WatchStarted`]. 2: [`Event::LineEstimated`], and the acts of
+/// viewers of the live page, [`Event::MomentMarked`], [`Event::LoadChanged`] and [`Event::StopRequested`].
+pub const FORMAT_MINOR: u32 = 2;
 
 /// First event of the log of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,44 @@ pub enum Event {
         second: u32,
         /// A sentence.
         text: String,
+    },
+    /// Somebody marked a moment while the run went on.
+    MomentMarked {
+        /// Second of run time.
+        second: u32,
+        /// What they wrote.
+        text: String,
+    },
+    /// Somebody changed the load of a `run`, which holds from a moment on, up to its end.
+    LoadChanged {
+        /// Second of run time from which on it holds.
+        second: u32,
+        /// The same since the start of the load, s.
+        after_s: u32,
+        /// Rate or number of users, in its unit.
+        to: f64,
+        /// Unit of the load.
+        unit: LoadUnit,
+        /// From where: `the live page`.
+        by: String,
+    },
+    /// Somebody ended the run early, and its results are kept.
+    StopRequested {
+        /// Second of run time.
+        second: u32,
+        /// From where: `the live page`.
+        by: String,
+    },
+    /// The load line as the search estimates it after a trial, in the unit of the search: a 90 % credible interval.
+    LineEstimated {
+        /// Second of run time.
+        second: u32,
+        /// Lower end.
+        low: f64,
+        /// Half of the trials at this load would break the objective.
+        median: f64,
+        /// Upper end.
+        high: f64,
     },
     /// The search ended.
     SearchEnded(Box<SearchResult>),

@@ -1,5 +1,6 @@
 //! The plan of a run, resolved and valid: no option left open, the seed included.
 
+mod changed_load;
 mod required_load;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub use crate::status::GoodStatus;
 pub use crate::target::Target;
 use crate::websocket::WebSocketLoad;
 
+pub use changed_load::LoadChangeError;
 pub use required_load::RequiredLoad;
 
 /// Everything a run needs to know.

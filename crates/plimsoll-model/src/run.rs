@@ -1,5 +1,7 @@
 //! A recorded execution of a plan: the only durable artefact. Reports are functions of it.
 
+use std::time::Duration;
+
 use crate::event::{Event, Header};
 use crate::finding::Finding;
 use crate::load_line::{GateResult, SearchResult};
@@ -24,7 +26,7 @@ pub struct RunEnding {
 /// Everything a run log holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Plan, host, versions.
+    /// Plan, host, versions. The plan's load is the one that was carried out, with the changes that somebody made.
     pub header: Header,
     /// Seconds of results, ascending; gaps between trials.
     pub windows: Vec<Window>,
@@ -67,8 +69,8 @@ impl Run {
     pub fn apply(&mut self, event: Event) {
         match event {
             Event::RunStarted(header) => self.header = *header,
-            // Readings without load are no run; a log of them begins with this event.
-            Event::WatchStarted(_) => {}
+            // Readings without load are no run; a log of them begins with this event. Of estimates, the result has the last.
+            Event::WatchStarted(_) | Event::LineEstimated { .. } => {}
             Event::TrialStarted {
                 index,
                 second,
@@ -83,6 +85,27 @@ impl Run {
             Event::ReadingsTaken(readings) => self.readings.push(&readings),
             Event::TrialEnded(trial) => self.trials.push(*trial),
             Event::NoteMade { second, text } => self.notes.push((second, text)),
+            Event::MomentMarked { second, text } => {
+                self.notes.push((second, format!("marked: {text}")));
+            }
+            Event::LoadChanged {
+                second,
+                after_s,
+                to,
+                unit,
+                by,
+            } => {
+                let plan = &mut self.header.plan;
+                // What a later version can change, and this one cannot, is a note at least.
+                if let Ok(load) = plan.load.changed(Duration::from_secs(after_s.into()), to) {
+                    plan.load = load;
+                }
+                let text = format!("load changed to {to} {} from {by}", unit.symbol());
+                self.notes.push((second, text));
+            }
+            Event::StopRequested { second, by } => {
+                self.notes.push((second, format!("stopped from {by}")));
+            }
             Event::SearchEnded(result) => self.search = Some(*result),
             Event::GateEnded(result) => self.gate = Some(result),
             Event::FindingsMade(findings) => self.findings = findings,

@@ -8,9 +8,11 @@ mod history;
 mod import;
 mod log;
 mod matrix;
+mod metrics_export;
 mod parse;
 mod transport;
 mod tune;
+mod ui;
 mod watch;
 mod websocket;
 
@@ -19,6 +21,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use plimsoll_config::load::RateRange;
+use plimsoll_live::LiveAddress;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::schedule::LoadPhase;
 
@@ -29,9 +32,11 @@ pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use log::*;
 pub(crate) use matrix::*;
+pub(crate) use metrics_export::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
 pub(crate) use tune::*;
+pub(crate) use ui::*;
 pub(crate) use watch::*;
 pub(crate) use websocket::*;
 
@@ -82,6 +87,8 @@ pub(crate) enum Command {
     Tune(TuneArguments),
     /// Render the report of a recorded run again
     Report(ReportArguments),
+    /// Show the runs of a folder in a browser: list, search, compare; start new ones where that is allowed
+    Ui(UiArguments),
     /// Find where the metrics of repeated runs changed, and gate a build on the newest
     History(HistoryArguments),
     /// Print a record of cycles: limit, change, load line before and after, next limit
@@ -269,9 +276,29 @@ pub(crate) struct OutputArguments {
     pub(crate) classes: Option<Classes>,
     #[command(flatten)]
     pub(crate) history: HistoryTargetArguments,
+    #[command(flatten)]
+    pub(crate) live_page: LivePageArguments,
+    #[command(flatten)]
+    pub(crate) export: MetricsExportArguments,
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// The page that shows a command while it runs.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct LivePageArguments {
+    /// Serve a page that shows the measurement while it runs, and print its URL [default address: 127.0.0.1 and a free port]
+    #[arg(
+        long = "live",
+        id = "live_page_address",
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:0"
+    )]
+    pub(crate) address: Option<LiveAddress>,
 }
 
 /// The host and service to check.

@@ -9,6 +9,7 @@ use crate::confirm_limit;
 use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
 use crate::outcome;
 use crate::planning::{self, Planned};
 use crate::screen::{Screen, eprint};
@@ -81,7 +82,10 @@ fn find(
 ) -> Result<Exit, CliError> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    let mut page = live::open(output.live_page.address, &stop)?;
     let (finished, mut wanted) = search_once(planned, order, transport, output, stop)?;
+    page.ended(&finished);
+    drop(page);
     wanted.cycles = cycles;
     outcome::deliver(&finished, &wanted, screen)
 }

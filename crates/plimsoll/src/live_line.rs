@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plimsoll_lab::progress::{Progress, Watcher};
+use plimsoll_live::ProgressHandle;
 use plimsoll_model::trial::Trial;
 use plimsoll_report::live_line::{self, LiveState};
 
+use crate::live;
 use crate::screen::eprint;
 
 /// Seconds between plain progress lines where there is no terminal.
@@ -18,6 +20,7 @@ pub(crate) struct LiveLine {
     terminal: bool,
     shown: bool,
     seconds: u32,
+    page: Option<ProgressHandle>,
 }
 
 impl LiveLine {
@@ -27,6 +30,7 @@ impl LiveLine {
             terminal: io::stderr().is_terminal(),
             shown: false,
             seconds: 0,
+            page: live::progress(),
         }
     }
 
@@ -48,6 +52,9 @@ impl LiveLine {
 
 impl Watcher for LiveLine {
     fn window_closed(&mut self, progress: &Progress<'_>) {
+        if let Some(page) = &self.page {
+            page.show(&live::progress_report(progress));
+        }
         if self.quiet {
             return;
         }

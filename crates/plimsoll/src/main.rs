@@ -23,10 +23,12 @@ mod import;
 mod launch_service;
 mod limit;
 mod line_files;
+mod live;
 mod live_line;
 mod load_worker;
 mod log;
 mod matrix;
+mod metrics_export;
 mod missing_url;
 mod outcome;
 mod overview;
@@ -45,6 +47,7 @@ mod signals;
 mod target;
 mod through;
 mod tune;
+mod ui;
 mod watch;
 
 use std::ffi::OsString;
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => tune::tune(&arguments, screen),
         Command::Report(arguments) => report::report(&arguments, screen),
         Command::Cycles(arguments) => cycles::cycles(&arguments),
+        Command::Ui(arguments) => ui::ui(&arguments),
         Command::History(arguments) => history::history(&arguments, screen),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),

@@ -37,7 +37,9 @@ use crate::cycles::CycleTarget;
 use crate::exit::Exit;
 use crate::experiment::{ExperimentFile, ExperimentLoads, Rehearsal, definition};
 use crate::explain::CliError;
+use crate::live;
 use crate::live_line::{LiveLine, TrialLine};
+use crate::metrics_export;
 use crate::screen::{Screen, eprint, print};
 use crate::signals;
 
@@ -82,6 +84,9 @@ pub(crate) fn matrix(arguments: &MatrixArguments, screen: Screen) -> Result<Exit
         }
         opened => opened?,
     };
+    let _page = live::open(arguments.live_page.address, &stop)?;
+    let _exports = metrics_export::open(&arguments.export, &prepared.file.folder, "matrix");
+    live::attach_experiment(&mut log);
     let seed = log.header().seed;
     if !arguments.quiet {
         let forecast = forecast::object(&prepared, arguments.within, Some(seed), log.records());

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use plimsoll_config::plan::{Effort, Http, LoadPlan, WatchPlan};
 use plimsoll_lab::active_run::Assignment;
+use plimsoll_lab::controls::RunControls;
+use plimsoll_lab::run_log::Followers;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{
@@ -24,6 +26,8 @@ use crate::arguments::{
 };
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
+use crate::metrics_export;
 use crate::plan_file::{self, LoadedPlan};
 use crate::{request, sentence, target};
 
@@ -451,7 +455,7 @@ pub(crate) fn assignment(
     probes.components = planned.watch.components;
     probes.auto = planned.watch.auto;
     probes.target_address = planned.behind.or(probes.target_address);
-    Assignment {
+    let mut assignment = Assignment {
         probes,
         log_path: output.out.join(file),
         started_at: now.to_string(),
@@ -460,7 +464,12 @@ pub(crate) fn assignment(
         plan: planned.plan,
         inputs: planned.inputs,
         worker_processes: Some(crate::load_worker::worker_processes()),
-    }
+        followers: Followers::default(),
+        controls: RunControls::default(),
+    };
+    live::attach(&mut assignment);
+    metrics_export::attach(&mut assignment, &output.export);
+    assignment
 }
 
 /// Versions recorded with each run.

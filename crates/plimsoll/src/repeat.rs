@@ -8,6 +8,7 @@ use plimsoll_report::repeated::RepeatObject;
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
 use crate::live_line::LiveLine;
 use crate::outcome::{self, RequestedReports};
 use crate::planning::{self, Planned};
@@ -29,6 +30,7 @@ pub(crate) fn repeat(
     }
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    let _page = live::open(arguments.output.live_page.address, &stop)?;
     let mut runs: Vec<(Finished, Files)> = Vec::new();
     let mut worst = Exit::Met;
     for number in 1..=times {

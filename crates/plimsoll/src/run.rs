@@ -5,6 +5,7 @@ use plimsoll_lab::progress::StopFlag;
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
 use crate::live_line::LiveLine;
 use crate::outcome;
 use crate::screen::Screen;
@@ -21,12 +22,16 @@ pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliE
         return limit::search(planned, &arguments.transport, &arguments.output, screen);
     }
     confirm_limit::put_back_leftovers(&planned.watch, &arguments.output, None)?;
-    let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
-    let wanted = outcome::wanted_of_run(arguments, &assignment.log_path);
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let mut live = LiveLine::new(arguments.output.quiet);
-    let finished = plimsoll_lab::run::run(assignment, stop, &mut live)?;
-    live.clear();
+    let mut page = live::open_changeable(arguments.output.live_page.address, &stop)?;
+    let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
+    let wanted = outcome::wanted_of_run(arguments, &assignment.log_path);
+    live::set_log(&assignment);
+    let mut line = LiveLine::new(arguments.output.quiet);
+    let finished = plimsoll_lab::run::run(assignment, stop, &mut line)?;
+    line.clear();
+    page.ended(&finished);
+    drop(page);
     outcome::deliver(&finished, &wanted, screen)
 }

@@ -8,6 +8,7 @@ use plimsoll_lab::progress::StopFlag;
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::explain::CliError;
 use crate::history_record::HistoryTarget;
+use crate::live;
 use crate::live_line::LiveLine;
 use crate::outcome::RequestedReports;
 use crate::planning::{self, Planned};
@@ -32,8 +33,9 @@ pub(crate) fn search_once(
         cycles: None,
         availability: None,
     };
-    let mut live = LiveLine::new(output.quiet);
-    let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut live)?;
-    live.clear();
+    live::set_log(&assignment);
+    let mut line = LiveLine::new(output.quiet);
+    let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut line)?;
+    line.clear();
     Ok((finished, wanted))
 }

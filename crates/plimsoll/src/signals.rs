@@ -20,3 +20,12 @@ pub(crate) fn raise_on_interrupt(stop: &StopFlag) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+/// Waits until the flag is raised by a signal.
+pub(crate) fn wait_for(stop: &StopFlag) -> std::io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    while !stop.is_raised() {
+        signals.wait().for_each(drop);
+    }
+    Ok(())
+}

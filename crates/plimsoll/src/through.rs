@@ -13,6 +13,7 @@ use plimsoll_lab::progress::StopFlag;
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
 use crate::outcome;
 use crate::planning::Planned;
 use crate::screen::{Screen, eprint};
@@ -38,6 +39,7 @@ pub(crate) fn pair(
     crate::edge::read(configuration)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    let mut page = live::open(output.live_page.address, &stop)?;
     eprint("measuring the target alone");
     let alone = search_once(
         planned.clone(),
@@ -64,6 +66,8 @@ pub(crate) fn pair(
     behind.watch.edge = Some(edge.admin);
     let behind = search_once(behind, order, transport, output, stop)?;
     drop(edge);
+    page.ended(&behind.0);
+    drop(page);
     let mut wanted = behind.1;
     // The JUnit file is that of the target alone.
     wanted.junit = None;

@@ -6,6 +6,7 @@ use std::path::Path;
 use plimsoll_config::plan::WatchPlan;
 use plimsoll_lab::probes::Stopped;
 use plimsoll_lab::progress::StopFlag;
+use plimsoll_lab::run_log::Followers;
 use plimsoll_lab::watch::WatchLog;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind, SeriesTable, label};
 use plimsoll_model::{labels, metric};
@@ -16,8 +17,9 @@ use serde_json::{Value, json};
 use crate::arguments::{WatchArgument, WatchArguments};
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::metrics_export::WatchExport;
 use crate::screen::{eprint, print};
-use crate::{plan_file, planning, signals, target};
+use crate::{live, plan_file, planning, signals, target};
 
 /// Series of the host in the table.
 const HOST: [&str; 4] = [
@@ -37,10 +39,13 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
     let seconds = u32::try_from(arguments.lasting.as_secs().max(1)).unwrap_or(u32::MAX);
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    let _page = live::open(arguments.live_page.address, &stop)?;
     let mut log = match &arguments.out {
         Some(path) => Some(begin_log(path, target.as_deref())?),
         None => None,
     };
+    let mut page = live::WatchPage::open(target.as_deref());
+    let export = WatchExport::start(&arguments.export, target.as_deref());
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
     let mut shown: BTreeSet<String> = BTreeSet::new();
@@ -53,12 +58,22 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
             shown.insert(text.clone());
         }
         let Some(readings) = readings else { return };
+        if let Some(page) = &mut page {
+            page.show(readings, seconds);
+        }
+        if let Some(export) = &export {
+            export.take(readings);
+        }
         table.push(readings);
         if arguments.json {
             infos.extend(readings.new_series.clone());
             rows.push(row(readings));
         }
     })?;
+    let losses = export.map(WatchExport::finish).unwrap_or_default();
+    if let Some(log) = &mut log {
+        log.append(None, &losses);
+    }
     if let Some(text) = &stopped.left_behind {
         eprint(&format!("warning: {text}"));
     }
@@ -83,7 +98,13 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
 
 fn begin_log(path: &Path, target: Option<&str>) -> Result<WatchLog, CliError> {
     let now = jiff::Timestamp::now().to_string();
-    Ok(WatchLog::create(path, target, now, planning::versions())?)
+    Ok(WatchLog::create(
+        path,
+        target,
+        now,
+        planning::versions(),
+        Followers::default(),
+    )?)
 }
 
 fn end_log(mut log: WatchLog, stopped: &Stopped, path: &Path) -> Result<(), CliError> {

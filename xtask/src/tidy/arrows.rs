@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 27] = [
+const CRATE_RULES: [CrateRule; 29] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -76,6 +76,14 @@ const CRATE_RULES: [CrateRule; 27] = [
         may_know: &[MODEL, "plimsoll-analysis", "plimsoll-logs"],
     },
     CrateRule {
+        name: "plimsoll-live",
+        may_know: &[MODEL, "plimsoll-analysis", "plimsoll-lab"],
+    },
+    CrateRule {
+        name: "plimsoll-export",
+        may_know: &[MODEL, "plimsoll-names"],
+    },
+    CrateRule {
         name: "plimsoll-sample",
         may_know: &[],
     },
@@ -88,8 +96,10 @@ const CRATE_RULES: [CrateRule; 27] = [
             "plimsoll-load",
             "plimsoll-probe",
             "plimsoll-analysis",
+            "plimsoll-export",
             "plimsoll-import",
             "plimsoll-lab",
+            "plimsoll-live",
             "plimsoll-logs",
             "plimsoll-report",
             "plimsoll-sample",

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trial::{PlannedTrial, TrialRecord};
 use crate::output;
+use crate::run_log::Followers;
 use definition::first_difference;
 
 /// Version of the format; a reader refuses a higher one.
@@ -66,6 +67,7 @@ pub struct ExperimentLog {
     file: File,
     header: ExperimentHeader,
     records: Vec<TrialRecord>,
+    followers: Followers,
 }
 
 impl Drop for ExperimentLog {
@@ -101,6 +103,7 @@ impl ExperimentLog {
                 file,
                 header,
                 records,
+                followers: Followers::default(),
             };
             log.write(&ExperimentEvent::ExperimentStarted(Box::new(
                 log.header.clone(),
@@ -123,7 +126,21 @@ impl ExperimentLog {
             file,
             header: stored,
             records,
+            followers: Followers::default(),
         })
+    }
+
+    /// Lets `followers` see the header and the records so far, and each line that is written from now on.
+    pub fn follow(&mut self, followers: Followers) {
+        let header = ExperimentEvent::ExperimentStarted(Box::new(self.header.clone()));
+        let records = self.records.iter().cloned().map(Box::new);
+        let events = std::iter::once(header).chain(records.map(ExperimentEvent::TrialEnded));
+        if !followers.is_empty() {
+            for line in events.filter_map(|event| serde_json::to_string(&event).ok()) {
+                followers.experiment_logged(&line);
+            }
+        }
+        self.followers = followers;
     }
 
     /// The header: of the log that was there, or the new one.
@@ -172,6 +189,7 @@ impl ExperimentLog {
                     // Half a line would hide those that follow it.
                     let _ = self.file.set_len(len);
                 }
+                self.followers.experiment_logged(&line);
                 result.map(|()| line)
             });
         written.map_err(|source| ExperimentLogError::Write {

@@ -79,8 +79,21 @@ impl<'a> Trials<'a> {
                 .append(Event::TrialEnded(Box::new(trial.clone())));
             watcher.trial_ended(&trial);
             course.record(&trial, self.active_run.elapsed());
+            self.log_estimate(&course);
             course.users_stayed(Stayed::new(self.carry_over.places()));
             self.count += 1;
+        }
+    }
+
+    fn log_estimate(&self, course: &Course) {
+        if let Some((low, median, high)) = course.interval() {
+            let second = self.active_run.elapsed().as_secs();
+            self.active_run.append(Event::LineEstimated {
+                second: u32::try_from(second).unwrap_or(u32::MAX),
+                low,
+                median,
+                high,
+            });
         }
     }
 

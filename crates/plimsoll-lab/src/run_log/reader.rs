@@ -61,6 +61,30 @@ pub fn read(path: &Path) -> Result<LoadedRunLog, RunLogError> {
     Ok(LoadedRunLog { run, cut })
 }
 
+/// Hands on all events of a run, or of `watch`, the first one included. Returns why reading ended before the end of the
+/// file, when it did.
+///
+/// # Errors
+/// When the file cannot be opened, does not begin with a header, or was written by a newer version.
+pub fn each_event(
+    path: &Path,
+    mut take: impl FnMut(&Event),
+) -> Result<Option<String>, RunLogError> {
+    let (mut lines, first) = open(path)?;
+    let (first, minor) = match first {
+        FirstEvent::Run(header) => {
+            let minor = header.format_minor;
+            (Event::RunStarted(header), minor)
+        }
+        FirstEvent::Watch(header) => {
+            let minor = header.format_minor;
+            (Event::WatchStarted(header), minor)
+        }
+    };
+    take(&first);
+    Ok(lines.each_event(minor, |event| take(&event)))
+}
+
 /// Reads the readings of a run, or those that `watch` wrote, up to the end of the file or to where it was cut off.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flate2::Compression;
@@ -76,7 +77,7 @@ fn events(count: u32) -> Vec<Event> {
 
 fn written(folder: &tempfile::TempDir, events: Vec<Event>) -> PathBuf {
     let path = folder.path().join("a/b/test.run");
-    let mut log = RunLog::create(&path, header()).unwrap();
+    let mut log = RunLog::create(&path, header(), Followers::default()).unwrap();
     for event in events {
         log.append(event);
     }
@@ -93,6 +94,37 @@ fn what_is_written_is_read_back() {
     assert_eq!(reading.run.windows, [window(0), window(1), window(2)]);
     assert_eq!(reading.run.header, header());
     assert_eq!(reading.run.ending.unwrap().verdict, Verdict::Met);
+}
+
+/// Keeps the lines it sees.
+#[derive(Clone, Debug, Default)]
+struct Recorder(Arc<Mutex<Vec<String>>>);
+
+impl EventFollower for Recorder {
+    fn event_logged(&mut self, event: &Event, line: &Arc<str>) {
+        assert_eq!(&serde_json::from_str::<Event>(line).unwrap(), event);
+        self.0.lock().unwrap().push(line.to_string());
+    }
+}
+
+#[test]
+fn followers_see_each_event_once_in_the_order_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.run");
+    let (followers, recorder) = (Followers::default(), Recorder::default());
+    followers.add(Box::new(recorder.clone()));
+    let mut log = RunLog::create(&path, header(), followers).unwrap();
+    for event in events(3) {
+        log.append(event);
+    }
+    log.close();
+    let file = std::fs::File::open(&path).unwrap();
+    let mut text = String::new();
+    let mut lines = flate2::read::MultiGzDecoder::new(file);
+    std::io::Read::read_to_string(&mut lines, &mut text).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(*recorder.0.lock().unwrap(), lines);
+    assert_eq!(lines.len(), 5);
 }
 
 #[test]
@@ -150,7 +182,7 @@ fn a_header_alone_is_a_run() {
 fn a_log_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, events(1));
-    let error = RunLog::create(&path, header()).unwrap_err();
+    let error = RunLog::create(&path, header(), Followers::default()).unwrap_err();
     assert!(matches!(error, RunLogError::Exists { .. }), "{error}");
     assert_eq!(read(&path).unwrap().run.windows.len(), 1);
 }

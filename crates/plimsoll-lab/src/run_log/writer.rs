@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use plimsoll_model::event::{Event, Header, WatchHeader};
 
-use super::RunLogError;
+use super::{Followers, RunLogError};
 use crate::output;
 
 /// Events kept in memory after the disk refused; about two hours of a run.
@@ -23,6 +23,7 @@ pub struct RunLog {
     complete_len: u64,
     retained: Vec<Event>,
     write_error: Option<std::io::Error>,
+    followers: Followers,
 }
 
 impl RunLog {
@@ -30,19 +31,23 @@ impl RunLog {
     ///
     /// # Errors
     /// When the folder or file cannot be made, or the header cannot be written: nothing was measured yet.
-    pub fn create(path: &Path, header: Header) -> Result<Self, RunLogError> {
-        Self::begin(path, &Event::RunStarted(Box::new(header)))
+    pub fn create(path: &Path, header: Header, followers: Followers) -> Result<Self, RunLogError> {
+        Self::begin(path, &Event::RunStarted(Box::new(header)), followers)
     }
 
     /// The same for readings without load.
     ///
     /// # Errors
     /// As [`RunLog::create`].
-    pub fn create_watch(path: &Path, header: WatchHeader) -> Result<Self, RunLogError> {
-        Self::begin(path, &Event::WatchStarted(Box::new(header)))
+    pub fn create_watch(
+        path: &Path,
+        header: WatchHeader,
+        followers: Followers,
+    ) -> Result<Self, RunLogError> {
+        Self::begin(path, &Event::WatchStarted(Box::new(header)), followers)
     }
 
-    fn begin(path: &Path, first: &Event) -> Result<Self, RunLogError> {
+    fn begin(path: &Path, first: &Event, followers: Followers) -> Result<Self, RunLogError> {
         let open = |source| RunLogError::Open {
             path: path.to_owned(),
             source,
@@ -62,13 +67,16 @@ impl RunLog {
             complete_len: 0,
             retained: Vec::new(),
             write_error: None,
+            followers,
         };
-        log.write(first)
+        let line = line(first);
+        log.write(&line)
             .and_then(|()| log.file.sync_data())
             .map_err(|source| RunLogError::Write {
                 path: path.to_owned(),
                 source,
             })?;
+        log.followers.event_logged(first, &line);
         Ok(log)
     }
 
@@ -78,19 +86,18 @@ impl RunLog {
     }
 
     /// Appends one event. A failed write is not an error here: the event is kept in memory, and
-    /// [`RunLog::write_error`] reports it.
+    /// [`RunLog::write_error`] reports it. Followers see it either way.
     pub fn append(&mut self, event: Event) {
-        if self.write_error.is_none() {
-            match self.write(&event) {
-                Ok(()) => return,
-                Err(error) => {
-                    // What was written of the event would hide all that follows it.
-                    let _ = self.file.set_len(self.complete_len);
-                    self.write_error = Some(error);
-                }
-            }
+        let line = line(&event);
+        if self.write_error.is_none()
+            && let Err(error) = self.write(&line)
+        {
+            // What was written of the event would hide all that follows it.
+            let _ = self.file.set_len(self.complete_len);
+            self.write_error = Some(error);
         }
-        if self.retained.len() < RETAINED_MAX {
+        self.followers.event_logged(&event, &line);
+        if self.write_error.is_some() && self.retained.len() < RETAINED_MAX {
             self.retained.push(event);
         }
     }
@@ -109,7 +116,7 @@ impl RunLog {
     pub fn close(mut self) -> (PathBuf, Vec<Event>) {
         let mut refused = Vec::new();
         for event in std::mem::take(&mut self.retained) {
-            if !refused.is_empty() || self.write(&event).is_err() {
+            if !refused.is_empty() || self.write(&line(&event)).is_err() {
                 let _ = self.file.set_len(self.complete_len);
                 refused.push(event);
             }
@@ -118,13 +125,21 @@ impl RunLog {
         (self.path, refused)
     }
 
-    fn write(&mut self, event: &Event) -> std::io::Result<()> {
+    fn write(&mut self, line: &str) -> std::io::Result<()> {
         let mut frame = GzEncoder::new(Vec::with_capacity(4096), Compression::fast());
-        serde_json::to_writer(&mut frame, event)?;
+        frame.write_all(line.as_bytes())?;
         frame.write_all(b"\n")?;
         let bytes = frame.finish()?;
         self.file.write_all(&bytes)?;
         self.complete_len += bytes.len() as u64;
         Ok(())
+    }
+}
+
+/// An event as one line of JSON, without its end.
+fn line(event: &Event) -> String {
+    match serde_json::to_string(event) {
+        Ok(line) => line,
+        Err(error) => unreachable!("an event has text keys and is written to memory: {error}"),
     }
 }

@@ -9,7 +9,7 @@ use plimsoll_model::plan::Facts;
 use plimsoll_model::reading::Readings;
 use plimsoll_model::redact;
 
-use crate::run_log::{RunLog, RunLogError};
+use crate::run_log::{Followers, RunLog, RunLogError};
 
 /// The open log of `watch`.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ impl WatchLog {
         target: Option<&str>,
         started_at: String,
         versions: Facts,
+        followers: Followers,
     ) -> Result<Self, RunLogError> {
         let header = WatchHeader {
             format_major: FORMAT_MAJOR,
@@ -41,7 +42,7 @@ impl WatchLog {
             versions,
         };
         Ok(Self {
-            log: RunLog::create_watch(path, header)?,
+            log: RunLog::create_watch(path, header, followers)?,
             next_second: 0,
             noted: BTreeSet::new(),
         })
@@ -94,6 +95,7 @@ mod tests {
             Some("http://me:hidden-word@127.0.0.1/?token=hidden-word"),
             "2026-01-01T00:00:00Z".to_owned(),
             Facts::new(),
+            Followers::default(),
         )
     }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_lab::active_run::{Assignment, Finished};
+use plimsoll_lab::controls::RunControls;
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
+use plimsoll_lab::run_log::Followers;
 use plimsoll_model::journey::{
     Abort, Inputs, Journey, ProcessPlan, RequestBody, RequestStep, Scenario, Scope, Step, StepInfo,
     TextTemplate, ThinkTime, Threshold, UserPhase,
@@ -126,6 +128,8 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
         log_path: folder.join("people.run"),
         versions: Facts::new(),
         worker_processes: None,
+        followers: Followers::default(),
+        controls: RunControls::default(),
     }
 }
 

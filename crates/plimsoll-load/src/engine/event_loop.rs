@@ -41,6 +41,7 @@ impl Engine {
                 self.read_process_cpu();
             }
             self.close_seconds(now);
+            self.take_changes();
             self.obey(now);
             if self.prepared.timing().linger_ns() > 0 {
                 // Before the finished second is handed over: some of the arrivals belong to it.
@@ -114,6 +115,17 @@ impl Engine {
             }
             self.poller.wait(events, wait_ns);
             events.clear();
+        }
+    }
+
+    /// Takes up changes of the load, which hold a little later.
+    #[inline]
+    fn take_changes(&mut self) {
+        while self.changes < self.prepared.changes().count() {
+            if let Some(change) = self.prepared.changes().get(self.changes) {
+                self.scheduler.change(change);
+            }
+            self.changes += 1;
         }
     }
 

@@ -4,25 +4,25 @@
 //! g. Places are split over loops by stride, and the journey at a place follows from its number, so that loops agree
 //! without communication.
 
+mod places;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::iter::Peekable;
 
-use plimsoll_model::journey::{Scenario, UserPhase};
+use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::Load;
-use plimsoll_model::schedule::Schedule;
 use plimsoll_model::seed::Seed;
 
-use super::START_GAP_NS;
+use super::changing_schedule::ChangingSchedule;
 use crate::clock::nanoseconds;
 use crate::due::{NEVER, NEWCOMER, ScheduledArrival};
+use crate::load_changes::LoadChange;
 use crate::scenario::mix::{JourneySequence, Mix};
+
+use places::{Places, RampSegment};
 
 /// Label of the choice of journeys among the seeds derived from a trial's.
 const MIX_LABEL: u64 = 0x006d_6978;
-
-/// A number of users this close below a place fills it: floating-point ramps are not exact.
-const CLOSE: f64 = 1e-9;
 
 /// A new user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,39 +53,13 @@ pub(crate) struct People {
 enum Comes {
     Places(Places),
     Sessions {
-        schedule: Box<Peekable<Schedule>>,
+        schedule: Box<ChangingSchedule>,
         start_ns: u64,
         /// The journeys' own mix, then those of phases with a mix.
         sequences: Vec<JourneySequence>,
         /// Ends of the phases, ns from the start, each with the index of its turns.
         ends: Vec<(u64, usize)>,
     },
-}
-
-/// The wanted number of users over time.
-struct Places {
-    spans: Vec<RampSegment>,
-    mixes: Vec<Mix>,
-    /// Lowest place never taken yet.
-    fresh: u64,
-    /// Vacant places, lowest first.
-    free: BinaryHeap<Reverse<u64>>,
-    /// When the last user arrived.
-    last_ns: u64,
-    /// Earliest arrival of a user.
-    now_ns: u64,
-    /// Places with a given first arrival, and its time.
-    expected: VecDeque<(u64, u64)>,
-}
-
-/// A linear segment.
-struct RampSegment {
-    from: f64,
-    to: f64,
-    start_ns: u64,
-    end_ns: u64,
-    /// Index of its mix.
-    mix: usize,
 }
 
 impl People {
@@ -118,15 +92,7 @@ impl People {
                     }
                     at = end_ns;
                 }
-                Comes::Places(Places {
-                    spans,
-                    mixes,
-                    fresh: u64::from(index) + 1,
-                    free: BinaryHeap::new(),
-                    last_ns: 0,
-                    now_ns: start_ns,
-                    expected: VecDeque::new(),
-                })
+                Comes::Places(Places::new(spans, mixes, index, start_ns))
             }
             Load::Sessions {
                 phases,
@@ -134,7 +100,13 @@ impl People {
                 mixes,
             } => {
                 let (share, shares) = (u64::from(index), u64::from(loops));
-                let schedule = Schedule::segment(phases.clone(), *spacing, seed, share, shares);
+                let schedule = ChangingSchedule::new(
+                    phases.clone(),
+                    *spacing,
+                    seed,
+                    start_ns,
+                    (share, shares),
+                );
                 let mut all = vec![new_sequence(&weights)?];
                 let mut ends = Vec::new();
                 let mut end_ns = 0_u64;
@@ -151,7 +123,7 @@ impl People {
                     sequence.skip(share);
                 }
                 Comes::Sessions {
-                    schedule: Box::new(schedule.peekable()),
+                    schedule: Box::new(schedule),
                     start_ns,
                     sequences: all,
                     ends,
@@ -205,19 +177,50 @@ impl People {
                 sequences,
                 ends,
             } => {
-                let arrival = schedule.next()?;
-                let phase = ends.partition_point(|(end_ns, _)| *end_ns <= arrival.due_ns);
+                let at = schedule.next()?;
+                let due_ns = at - *start_ns;
+                let phase = ends.partition_point(|(end_ns, _)| *end_ns <= due_ns);
                 let sequence = &mut sequences[ends.get(phase).map_or(0, |(_, index)| *index)];
                 let journey = sequence.next();
                 sequence.skip(self.loops - 1);
                 Some((
-                    *start_ns + arrival.due_ns,
+                    at,
                     Newcomer {
                         number,
                         place: 0,
                         journey,
                     },
                 ))
+            }
+        }
+    }
+
+    /// Another number of users, or of arrivals per second, from a moment that is not over on. The mix of journeys stays the
+    /// one of that moment.
+    pub(super) fn change(&mut self, change: LoadChange) {
+        match &mut self.comes {
+            Comes::Places(places) => {
+                places.change(change, self.end_ns);
+                // Found again on the new line.
+                self.next = None;
+            }
+            Comes::Sessions {
+                schedule,
+                start_ns,
+                ends,
+                ..
+            } => {
+                let from_ns = change.from_ns.saturating_sub(*start_ns);
+                let phase = ends.partition_point(|(end_ns, _)| *end_ns <= from_ns);
+                let mix = ends.get(phase).map_or(0, |(_, mix)| *mix);
+                ends.truncate(phase);
+                ends.push((from_ns, mix));
+                ends.push((self.end_ns.saturating_sub(*start_ns), mix));
+                schedule.change(change, self.end_ns);
+                // A user who was to come later comes when the new rate says, with the journey that was drawn already.
+                if let Some((_, newcomer)) = self.next.take_if(|(at, _)| *at >= change.from_ns) {
+                    self.next = schedule.next().map(|at| (at, newcomer));
+                }
             }
         }
     }
@@ -237,8 +240,7 @@ impl People {
         match &mut self.comes {
             Comes::Sessions { .. } => true,
             Comes::Places(places) => {
-                places.desired_users(now) + CLOSE >= place as f64
-                    && places.journey(place, now) == journey
+                places.wants(place, now) && places.journey(place, now) == journey
             }
         }
     }
@@ -246,8 +248,7 @@ impl People {
     /// A user has left its place, which may be reassigned from `now` on.
     pub(crate) fn vacate(&mut self, place: u64, now: u64) {
         if let Comes::Places(places) = &mut self.comes {
-            places.free.push(Reverse(place));
-            places.now_ns = places.now_ns.max(now);
+            places.vacate(place, now);
             self.next = None;
         }
     }
@@ -257,8 +258,9 @@ impl People {
         let Comes::Places(places) = &mut self.comes else {
             return None;
         };
-        let is_wanted = places.desired_users(start_ns) + CLOSE >= place as f64;
-        is_wanted.then(|| places.journey(place, start_ns))
+        places
+            .wants(place, start_ns)
+            .then(|| places.journey(place, start_ns))
     }
 
     /// Places wanted at the start are taken by carried-over users, `taken`, and by new users, who arrive evenly
@@ -273,14 +275,7 @@ impl People {
         let Comes::Places(places) = &mut self.comes else {
             return;
         };
-        let wanted = places.desired_users(start_ns) + CLOSE;
-        let mut free = Vec::new();
-        while places.fresh as f64 <= wanted {
-            if !taken.contains(&places.fresh) {
-                free.push(places.fresh);
-            }
-            places.fresh += self.loops;
-        }
+        let free = places.free_at(start_ns, taken, self.loops);
         let count = free.len() as f64;
         let offset = (self.index + 1) as f64 / self.loops as f64;
         for (rank, place) in free.into_iter().enumerate() {
@@ -290,7 +285,7 @@ impl People {
                 reason = "a share of a time, from 0 to 1"
             )]
             let after_ns = (within_ns as f64 * (rank as f64 + offset) / count) as u64;
-            places.expected.push_back((start_ns + after_ns, place));
+            places.expect(place, start_ns + after_ns);
         }
         self.known = known;
         self.next = None;
@@ -367,108 +362,6 @@ impl People {
     pub(super) fn pop_ready(&mut self) -> Option<ScheduledArrival> {
         let end_ns = self.end_ns;
         self.ready.pop_front_if(|due| due.at < end_ns)
-    }
-}
-
-impl RampSegment {
-    fn new(phase: &UserPhase, start_ns: u64, end_ns: u64, mixes: usize) -> Self {
-        Self {
-            from: phase.from,
-            to: phase.to,
-            start_ns,
-            end_ns,
-            mix: if phase.mix.is_empty() { 0 } else { mixes },
-        }
-    }
-
-    fn at(&self, moment: u64) -> f64 {
-        let length = (self.end_ns - self.start_ns).max(1) as f64;
-        let share = (moment.saturating_sub(self.start_ns) as f64 / length).clamp(0.0, 1.0);
-        (self.to - self.from).mul_add(share, self.from)
-    }
-
-    /// The first moment from `from_ns` on at which a place is wanted.
-    fn reaches(&self, place: f64, from_ns: u64) -> Option<u64> {
-        let from_ns = from_ns.max(self.start_ns);
-        if from_ns >= self.end_ns {
-            return None;
-        }
-        if self.at(from_ns) + CLOSE >= place {
-            return Some(from_ns);
-        }
-        if self.to + CLOSE < place {
-            return None;
-        }
-        // The line rises to the place: it is below now, and not at its end.
-        let share = (place - self.from) / (self.to - self.from);
-        let length = (self.end_ns - self.start_ns) as f64;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of a span, from 0 to 1"
-        )]
-        let moment = self.start_ns + (share.clamp(0.0, 1.0) * length).ceil() as u64;
-        (moment < self.end_ns).then_some(moment.max(from_ns))
-    }
-}
-
-impl Places {
-    fn span(&self, moment: u64) -> Option<&RampSegment> {
-        let index = self.spans.partition_point(|span| span.end_ns <= moment);
-        self.spans.get(index).or(self.spans.last())
-    }
-
-    /// Users wanted at a moment.
-    fn desired_users(&self, moment: u64) -> f64 {
-        self.span(moment).map_or(0.0, |span| span.at(moment))
-    }
-
-    fn journey(&mut self, place: u64, moment: u64) -> u32 {
-        let mix = self.span(moment).map_or(0, |span| span.mix);
-        self.mixes[mix].at(place)
-    }
-
-    /// The lowest free place, and when it is wanted.
-    fn next(&self, loops: u64) -> Option<(u64, u64)> {
-        let next = self.next_by_line(loops);
-        let Some(&(at, place)) = self.expected.front() else {
-            return next;
-        };
-        let expected = (self.staggered(at.max(self.now_ns)), place);
-        Some(next.map_or(expected, |next| next.min(expected)))
-    }
-
-    /// Users who arrive together are staggered, so that they do not overflow the target's backlog.
-    fn staggered(&self, wanted: u64) -> u64 {
-        let after = self.last_ns.saturating_add(START_GAP_NS);
-        if self.last_ns > 0 {
-            wanted.max(after)
-        } else {
-            wanted
-        }
-    }
-
-    fn next_by_line(&self, loops: u64) -> Option<(u64, u64)> {
-        let free = self.free.peek().map_or(NEVER, |place| place.0);
-        let place = self.fresh.min(free);
-        debug_assert!(loops > 0, "somebody carries the load out");
-        let wanted = self
-            .spans
-            .iter()
-            .find_map(|span| span.reaches(place as f64, self.now_ns))?;
-        Some((self.staggered(wanted), place))
-    }
-
-    fn take(&mut self, place: u64, at: u64, loops: u64) {
-        if self.expected.front().is_some_and(|next| next.1 == place) {
-            self.expected.pop_front();
-        } else if place == self.fresh {
-            self.fresh += loops;
-        } else {
-            self.free.pop();
-        }
-        self.last_ns = at.max(1);
-        self.now_ns = self.now_ns.max(at);
     }
 }
 

@@ -7,8 +7,9 @@ use clap::{ArgGroup, Args, ValueEnum};
 use plimsoll_model::objective::Objective;
 
 use super::{
-    CommandWords, CycleTargetArguments, HistoryTargetArguments, command_words, duration_above_zero,
-    margin, objective, rate_above_zero, seed,
+    CommandWords, CycleTargetArguments, HistoryTargetArguments, LivePageArguments,
+    MetricsExportArguments, command_words, duration_above_zero, margin, objective, rate_above_zero,
+    seed,
 };
 
 /// What is compared, and how the result is written.
@@ -40,6 +41,10 @@ pub(crate) struct CompareArguments {
     /// folder in ./plimsoll]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live_page: LivePageArguments,
+    #[command(flatten)]
+    pub(crate) export: MetricsExportArguments,
     /// Print no progress
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,

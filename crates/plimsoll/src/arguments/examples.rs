@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory as _};
 use super::Cli;
 
 /// The command, and its examples: the most frequent use first.
-const EXAMPLES: [(&str, &[&str]); 31] = [
+const EXAMPLES: [(&str, &[&str]); 32] = [
     (
         "",
         &[
@@ -61,6 +61,13 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "report",
         &["plimsoll report plimsoll/run.plim --html report.html"],
+    ),
+    (
+        "ui",
+        &[
+            "plimsoll ui ./plimsoll",
+            "plimsoll ui ./plimsoll --allow-run http://127.0.0.1:3000/",
+        ],
     ),
     ("history", &["plimsoll history ./history --gate"]),
     ("ledger", &["plimsoll ledger cycles.jsonl"]),

@@ -7,7 +7,10 @@ use clap::Args;
 use plimsoll_analysis::experiment::result::WEIGHTED;
 use plimsoll_config::Problem;
 
-use super::{Classes, CycleTargetArguments, classes, duration_above_zero};
+use super::{
+    Classes, CycleTargetArguments, LivePageArguments, MetricsExportArguments, classes,
+    duration_above_zero,
+};
 
 /// An experiment: the same measurement in every cell of a matrix of settings.
 #[expect(
@@ -44,6 +47,10 @@ pub(crate) struct MatrixArguments {
     /// each]
     #[arg(long = "weight", value_name = "AXIS=NUMBER", value_parser = weight)]
     pub(crate) weights: Vec<(String, f64)>,
+    #[command(flatten)]
+    pub(crate) live_page: LivePageArguments,
+    #[command(flatten)]
+    pub(crate) export: MetricsExportArguments,
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,

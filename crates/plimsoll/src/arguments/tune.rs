@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args};
 use plimsoll_config::Problem;
 use plimsoll_config::sentence::{DemandSentence, sentence};
 
-use super::duration_above_zero;
+use super::{LivePageArguments, MetricsExportArguments, duration_above_zero};
 
 /// A search for the settings with the highest load line.
 #[expect(
@@ -54,6 +54,10 @@ pub(crate) struct TuneArguments {
     /// Folder for the log, tuned.yaml, the page and the run files [default: ./plimsoll/NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live_page: LivePageArguments,
+    #[command(flatten)]
+    pub(crate) export: MetricsExportArguments,
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,

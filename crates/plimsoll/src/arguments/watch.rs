@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{duration_above_zero, within};
+use super::{LivePageArguments, MetricsExportArguments, duration_above_zero, within};
 
 /// Components to watch besides the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,10 @@ pub(crate) struct WatchArguments {
     /// Write each second's readings to this file, too; it can be given to `plimsoll log --cpu`
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live_page: LivePageArguments,
+    #[command(flatten)]
+    pub(crate) export: MetricsExportArguments,
     /// Print the metrics as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -39,9 +39,10 @@ use super::{append, present};
 use crate::arguments::CompareArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
 use crate::live_line::{LiveLine, TrialLine};
 use crate::screen::{Screen, eprint};
-use crate::{services, signals};
+use crate::{metrics_export, services, signals};
 
 /// The run file of the load by which the capacity of the baseline is found.
 const CAPACITY_RUN: &str = "capacity.run";
@@ -49,13 +50,16 @@ const CAPACITY_RUN: &str = "capacity.run";
 /// Runs the trials, or those that are left, and compares their two sides.
 pub(super) fn compare(arguments: &CompareArguments, screen: Screen) -> Result<Exit, CliError> {
     let sides = Sides::of(arguments)?;
-    let loads = SideLoads::of(&sides, &arguments.live)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    let _page = live::open(arguments.live_page.address, &stop)?;
+    let loads = SideLoads::of(&sides, &arguments.live)?;
     let folder = folder::folder(arguments.out.as_deref(), &sides, &stop)?;
     let mut services = open_services(&sides, &folder, &stop)?;
     let header = definition::header(arguments, &sides, &mut services)?;
-    let log = ExperimentLog::open(&folder, header)?;
+    let mut log = ExperimentLog::open(&folder, header)?;
+    let _exports = metrics_export::open(&arguments.export, &folder, "compare");
+    live::attach_experiment(&mut log);
     output::create_folder(&folder.join(RUNS)).map_err(|error| folder::not_made(&folder, &error))?;
     let mut experiment = LiveExperiment {
         arguments,

@@ -294,6 +294,8 @@ fn correlation(minutes: &[(i64, f64, u64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_lab::run_log::Followers;
+
     use super::*;
 
     const SADF: &str = "# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle\n\
@@ -309,8 +311,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.run");
         let started = "2026-11-26T10:00:30Z".to_owned();
-        let mut log =
-            plimsoll_lab::watch::WatchLog::create(&path, None, started, BTreeMap::new()).unwrap();
+        let mut log = plimsoll_lab::watch::WatchLog::create(
+            &path,
+            None,
+            started,
+            BTreeMap::new(),
+            Followers::default(),
+        )
+        .unwrap();
         for second in 0..90_u32 {
             // Idle in the first half minute, busy from 10:01 on.
             let busy = if second < 30 { 0.0 } else { 0.5 };
@@ -341,9 +349,14 @@ mod tests {
         let paths = ["app.run", "db.run"].map(|name| folder.path().join(name));
         for (path, busy) in paths.iter().zip([0.25, 0.75]) {
             let started = "2026-11-26T10:00:00Z".to_owned();
-            let mut log =
-                plimsoll_lab::watch::WatchLog::create(path, None, started, BTreeMap::new())
-                    .unwrap();
+            let mut log = plimsoll_lab::watch::WatchLog::create(
+                path,
+                None,
+                started,
+                BTreeMap::new(),
+                Followers::default(),
+            )
+            .unwrap();
             let readings = plimsoll_model::reading::Readings {
                 second: 0,
                 values: BTreeMap::from([(metric::CPU_BUSY.to_owned(), busy)]),

@@ -24,7 +24,9 @@ use super::{PreparedTune, apply, dead_man, users};
 use crate::arguments::TuneArguments;
 use crate::exit::Exit;
 use crate::explain::CliError;
+use crate::live;
 use crate::live_line::{LiveLine, TrialLine};
+use crate::metrics_export;
 use crate::screen::{Screen, eprint};
 use crate::signals;
 
@@ -47,6 +49,9 @@ pub(super) fn search(
     prepared.file.put_back(&prepared.components, &stop)?;
     let files = files::digests(&prepared.file)?;
     let mut log = ExperimentLog::open(&prepared.file.folder, prepared.header(&files)?)?;
+    let _page = live::open(arguments.live_page.address, &stop)?;
+    let _exports = metrics_export::open(&arguments.export, &prepared.file.folder, "tune");
+    live::attach_experiment(&mut log);
     output::create_folder(&prepared.file.folder.join(RUNS))?;
     note_begin(&prepared, &log, arguments.quiet);
     let mut blocks = prepared.blocks(log.header().seed);

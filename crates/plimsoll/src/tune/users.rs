@@ -30,6 +30,7 @@ use super::PreparedTune;
 use crate::arguments::UserNumbers;
 use crate::experiment::ExperimentLoads;
 use crate::explain::CliError;
+use crate::live;
 use crate::live_line::{LiveLine, TrialLine};
 use crate::screen::eprint;
 
@@ -88,6 +89,7 @@ pub(super) fn table(
     let planned: Vec<_> = table.rows.iter().map(row_json).collect();
     header.definition = json!({ "search": header.definition, "users": planned });
     let mut log = ExperimentLog::open(&folder, header)?;
+    live::attach_experiment(&mut log);
     output::create_folder(&folder.join(RUNS))?;
     let services = prepared.open_services(stop)?;
     let mut line = TrialLine(LiveLine::new(quiet));

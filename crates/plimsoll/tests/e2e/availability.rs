@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use plimsoll_lab::run_log::Followers;
 use plimsoll_lab::watch::WatchLog;
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::plan::Facts;
@@ -111,7 +112,8 @@ fn run_file(json: &Value) -> String {
 fn watch_file(place: &Sandbox, listens: impl Fn(u32) -> bool) {
     let path = place.path().join("watch.run");
     let started = "2026-11-01T00:00:00Z".to_owned();
-    let mut log = WatchLog::create(&path, None, started, Facts::default()).unwrap();
+    let mut log =
+        WatchLog::create(&path, None, started, Facts::default(), Followers::default()).unwrap();
     let listener = [("listener", "127.0.0.1:80"), ("process", metric::TARGET)];
     for second in 0..600 {
         let mut values = std::collections::BTreeMap::from([

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use plimsoll_lab::run_log::RunLog;
+use plimsoll_lab::run_log::{Followers, RunLog};
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::plan::{Facts, Load, LoadUnit, Plan};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
@@ -107,7 +107,7 @@ fn write_run_of_law(place: &Sandbox, name: &str, mean_ms: f64, seed: u64) {
         versions: Facts::new(),
     };
     let path = place.path().join(format!("{name}.run"));
-    let mut log = RunLog::create(&path, header).unwrap();
+    let mut log = RunLog::create(&path, header, Followers::default()).unwrap();
     for window in windows {
         log.append(Event::WindowClosed(Box::new(window)));
     }

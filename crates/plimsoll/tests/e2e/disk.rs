@@ -8,10 +8,10 @@ use plimsoll_testkit::origin::fault::{self, OriginFault};
 use crate::support::{Sandbox, count};
 
 /// A separate file system, too small for a run log.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(at: &Path, size: &str) -> Self {
+    pub(crate) fn mount(at: &Path, size: &str) -> Self {
         std::fs::create_dir_all(at).unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])

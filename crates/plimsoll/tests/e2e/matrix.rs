@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::support::Sandbox;
 
 /// An experiment on the sample site: pages of two sizes.
-struct SiteExperiment {
-    place: Sandbox,
+pub(crate) struct SiteExperiment {
+    pub(crate) place: Sandbox,
     port: u16,
 }
 
 impl SiteExperiment {
-    fn new(trials: u32, lasting: &str) -> Self {
+    pub(crate) fn new(trials: u32, lasting: &str) -> Self {
         let place = Sandbox::new();
         // Free a moment ago; nobody else is given it so soon.
         let port = TcpListener::bind("127.0.0.1:0")
@@ -60,7 +60,7 @@ impl SiteExperiment {
             .collect()
     }
 
-    fn is_site_running(&self) -> bool {
+    pub(crate) fn is_site_running(&self) -> bool {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
 }

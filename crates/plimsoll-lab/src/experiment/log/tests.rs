@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::{Arc, Mutex};
 
+use plimsoll_model::event::Event;
 use plimsoll_model::seed::Seed;
 use serde_json::json;
 
 use super::super::trial::{RecordedOutcome, TrialRole, TrialTraffic};
 use super::*;
+use crate::run_log::EventFollower;
 
 fn header(trials: u32) -> ExperimentHeader {
     ExperimentHeader {
@@ -64,6 +67,34 @@ fn records_are_read_as_they_were_written() {
     let log = ExperimentLog::open(folder.path(), other_begin).unwrap();
     assert_eq!(log.header(), &header(3), "the log's own header counts");
     assert_eq!(log.records(), records);
+}
+
+/// Keeps the lines it sees.
+#[derive(Clone, Debug, Default)]
+struct Recorder(Arc<Mutex<Vec<String>>>);
+
+impl EventFollower for Recorder {
+    fn event_logged(&mut self, _: &Event, _: &Arc<str>) {}
+
+    fn experiment_logged(&mut self, line: &Arc<str>) {
+        self.0.lock().unwrap().push(line.to_string());
+    }
+}
+
+#[test]
+fn who_follows_sees_the_records_so_far_and_each_line_that_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = ExperimentLog::open(folder.path(), header(3)).unwrap();
+    log.append(record(0)).unwrap();
+    let (followers, recorder) = (Followers::default(), Recorder::default());
+    followers.add(Box::new(recorder.clone()));
+    log.follow(followers);
+    log.start(record(1).trial).unwrap();
+    log.append(record(1)).unwrap();
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(*recorder.0.lock().unwrap(), lines);
+    assert_eq!(lines.len(), 4);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 use std::time::Duration;
 
-use plimsoll_model::journey::Journey;
+use plimsoll_model::journey::{Journey, UserPhase};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use super::*;
 use crate::clock::SECOND_NS;
+use crate::scheduler::START_GAP_NS;
 
 fn scenario(weights: &[f64]) -> Scenario {
     let journeys = weights.iter().map(|&weight| Journey {
@@ -231,5 +232,74 @@ fn newcomers_come_evenly_beside_those_who_are_back() {
         let mut numbers: Vec<u64> = came.iter().map(|(_, who)| who.number).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, [3, 4, 7, 8], "no number twice");
+    }
+}
+
+#[test]
+fn users_are_as_many_as_somebody_wants_from_a_moment_on() {
+    let change = |second: u64, to: f64| LoadChange {
+        from_ns: second * SECOND_NS,
+        to,
+    };
+    let mut came = Vec::new();
+    for index in 0..2 {
+        let mut people = people(vec![phase(4.0, 4.0, 60, &[])], &[1.0], index, 2);
+        for _ in 0..2 {
+            assert!(people.next_comes() < SECOND_NS);
+            came.push((people.next_comes(), people.welcome().unwrap().place));
+        }
+        assert_eq!(people.next_comes(), NEVER, "all are there");
+        people.change(change(10, 8.0));
+        people.change(change(20, 2.0));
+        for (at, newcomer) in all(&mut people) {
+            came.push((at, newcomer.place));
+        }
+        for (second, wanted) in [(5, 4), (15, 8), (25, 2), (59, 2)] {
+            for place in 1..9 {
+                let is_wanted = people.wants(place, 0, second * SECOND_NS);
+                assert_eq!(is_wanted, place <= wanted, "{place} after {second} s");
+            }
+        }
+    }
+    came.sort_unstable();
+    let late: Vec<u64> = came.iter().skip(4).map(|(at, _)| at / SECOND_NS).collect();
+    assert_eq!(late, [10; 4]);
+    let mut places: Vec<u64> = came.iter().map(|(_, place)| *place).collect();
+    places.sort_unstable();
+    assert_eq!(places, [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn sessions_come_at_another_rate_from_a_moment_on_in_the_mix_of_the_moment() {
+    let second = Duration::from_secs(1);
+    let load = Load::Sessions {
+        phases: vec![LoadPhase::constant(10.0, 30 * second); 2],
+        spacing: Spacing::Even,
+        mixes: vec![vec![1.0, 0.0], vec![0.0, 1.0]],
+    };
+    let mut counts = [[0_u32; 2]; 60];
+    let mut numbers = HashSet::new();
+    for index in 0..2 {
+        let people = People::new(&load, &scenario(&[1.0, 1.0]), Seed(1), 0, index, 2);
+        let mut people = people.unwrap();
+        // Its first was drawn already.
+        assert!(people.next_comes() < SECOND_NS);
+        people.change(LoadChange {
+            from_ns: 0,
+            to: 20.0,
+        });
+        people.change(LoadChange {
+            from_ns: 40 * SECOND_NS,
+            to: 4.0,
+        });
+        for (at, who) in all(&mut people) {
+            counts[usize::try_from(at / SECOND_NS).unwrap()][who.journey as usize] += 1;
+            assert!(numbers.insert(who.number));
+        }
+    }
+    for (second, count) in counts.iter().enumerate() {
+        // The mix of the first moment stays.
+        let expected = if second < 40 { [20, 0] } else { [4, 0] };
+        assert_eq!(*count, expected, "{second}");
     }
 }
