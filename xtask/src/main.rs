@@ -10,9 +10,11 @@
 
 mod demo;
 mod forward;
+mod markdown;
 mod messages;
 mod prepare;
 mod reference;
+mod site;
 mod test;
 mod tidy;
 mod tokens;
@@ -36,6 +38,8 @@ enum XtaskCommand {
     Test,
     /// Write the reference pages and schemas that are generated from the code
     Reference,
+    /// Build the documentation as a site in target/site/book, with search, and check its links
+    Site,
     /// Check the project's own rules: crate dependencies, file sizes, leftovers, links, secrets
     Tidy,
     /// Measure side by side with peers and write the table into docs/benchmarks
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
     exit::code(match XtaskArguments::parse().task {
         XtaskCommand::Test => test::run(),
         XtaskCommand::Reference => reference::write().map(|()| ExitCode::SUCCESS),
+        XtaskCommand::Site => site::build().map(|()| ExitCode::SUCCESS),
         XtaskCommand::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
         XtaskCommand::Bench | XtaskCommand::CacheSuite => {
             forward::run("plimsoll-bench").map(|never| match never {})

@@ -13,6 +13,7 @@ mod names;
 mod private_words;
 mod secrets;
 mod sizes;
+mod summary;
 
 use std::fmt;
 use std::process::Command;
@@ -52,7 +53,7 @@ struct TidyRule {
     violations: fn(&SourceTree) -> Vec<Violation>,
 }
 
-const RULES: [TidyRule; 15] = [
+const RULES: [TidyRule; 16] = [
     TidyRule {
         name: "arrows",
         violations: arrows::violations,
@@ -108,6 +109,10 @@ const RULES: [TidyRule; 15] = [
     TidyRule {
         name: "links",
         violations: docs::links,
+    },
+    TidyRule {
+        name: "site",
+        violations: summary::violations,
     },
     TidyRule {
         name: "secrets",

@@ -1,11 +1,13 @@
 //! `cargo xtask soak`: tests that take hours. The load line against four known laws on real sockets, ten seeds each, the
-//! memory of a long run, comparisons of two services, killed searches for settings, and every fuzz target.
+//! memory of a long run, comparisons of two services, killed searches for settings, the commands of the documentation without
+//! abridgement, and every fuzz target.
 //!
 //! Every result is appended to a file; results that the file already contains are not repeated.
 
 mod compared;
 mod fuzzed;
 mod kills;
+mod pages;
 mod truth;
 
 use std::fs::OpenOptions;
@@ -52,6 +54,9 @@ pub(crate) struct SoakArguments {
     /// Seed of the moments; another one kills as many again
     #[arg(long, default_value_t = 1)]
     kill_seed: u64,
+    /// Leave out the commands of the documentation, which take more than an hour
+    #[arg(long)]
+    no_pages: bool,
     /// Minutes of each fuzz target; 0 skips them
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=1_440))]
     fuzz_minutes: u64,
@@ -125,6 +130,9 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
     kills::run(&workspace, kills, &mut results, |result| {
         append(&path, result)
     })?;
+    if !arguments.no_pages {
+        pages::run(&workspace, &mut results, |result| append(&path, result))?;
+    }
     if arguments.fuzz_minutes > 0 {
         fuzzed::run(&workspace, arguments.fuzz_minutes, &mut results, |result| {
             append(&path, result)
@@ -310,7 +318,11 @@ fn summarise(results: &[Value], has_laws: bool) -> bool {
             if is_flat { ", flat" } else { ": it grows" }
         );
     }
-    all_hold & compared::summarise(results) & kills::summarise(results) & fuzzed::summarise(results)
+    all_hold
+        & compared::summarise(results)
+        & kills::summarise(results)
+        & pages::summarise(results)
+        & fuzzed::summarise(results)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Documentation: crate docs exist, claims name rules that exist, links inside the repository resolve.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{File, RULES, SourceTree, Violation};
+use crate::markdown;
 
 /// Every crate's root begins with the purpose of the crate.
 pub(super) fn crate_docs(tree: &SourceTree) -> Vec<Violation> {
@@ -65,7 +66,7 @@ pub(super) fn claims(tree: &SourceTree) -> Vec<Violation> {
     violations
 }
 
-/// Links of Markdown files to files and folders of the repository.
+/// Links of Markdown files to files, folders and headings of the repository.
 pub(super) fn links(tree: &SourceTree) -> Vec<Violation> {
     let mut known: BTreeSet<String> = tree.paths.iter().cloned().collect();
     for path in &tree.paths {
@@ -76,43 +77,52 @@ pub(super) fn links(tree: &SourceTree) -> Vec<Violation> {
     }
     known.insert(String::new());
     let files = tree.files.iter().filter(|file| file.has_extension("md"));
-    files.flat_map(|file| links_of(file, &known)).collect()
+    let anchors: BTreeMap<_, _> = files
+        .clone()
+        .map(|file| (file.path.as_str(), markdown::anchors(&file.text)))
+        .collect();
+    files
+        .flat_map(|file| links_of(file, &known, &anchors))
+        .collect()
 }
 
-fn links_of(file: &File, known: &BTreeSet<String>) -> Vec<Violation> {
+fn links_of(
+    file: &File,
+    known: &BTreeSet<String>,
+    anchors: &BTreeMap<&str, BTreeSet<String>>,
+) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut in_code = false;
-    for (number, line) in file.lines() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        }
-        if in_code {
+    for (number, target) in markdown::links(&file.text) {
+        let is_outside = target.contains("://") || target.starts_with("mailto:");
+        if is_outside {
             continue;
         }
-        for target in line
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            // A title may follow the path; anchors are not checked.
-            let path = target.split([' ', '#']).next().unwrap_or_default();
-            let is_outside = path.contains("://") || path.starts_with("mailto:");
-            if path.is_empty() || is_outside {
-                continue;
-            }
-            if resolve(&file.path, path).is_none_or(|path| !known.contains(&path)) {
-                violations.push(file.violation(
-                    number,
-                    format!("link to `{path}`, which is not in the repository"),
-                ));
-            }
+        let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let path = if path.is_empty() {
+            Some(file.path.clone())
+        } else {
+            resolve(&file.path, path)
+        };
+        let Some(path) = path.filter(|path| known.contains(path)) else {
+            violations.push(file.violation(
+                number,
+                format!("link to `{target}`, which is not in the repository"),
+            ));
+            continue;
+        };
+        let headings = anchors.get(path.as_str());
+        if !anchor.is_empty() && headings.is_some_and(|headings| !headings.contains(anchor)) {
+            violations.push(file.violation(
+                number,
+                format!("link to `#{anchor}`, which is no heading of {path}"),
+            ));
         }
     }
     violations
 }
 
 /// The path from the root of a link in `from`; `None` if it leaves the repository.
-fn resolve(from: &str, link: &str) -> Option<String> {
+pub(super) fn resolve(from: &str, link: &str) -> Option<String> {
     let mut segments: Vec<&str> = if link.starts_with('/') {
         Vec::new()
     } else {
@@ -164,13 +174,27 @@ mod tests {
     }
 
     #[test]
+    fn links_lead_to_headings() {
+        let text = "[a](a.md#more) [b](a.md#less) [c](#here) [d](#there)\n# Here\n";
+        let tree = SourceTree::of(&[("docs/x.md", text), ("docs/a.md", "# A\n## More\n")]);
+        let found: Vec<_> = links(&tree).into_iter().map(|it| it.what).collect();
+        assert_eq!(
+            found,
+            [
+                "link to `#less`, which is no heading of docs/a.md",
+                "link to `#there`, which is no heading of docs/x.md"
+            ]
+        );
+    }
+
+    #[test]
     fn links_lead_somewhere() {
         let text = "[a](a.md) [b](../README.md#top) [c](missing.md)\n```\n[d](code.md)\n```\n\
-                    [e](https://example.org/x) [f](#here) [g](/docs) [h](../../out.md)\n";
+                    [e](https://example.org/x) [f](a.md) [g](/docs) [h](../../out.md)\n";
         let tree = SourceTree::of(&[
             ("docs/x.md", text),
             ("docs/a.md", ""),
-            ("README.md", "[docs](docs/)"),
+            ("README.md", "# Top\n[docs](docs/)"),
         ]);
         assert_eq!(places(&links(&tree)), ["docs/x.md:1", "docs/x.md:5"]);
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -21,7 +22,9 @@ impl Namespace {
     /// When it was created and cannot be used.
     #[must_use]
     pub fn enter(first: u16, last: u16) -> Option<Self> {
-        let name = format!("plimsoll-{}", std::process::id());
+        static ENTERED: AtomicU32 = AtomicU32::new(0);
+        let count = ENTERED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("plimsoll-{}-{count}", std::process::id());
         if !ip(&["netns", "add", &name]) {
             crate::not_tried::not_tried(
                 "no network namespace can be made here; needs root and the command ip",

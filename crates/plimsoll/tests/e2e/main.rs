@@ -18,6 +18,7 @@ mod confirm;
 mod cookies;
 mod cycles;
 mod disk;
+mod docs;
 mod doctor;
 mod edge;
 mod edge_disk;
