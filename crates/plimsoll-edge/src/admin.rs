@@ -1,18 +1,20 @@
-//! The admin address: metrics, health, a live dashboard, and commands.
+//! The admin address: metrics, health, the page of the edge, and commands.
 //!
 //! Any web site can make a local browser send requests to any address. So a request must name this address in `Host`
 //! and must not come from a page of another origin, and a command must be JSON, which no HTML form can send. If the
 //! address is reachable from other hosts, a token is required as well.
 
-mod dashboard;
+mod figures;
+mod page;
 mod servers;
+mod viewers;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
@@ -23,10 +25,11 @@ use plimsoll_model::redact;
 use plimsoll_proxy::secret::is_same;
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::control::AdminState;
 use crate::metrics::{self, ExpositionFormat};
+use viewers::{EventBody, Viewers};
 
 /// Size limit of a command, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;
@@ -42,6 +45,7 @@ pub(crate) struct AdminContext {
     state: AdminState,
     token: Option<String>,
     address: SocketAddr,
+    viewers: Arc<Viewers>,
 }
 
 impl AdminContext {
@@ -51,6 +55,7 @@ impl AdminContext {
             state,
             token,
             address,
+            viewers: Arc::default(),
         }
     }
 }
@@ -64,7 +69,9 @@ pub(crate) fn serve(
 ) {
     let context = Arc::new(context);
     runtime.block_on(async move {
+        let sampling = Arc::clone(&context.viewers).keep_sampling(context.state.clone());
         tokio::select! {
+            () = sampling => {}
             () = accept(listener, context) => {}
             _ = end => {}
         }
@@ -86,46 +93,47 @@ async fn accept(listener: TcpListener, context: Arc<AdminContext>) {
         };
         let context = Arc::clone(&context);
         tokio::spawn(async move {
+            let hang_up = Arc::new(Notify::new());
+            let stuck = Arc::clone(&hang_up);
             let service = service_fn(move |request| {
-                let context = Arc::clone(&context);
-                async move { Ok::<_, Infallible>(answer(&context, request).await) }
+                let (context, hang_up) = (Arc::clone(&context), Arc::clone(&hang_up));
+                async move { Ok::<_, Infallible>(answer(&context, request, hang_up).await) }
             });
             let served = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service);
             // A broken connection concerns only its client.
-            let _ = served.await;
+            tokio::select! {
+                _ = served => {}
+                () = stuck.notified() => {}
+            }
             drop(place);
         });
     }
 }
 
-type AdminResponse = Response<Full<Bytes>>;
+type AdminResponse = Response<Either<Full<Bytes>, EventBody>>;
 
-async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResponse {
+async fn answer(
+    context: &AdminContext,
+    request: Request<Incoming>,
+    hang_up: Arc<Notify>,
+) -> AdminResponse {
     let path = request.uri().path().to_owned();
-    if let Err((status, why)) = authorize(context, request.headers(), &path) {
+    let asset = page::asset(&path).filter(|_| is_read(request.method()));
+    if let Err((status, why)) = authorize(context, request.headers(), &path, asset.is_some()) {
         return text(status, "text/plain; charset=utf-8", why);
     }
+    if let Some(asset) = asset {
+        return text(StatusCode::OK, asset.media_type, page::content(asset));
+    }
+    if is_read(request.method())
+        && let Some(response) = reading(context, &path, request.headers(), hang_up)
+    {
+        return response;
+    }
     match (request.method(), path.as_str()) {
-        (&Method::GET | &Method::HEAD, "/metrics") => {
-            let format = negotiate_format(request.headers());
-            let body = metrics::render(&context.state.overview(), format);
-            text(StatusCode::OK, format.media_type(), body)
-        }
-        (&Method::GET | &Method::HEAD, "/healthz") => {
-            text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")
-        }
-        (&Method::GET | &Method::HEAD, "/figures") => {
-            let body = dashboard::render_metrics(&context.state.overview());
-            text(StatusCode::OK, "application/json", body)
-        }
-        (&Method::GET | &Method::HEAD, "/") => page(),
-        (&Method::GET | &Method::HEAD, "/servers") => {
-            let body = context.state.servers().to_string();
-            text(StatusCode::OK, "application/json", body)
-        }
         (&Method::POST, "/reload") => match order(request).await {
             Ok(_) => order_response(context.state.reload()),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
@@ -137,7 +145,6 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
             }
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
-        (&Method::GET | &Method::HEAD, "/cache") => shown(context.state.held()),
         (&Method::POST, "/purge") => match order(request).await {
             Ok(body) => order_response(context.state.purge(&body)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
@@ -150,7 +157,7 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
             Ok(body) => shown(context.state.why(&body).map(redacted)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
-        (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
+        (_, "/metrics" | "/healthz" | "/figures" | "/status" | "/events" | "/cache" | "/") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
             "method not allowed; use GET\n",
@@ -163,10 +170,63 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "not found; valid: GET /, /metrics, /healthz, /figures, /cache, /servers; \
+            "not found; valid: GET /, /status, /events, /metrics, /healthz, /figures, /cache, /servers; \
              POST /reload, /servers, /purge, /publish, /why\n",
         ),
     }
+}
+
+/// What is read at a path; `None` if nothing is.
+fn reading(
+    context: &AdminContext,
+    path: &str,
+    headers: &HeaderMap,
+    hang_up: Arc<Notify>,
+) -> Option<AdminResponse> {
+    Some(match path {
+        "/metrics" => {
+            let format = negotiate_format(headers);
+            let body = metrics::render(&context.state.overview(), format);
+            text(StatusCode::OK, format.media_type(), body)
+        }
+        "/healthz" => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
+        "/figures" => {
+            let body = figures::render_metrics(&context.state.overview());
+            text(StatusCode::OK, "application/json", body)
+        }
+        "/events" => events(context, hang_up),
+        "/status" => match context.viewers.status() {
+            Some(status) => text(StatusCode::OK, "application/json", status),
+            None => text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "text/plain; charset=utf-8",
+                "the edge has just started; ask again in a second\n",
+            ),
+        },
+        "/servers" => {
+            let body = context.state.servers().to_string();
+            text(StatusCode::OK, "application/json", body)
+        }
+        "/cache" => shown(context.state.held()),
+        _ => return None,
+    })
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// The page's stream of documents.
+fn events(context: &AdminContext, hang_up: Arc<Notify>) -> AdminResponse {
+    let Some(events) = context.viewers.watch(hang_up) else {
+        return text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "text/plain; charset=utf-8",
+            "too many viewers; close other pages of this edge\n",
+        );
+    };
+    let (head, _) = text(StatusCode::OK, "text/event-stream", "").into_parts();
+    Response::from_parts(head, Either::Right(events))
 }
 
 /// The response to a command.
@@ -263,6 +323,7 @@ fn authorize(
     context: &AdminContext,
     headers: &HeaderMap,
     path: &str,
+    is_public: bool,
 ) -> Result<(), (StatusCode, &'static str)> {
     let host = headers
         .get(header::HOST)
@@ -281,6 +342,9 @@ fn authorize(
                 "cross-origin requests are not allowed\n",
             ));
         }
+    }
+    if is_public {
+        return Ok(());
     }
     // The admin token permits everything; the publish token permits only publishing.
     let hub = context.state.hub().filter(|_| path == "/publish");
@@ -332,20 +396,8 @@ fn negotiate_format(headers: &HeaderMap) -> ExpositionFormat {
     }
 }
 
-fn page() -> AdminResponse {
-    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", dashboard::HTML);
-    // The page is self-contained.
-    answer.headers_mut().insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
-        ),
-    );
-    answer
-}
-
 fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> AdminResponse {
-    let mut answer = Response::new(Full::new(body.into()));
+    let mut answer = Response::new(Either::Left(Full::new(body.into())));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -355,5 +407,13 @@ fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) ->
         HeaderValue::from_static("nosniff"),
     );
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(plimsoll_page::POLICY),
+    );
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
     answer
 }

@@ -14,6 +14,7 @@ mod metrics;
 mod overview;
 mod rate_alert;
 mod running;
+mod status;
 mod upstream_registry;
 
 pub use control::{EdgeError, EdgePhase, Handed, Hooks, IdleHook};
@@ -22,3 +23,4 @@ pub use plimsoll_net::clock::AgeAhead;
 pub use plimsoll_net::tls_error::TlsError;
 pub use plimsoll_proxy::tls::{Examined, examine};
 pub use running::{EdgeHandle, start, start_with};
+pub use status::schema as status_schema;

@@ -438,6 +438,7 @@ mod tests {
                 answers: 2,
                 failures: 1,
                 latency_ms: None,
+                ..ServerView::default()
             }],
         });
         overview

@@ -1,6 +1,7 @@
 //! Snapshot of the edge: metrics of all loops added up, and the state of its pools. Plain data for display.
 
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use plimsoll_hub_io::hub::{ActiveHub, HubView};
 use plimsoll_net::clock::EdgeClock;
@@ -10,6 +11,7 @@ use plimsoll_net::loop_metrics::{Counter, LoopMetrics, TimesSum};
 use plimsoll_net::reason::Reason;
 use plimsoll_proxy::admission::route::shared::RouteShared;
 use plimsoll_proxy::balance::UpstreamPool;
+use plimsoll_proxy::balance::health::ServerState;
 use plimsoll_proxy::lookup::{Cache, CacheView};
 
 /// Sources of a snapshot.
@@ -46,6 +48,8 @@ pub(crate) struct Overview {
     pub(crate) requests: u64,
     pub(crate) statuses: [u64; 5],
     pub(crate) own: [u64; Reason::COUNT],
+    pub(crate) fallback_causes: [u64; Reason::COUNT],
+    pub(crate) memory_full: u64,
     pub(crate) connects: u64,
     pub(crate) connects_failed: u64,
     pub(crate) retries: u64,
@@ -80,8 +84,26 @@ pub(crate) struct Overview {
     pub(crate) pools: Vec<PoolView>,
 }
 
+/// What the configuration in effect says about limits and certificates.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    pub(crate) connections_max: u64,
+    /// The cache has a folder on disk.
+    pub(crate) has_disk: bool,
+    /// File of each certificate, and until when it is valid.
+    pub(crate) certificates: Vec<(String, SystemTime)>,
+    pub(crate) hub: Option<HubLimits>,
+}
+
+/// Limits of the hub.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HubLimits {
+    pub(crate) channels: u64,
+    pub(crate) history_bytes: u64,
+}
+
 /// One route.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RouteView {
     pub(crate) name: String,
     pub(crate) requests: u64,
@@ -104,7 +126,7 @@ pub(crate) struct RateAlertView {
 }
 
 /// One pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PoolView {
     pub(crate) name: String,
     pub(crate) waiting: u64,
@@ -112,10 +134,11 @@ pub(crate) struct PoolView {
 }
 
 /// One server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ServerView {
     pub(crate) name: String,
     pub(crate) is_in: bool,
+    pub(crate) state: ServerState,
     pub(crate) in_flight: u64,
     pub(crate) limit: u64,
     pub(crate) answers: u64,
@@ -127,6 +150,14 @@ pub(crate) struct ServerView {
 impl OverviewSource {
     /// Takes a snapshot.
     pub(crate) fn collect(&self) -> Overview {
+        let mut overview = self.sample();
+        let hub = lock(&self.hub).clone();
+        overview.hub = hub.map(|hub| hub.view(&self.loops));
+        overview
+    }
+
+    /// The same without the largest channels of the hub, which cost a walk over all of them.
+    pub(crate) fn sample(&self) -> Overview {
         let mut overview = Overview::default();
         for figures in &self.loops {
             overview.add(figures);
@@ -139,7 +170,7 @@ impl OverviewSource {
         let cache = lock(&self.cache).clone();
         overview.cache = cache.map(|cache| cache.figures());
         let hub = lock(&self.hub).clone();
-        overview.hub = hub.map(|hub| hub.view(&self.loops));
+        overview.hub = hub.map(|hub| hub.totals(&self.loops));
         overview.rate_alerts.clone_from(&lock(&self.rate_alerts));
         overview.spans_sent = self.exports.spans_sent.get();
         overview.spans_lost = self.exports.spans_lost.get();
@@ -151,12 +182,13 @@ impl OverviewSource {
 
 impl Overview {
     fn add(&mut self, figures: &LoopMetrics) {
-        let sums: [(&mut u64, &Counter); 25] = [
+        let sums: [(&mut u64, &Counter); 26] = [
             (&mut self.accepted, &figures.accepted),
             (&mut self.rejected_connections, &figures.rejected),
             (&mut self.connections, &figures.connections),
             (&mut self.tunnels, &figures.tunnels),
             (&mut self.requests, &figures.requests),
+            (&mut self.memory_full, &figures.memory_full),
             (&mut self.connects, &figures.connects),
             (&mut self.connects_failed, &figures.connects_failed),
             (&mut self.retries, &figures.retries),
@@ -187,6 +219,13 @@ impl Overview {
         for (sum, counter) in self.own.iter_mut().zip(&figures.own) {
             *sum += counter.get();
         }
+        let causes = self
+            .fallback_causes
+            .iter_mut()
+            .zip(&figures.fallback_causes);
+        for (sum, counter) in causes {
+            *sum += counter.get();
+        }
         for (sum, counter) in self.fragments.iter_mut().zip(&figures.fragments) {
             *sum += counter.get();
         }
@@ -210,6 +249,7 @@ fn view(pool: &UpstreamPool, now: u64) -> PoolView {
     let servers = pool.servers.iter().map(|server| ServerView {
         name: server.name.clone(),
         is_in: server.is_in(now),
+        state: server.state(now),
         in_flight: server.in_flight().into(),
         limit: server.limit().into(),
         answers: server.answers(),

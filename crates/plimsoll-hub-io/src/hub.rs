@@ -50,6 +50,7 @@ use crate::access::connection_quota::ConnectionLimits;
 use crate::access::hooks::{self, Hooks, Links};
 use crate::access::token::TokenGate;
 use crate::browser_client;
+pub use plimsoll_hub::channels::ChannelStats;
 pub use view::{HubView, SharedView, SourceView};
 
 /// How much longer than the time-out an aggregate of messages is waited for, ms.

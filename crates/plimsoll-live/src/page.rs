@@ -1,42 +1,16 @@
 //! The files of the page, in the binary.
 
 use bytes::Bytes;
+use plimsoll_page::{HTML, SCRIPT};
 
 use crate::site::SiteResponse;
 
-const HTML: &str = "text/html; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-
-/// Path, media type, content. uPlot's licence is served with it.
-const ASSETS: [(&str, &str, &str); 11] = [
-    ("style.css", STYLE, include_str!("../page/style.css")),
-    (
-        "uPlot.min.css",
-        STYLE,
-        include_str!("../page/uplot/uPlot.min.css"),
-    ),
-    (
-        "uPlot.iife.min.js",
-        SCRIPT,
-        include_str!("../page/uplot/uPlot.iife.min.js"),
-    ),
-    (
-        "uPlot.LICENSE",
-        "text/plain; charset=utf-8",
-        include_str!("../page/uplot/LICENSE"),
-    ),
-    ("format.js", SCRIPT, include_str!("../page/format.js")),
-    ("charts.js", SCRIPT, include_str!("../page/charts.js")),
+/// Path, media type, content of the files that only pages of runs need.
+const ASSETS: [(&str, &str, &str); 4] = [
     ("sections.js", SCRIPT, include_str!("../page/sections.js")),
     ("live.js", SCRIPT, include_str!("../page/live.js")),
     ("history.js", SCRIPT, include_str!("../page/history.js")),
     ("runs.js", SCRIPT, include_str!("../page/runs.js")),
-    (
-        "icon.svg",
-        "image/svg+xml",
-        include_str!("../page/icon.svg"),
-    ),
 ];
 
 /// The page of a run, live or recorded.
@@ -57,7 +31,11 @@ pub fn runs() -> SiteResponse {
 
 /// A file that pages load, by its name.
 pub fn asset(path: &str) -> Option<SiteResponse> {
-    let (_, kind, text) = ASSETS.iter().find(|(name, ..)| *name == path)?;
+    let own = ASSETS.iter().find(|(name, ..)| *name == path);
+    let (kind, text) = match own {
+        Some((_, kind, text)) => (*kind, *text),
+        None => plimsoll_page::asset(path).map(|shared| (shared.media_type, shared.text))?,
+    };
     Some(SiteResponse::ok(kind, Bytes::from_static(text.as_bytes())))
 }
 
@@ -67,7 +45,9 @@ mod tests {
 
     #[test]
     fn the_page_is_small() {
-        let assets: usize = ASSETS.iter().map(|(_, _, text)| text.len()).sum();
+        let shared = plimsoll_page::ASSETS.iter().map(|shared| shared.text.len());
+        let assets = ASSETS.iter().map(|(_, _, text)| text.len()).chain(shared);
+        let assets: usize = assets.sum();
         let pages =
             include_str!("../page/live.html").len() + include_str!("../page/runs.html").len();
         assert!(assets + pages < 300_000, "{}", assets + pages);

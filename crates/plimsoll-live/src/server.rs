@@ -30,10 +30,7 @@ const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long responses may take to reach their browsers after the end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Nothing inline, and nothing from elsewhere.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-/// The same for a page of the report, which is one file with its style and script.
+/// The policy of a page of the report, which is one file with its style and script.
 const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts";
 
@@ -290,7 +287,7 @@ fn response(response: SiteResponse) -> Response<Either<Full<Bytes>, EventBody>> 
     let (policy, content_type) = if is_report {
         (REPORT_POLICY, "text/html; charset=utf-8")
     } else {
-        (POLICY, response.content_type)
+        (plimsoll_page::POLICY, response.content_type)
     };
     let is_stream = matches!(response.body, SiteBody::Events(_));
     let body = match response.body {

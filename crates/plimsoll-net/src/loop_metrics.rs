@@ -94,6 +94,19 @@ pub struct TimesSum {
 }
 
 impl TimesSum {
+    /// The times since an earlier sum of the same histograms.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
+        let counts = self.counts.iter().zip(before);
+        Self {
+            counts: counts
+                .map(|(count, before)| count.saturating_sub(before))
+                .collect(),
+            sum_us: self.sum_us.saturating_sub(earlier.sum_us),
+        }
+    }
+
     /// The number of times.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -159,6 +172,10 @@ pub struct LoopMetrics {
     pub statuses: [Counter; 5],
     /// Synthetic responses, by reason.
     pub own: [Counter; Reason::COUNT],
+    /// Fallbacks by the reason that they stand for.
+    pub fallback_causes: [Counter; Reason::COUNT],
+    /// Requests rejected because connections hold as much memory as they may.
+    pub memory_full: Counter,
     /// Connections to servers opened.
     pub connects: Counter,
     /// Failed connections to servers.
@@ -254,5 +271,12 @@ mod tests {
         let median = sum.quantile_ms(0.5).unwrap();
         assert!((0.5..0.57).contains(&median), "{median}");
         assert_eq!(TimesSum::default().quantile_ms(0.5), None);
+        (1..=10).for_each(|_| times.record(50_000_000));
+        let mut later = TimesSum::default();
+        times.add_to(&mut later);
+        let minute = later.since(&sum);
+        assert_eq!((minute.count(), minute.sum_us), (10, 500_000));
+        assert!(minute.quantile_ms(0.5) > Some(49.9));
+        assert_eq!(sum.since(&TimesSum::default()).count(), 1000);
     }
 }

@@ -4,6 +4,7 @@ pub mod certificate;
 pub mod challenges;
 mod examine;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -141,6 +142,16 @@ impl ByName {
     pub(crate) fn covers(&self, name: &ServerName<'_>) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.iter().flatten().any(|key| is_for(key, name))
+    }
+
+    /// The file of each certificate, and until when it is valid. One that is still to be obtained is missing.
+    pub fn expiries(&self) -> Vec<(PathBuf, SystemTime)> {
+        let watched = lock(&self.watched);
+        let known = watched.iter().filter_map(|certificate| {
+            let until = certificate.until?;
+            Some((certificate.files.cert.clone(), until))
+        });
+        known.collect()
     }
 
     /// Checks for changed files and approaching expiry; returns notices. An unusable file changes nothing.

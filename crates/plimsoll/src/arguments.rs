@@ -417,6 +417,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger or repeat
+    /// The JSON schema of plan, experiment, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger, repeat or edge-status
     Schema,
 }

@@ -109,7 +109,7 @@ fn render_man(command: Command, examples: &[&str], page: &mut Vec<u8>) -> std::i
 
 /// Every schema: the name of its file, and its text.
 fn schemas() -> Vec<(String, String)> {
-    let further: [(&str, String); 14] = [
+    let further: [(&str, String); 15] = [
         ("plan", plimsoll_config::plan::schema()),
         ("experiment", plimsoll_config::experiment::schema()),
         ("check", check::json::schema()),
@@ -124,6 +124,7 @@ fn schemas() -> Vec<(String, String)> {
         ("history", plimsoll_report::history_page::schema()),
         ("ledger", plimsoll_report::cycle_record::schema()),
         ("repeat", plimsoll_report::repeated::schema()),
+        ("edge-status", plimsoll_edge::status_schema()),
     ];
     let further = further.map(|(name, schema)| (format!("{name}{SCHEMA_ENDING}"), schema));
     let mut schemas = plimsoll_report::json::schemas();

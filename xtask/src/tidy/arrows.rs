@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 29] = [
+const CRATE_RULES: [CrateRule; 30] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -77,7 +77,11 @@ const CRATE_RULES: [CrateRule; 29] = [
     },
     CrateRule {
         name: "plimsoll-live",
-        may_know: &[MODEL, "plimsoll-analysis", "plimsoll-lab"],
+        may_know: &[MODEL, "plimsoll-analysis", "plimsoll-lab", "plimsoll-page"],
+    },
+    CrateRule {
+        name: "plimsoll-page",
+        may_know: &[],
     },
     CrateRule {
         name: "plimsoll-export",
@@ -176,6 +180,7 @@ const CRATE_RULES: [CrateRule; 29] = [
             "plimsoll-hub-io",
             "plimsoll-proxy",
             "plimsoll-names",
+            "plimsoll-page",
         ],
     },
 ];

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_hub_io::hub::ActiveHub;
+use plimsoll_net::clock::EdgeClock;
 use plimsoll_net::lock::lock;
 use serde_json::Value;
 
 use super::Control;
-use crate::overview::Overview;
+use crate::overview::{HubLimits, Overview, Surroundings};
 use crate::upstream_registry::ServerOrder;
 
 /// The running edge as the admin address may see and change it.
@@ -25,6 +26,44 @@ impl AdminState {
     /// Takes a snapshot of the metrics.
     pub(crate) fn overview(&self) -> Overview {
         self.control.watch.collect()
+    }
+
+    /// Takes a snapshot of what the page of the edge shows each second.
+    pub(crate) fn sample(&self) -> Overview {
+        self.control.watch.sample()
+    }
+
+    /// Time since the edge was started.
+    pub(crate) fn clock(&self) -> EdgeClock {
+        self.control.watch.clock
+    }
+
+    /// What the configuration in effect says about limits and certificates.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let state = lock(&self.control.state);
+        let mut surroundings = Surroundings {
+            connections_max: state.edge.limits.connections_max.into(),
+            has_disk: state.edge.cache_disk.is_some(),
+            certificates: Vec::new(),
+            hub: None,
+        };
+        let listeners = state.listeners.clone();
+        drop(state);
+        for listener in &listeners {
+            let certificates = listener.certificates.as_ref();
+            let expiries = certificates.map(|certificates| certificates.expiries());
+            for (file, until) in expiries.into_iter().flatten() {
+                let entry = (file.display().to_string(), until);
+                if !surroundings.certificates.contains(&entry) {
+                    surroundings.certificates.push(entry);
+                }
+            }
+        }
+        surroundings.hub = self.hub().map(|hub| HubLimits {
+            channels: hub.config.channels_max.into(),
+            history_bytes: hub.config.history_bytes_max,
+        });
+        surroundings
     }
 
     /// Reloads the configuration and applies it.

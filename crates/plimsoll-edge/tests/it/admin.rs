@@ -68,6 +68,23 @@ fn metrics_count_what_happened() {
     );
     let page = query_admin(&edge, "GET / HTTP/1.1\r\nHost: {admin}\r\n");
     assert!(page.contains("default-src 'none'") && page.contains("name=\"viewport\""));
+    assert!(!page.contains("unsafe-inline") && !page.contains("<style"));
+    for (path, kind) in [
+        ("/edge.js", "text/javascript"),
+        ("/charts.js", "text/javascript"),
+        ("/style.css", "text/css"),
+    ] {
+        let file = query_admin(
+            &edge,
+            &format!("GET {path} HTTP/1.1\r\nHost: {{admin}}\r\n"),
+        );
+        assert_eq!(status_and_body(&file).0, 200, "{path}");
+        assert!(
+            file.to_lowercase()
+                .contains(&format!("content-type: {kind}")),
+            "{path}"
+        );
+    }
 }
 
 #[test]
@@ -130,6 +147,27 @@ fn a_token_is_asked_for_where_others_can_reach_it() {
             &format!("GET /metrics HTTP/1.1\r\nHost: {{admin}}\r\n{line}"),
         );
         assert_eq!(status_and_body(&response).0, status);
+        for path in ["/status", "/figures"] {
+            let head = format!("GET {path} HTTP/1.1\r\nHost: {{admin}}\r\n{line}");
+            let answered = status_and_body(&query_admin(&edge, &head)).0;
+            assert!(
+                answered == status || (status == 200 && answered == 503),
+                "{path}: {answered}"
+            );
+        }
+    }
+    let stream = query_admin(&edge, "GET /events HTTP/1.1\r\nHost: {admin}\r\n");
+    assert_eq!(status_and_body(&stream).0, 401);
+    // A browser sends no token with the address of a page: the page asks for it, and holds nothing before.
+    for path in ["/", "/edge.js"] {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {{admin}}\r\n");
+        assert_eq!(status_and_body(&query_admin(&edge, &head)).0, 200, "{path}");
+        let foreign = format!("GET {path} HTTP/1.1\r\nHost: evil.example\r\n");
+        assert_eq!(
+            status_and_body(&query_admin(&edge, &foreign)).0,
+            421,
+            "{path}"
+        );
     }
     let mut open = plain(pool(&[server.address]));
     open.admin = Some(Admin {

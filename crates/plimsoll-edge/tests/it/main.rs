@@ -24,6 +24,7 @@ mod hub;
 mod hub_attacks;
 mod origins;
 mod overload;
+mod page;
 mod pass;
 mod programs;
 mod reload;

@@ -89,13 +89,25 @@ pub struct SharedView {
 impl ActiveHub {
     /// Collects the snapshot over these loops.
     pub fn view(&self, loops: &[std::sync::Arc<LoopMetrics>]) -> HubView {
+        HubView {
+            largest: self.largest(),
+            ..self.totals(loops)
+        }
+    }
+
+    /// The channels with most subscribers.
+    pub fn largest(&self) -> Vec<ChannelStats> {
+        self.broker.largest(LARGEST)
+    }
+
+    /// The same without the largest channels, which takes a walk over all channels.
+    pub fn totals(&self, loops: &[std::sync::Arc<LoopMetrics>]) -> HubView {
         let (channels, history_bytes) = self.broker.held();
         let counts = &self.broker.counts;
         let mut view = HubView {
             channels: channels as u64,
             history_bytes: history_bytes as u64,
             published: counts.published.load(Ordering::Relaxed),
-            largest: self.broker.largest(LARGEST),
             active: self.broker.active.figures(),
             held: counts.held.load(Ordering::Relaxed),
             messages: counts.messages.load(Ordering::Relaxed),

@@ -3,6 +3,20 @@
 use plimsoll_config::edge::{Check, Eject};
 use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 
+/// Whether a server gets requests, and if not, why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerState {
+    /// It gets requests.
+    #[default]
+    In,
+    /// It fails its active checks.
+    FailsChecks,
+    /// Failed responses ejected it for a while.
+    Ejected,
+    /// It drains, as configured or commanded.
+    Drained,
+}
+
 /// Health state of one server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Health {
@@ -43,6 +57,17 @@ impl Health {
             self.ejected_until
         } else {
             Nanoseconds::MAX
+        }
+    }
+
+    /// Why it is out, if it is.
+    pub(crate) fn state(&self) -> ServerState {
+        if self.drained {
+            ServerState::Drained
+        } else if self.passes {
+            ServerState::Ejected
+        } else {
+            ServerState::FailsChecks
         }
     }
 

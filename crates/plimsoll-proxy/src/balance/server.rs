@@ -8,7 +8,7 @@ use plimsoll_config::edge::{self, Ceiling, Check, Eject};
 use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 use plimsoll_net::upstream::Secure;
 
-use super::health::Health;
+use super::health::{Health, ServerState};
 use super::latency::PeakEwma;
 use super::limit::{Learner, LimitBounds, LimitSample};
 use super::{ceiling, lock};
@@ -157,6 +157,15 @@ impl UpstreamServer {
     #[inline]
     pub fn is_in(&self, now: Nanoseconds) -> bool {
         now >= self.out_until.load(Ordering::Relaxed)
+    }
+
+    /// Whether it accepts requests, and why not.
+    pub fn state(&self, now: Nanoseconds) -> ServerState {
+        if self.is_in(now) {
+            ServerState::In
+        } else {
+            lock(&self.health).state()
+        }
     }
 
     /// Whether it is in the edge's zone.

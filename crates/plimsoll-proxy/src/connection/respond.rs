@@ -50,6 +50,7 @@ impl DownstreamConnection {
 
     /// Rejects a partial request: there is no memory for the rest.
     pub(super) fn shed(&mut self) {
+        self.event_loop.figures.memory_full.increment();
         self.refuse_early(503, Reason::Shed);
     }
 
@@ -140,6 +141,7 @@ impl DownstreamConnection {
                     own.facts.coding.filter(|_| !is_inner),
                     manner(own, after, &self.event_loop.date.borrow()),
                 );
+                self.event_loop.figures.fallback_causes[reason as usize].increment();
                 return self.send_own(bytes, after, own, 200, Reason::Fallback, line);
             }
             if let Some(page) = self.waiting_page(settings, own) {

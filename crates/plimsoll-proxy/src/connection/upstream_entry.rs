@@ -56,6 +56,7 @@ impl DownstreamConnection {
         status: Option<CacheStatus>,
     ) {
         if self.event_loop.memory.is_full() {
+            self.event_loop.figures.memory_full.increment();
             // A short text instead of a whole page.
             request.own.facts.takes_page = false;
             return self.refuse_request(&request, fetch, 503, Reason::Shed);

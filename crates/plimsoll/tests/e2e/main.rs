@@ -23,6 +23,7 @@ mod doctor;
 mod edge;
 mod edge_disk;
 mod edge_memory;
+mod edge_page;
 mod edge_rate_alert;
 mod edge_service;
 mod first_steps;

@@ -1,6 +1,7 @@
 'use strict';
 // Charts over one time axis with one cursor. A chart has at most POINTS points, whatever the length of the run: more rows
-// become one point, by their mean, or by the highest where a mean would hide something.
+// become one point, by their mean, or by the highest where a mean would hide something. Rows begin at `run.offset` seconds, and
+// `run.timeText` writes a moment where it is not the time since the start.
 const Charts = (() => {
   const POINTS = 1000;
   const SYNC = 'time';
@@ -113,7 +114,7 @@ const Charts = (() => {
       this.point(row);
       for (const { plot } of this.charts) {
         if (!plot) continue;
-        const left = this.row === null ? -10 : plot.valToPos(this.row * this.run.step, 'x');
+        const left = this.row === null ? -10 : plot.valToPos((this.run.offset ?? 0) + this.row * this.run.step, 'x');
         plot.setCursor({ left, top: this.row === null ? -10 : 10 }, false);
       }
     }
@@ -170,16 +171,17 @@ const Charts = (() => {
     scale() {
       const { run } = this.axis;
       const [from, to] = this.axis.view();
-      this.plot.setScale('x', { min: from * run.step, max: (to - 1) * run.step });
+      const offset = run.offset ?? 0;
+      this.plot.setScale('x', { min: offset + from * run.step, max: offset + (to - 1) * run.step });
     }
 
     data(lines) {
-      const { columns, step } = this.axis.run;
+      const { columns, step, offset = 0 } = this.axis.run;
       const [from, to] = this.axis.view();
       const stride = Math.max(1, Math.ceil((to - from) / POINTS));
       const first = Math.floor(from / stride) * stride;
       const count = Math.ceil((to - first) / stride);
-      const xs = Array.from({ length: count }, (_, index) => (first + index * stride) * step);
+      const xs = Array.from({ length: count }, (_, index) => offset + (first + index * stride) * step);
       return [xs, ...lines.map(({ key, merge }) => {
         const column = columns[key];
         if (stride === 1) return Array.from({ length: count }, (_, index) => column[first + index] ?? null);
@@ -223,15 +225,16 @@ const Charts = (() => {
         ticks: { stroke: paint.grid, width: 1 }, ...more,
       });
       const top = bound?.();
+      const { step, offset = 0 } = this.axis.run;
       const [from, to] = this.axis.view();
       this.plot = new uPlot({
         width: this.canvas.clientWidth, height: height ?? 150, legend: { show: false }, padding: [8, 22, 0, 0],
         scales: {
-          x: { time: false, min: from * this.axis.run.step, max: to * this.axis.run.step },
+          x: { time: false, min: offset + from * step, max: offset + to * step },
           y: log ? { distr: 3 } : { range: (_, __, most) => [0, Math.max(most ?? 0, top ?? 0, 1e-9) * 1.08] },
         },
         axes: [
-          axisOf({ size: 28, values: (_, splits) => splits.map((at) => Format.clock(at)),
+          axisOf({ size: 28, space: this.axis.run.timeText ? 76 : 50, values: (_, splits) => splits.map((at) => (this.axis.run.timeText ?? Format.clock)(at)),
             incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400] }),
           axisOf({ size: 68, incrs: text === Format.bytes ? BINARY : undefined, values: (_, splits) => splits.map((at) => (at === null ? '' : text(at))),
             filter: log ? (_, splits) => splits.map((at) => (Number.isInteger(Math.log10(at)) || splits.length < 12 ? at : null)) : undefined }),
@@ -299,15 +302,15 @@ const Charts = (() => {
       // Only the chart under the pointer moves the others.
       if (!plot.over.matches(':hover')) return;
       const { left } = plot.cursor;
-      const row = left < 0 ? null : Math.round(plot.posToVal(left, 'x') / this.axis.run.step);
+      const row = left < 0 ? null : Math.round((plot.posToVal(left, 'x') - (this.axis.run.offset ?? 0)) / this.axis.run.step);
       if (row !== this.axis.row) this.axis.point(row);
     }
 
     select(plot) {
       const { left, width } = plot.select;
       if (width < 6 || !plot.over.matches(':hover')) return;
-      const { step } = this.axis.run;
-      const rows = [plot.posToVal(left, 'x') / step, plot.posToVal(left + width, 'x') / step];
+      const { step, offset = 0 } = this.axis.run;
+      const rows = [left, left + width].map((at) => (plot.posToVal(at, 'x') - offset) / step);
       plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
       this.axis.show(rows);
     }

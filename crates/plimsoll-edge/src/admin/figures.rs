@@ -1,4 +1,4 @@
-//! The live dashboard, and the metrics that it polls.
+//! All metrics as JSON.
 
 use plimsoll_hub_io::hub::HubView;
 use plimsoll_net::loop_metrics::TimesSum;
@@ -6,9 +6,6 @@ use plimsoll_net::reason::Reason;
 use serde_json::{Value, json};
 
 use crate::overview::Overview;
-
-/// The page: polls `/figures` once a second and shows what changed.
-pub(super) const HTML: &str = include_str!("page.html");
 
 /// All metrics as one JSON object. Counters start at the edge's start; two samples give rates.
 pub(super) fn render_metrics(overview: &Overview) -> String {
