@@ -160,7 +160,7 @@ fn the_schema_is_printed() {
         &place.run(&["generate", "schema", "x"]),
         2,
         &[
-            "valid: availability, check, compare, doctor, experiment",
+            "valid: availability, check, compare, doctor, edge-status, experiment",
             "plan, repeat, run",
         ],
     );
