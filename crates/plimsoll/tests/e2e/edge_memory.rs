@@ -326,8 +326,9 @@ fn the_data_path_lives_within_its_memory() {
         edge.own_answers("shed") > 0,
         "it never had too much to hold"
     );
-    // Those beyond the limit are turned away, and nobody else notices.
-    let beyond: Vec<TcpStream> = (0..1000).map(|_| edge.connect()).collect();
+    // Those beyond the limit are turned away, and nobody else notices. As many as the limit allows: how many of the others
+    // were refused and closed depends on when their bytes came.
+    let beyond: Vec<TcpStream> = (0..5500).map(|_| edge.connect()).collect();
     assert_eq!(answer(), b"");
     assert!(edge.memory() < 300 << 20, "{}", edge.memory());
     drop(beyond);

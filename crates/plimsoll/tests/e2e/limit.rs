@@ -38,7 +38,8 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     let Some(json) = valid_result(&output) else {
         return;
     };
-    if is_late(origin.counts().late_mean(), Duration::from_millis(1)) {
+    // A hundredth of the answers that are 20 ms late takes a fifth of the 5 % that the objective leaves.
+    if is_late(origin.counts().late_mean(), Duration::from_micros(200)) {
         return;
     }
     assert_eq!(output.code, 0, "{output:?}");
