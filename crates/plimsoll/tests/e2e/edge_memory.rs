@@ -104,6 +104,17 @@ impl MeasuredEdge {
         line.unwrap().parse().unwrap()
     }
 
+    /// Waits until what the edge keeps of its last hour has its memory: it takes that with the first seconds.
+    fn wait_for_history(&self) {
+        let mut stream = TcpStream::connect(self.admin).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin);
+        stream.write_all(request.as_bytes()).unwrap();
+        let lines = BufReader::new(stream).lines().map(Result::unwrap);
+        let documents = lines.filter(|line| line.starts_with("data:")).take(4);
+        assert_eq!(documents.count(), 4, "the edge sends one each second");
+    }
+
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -252,6 +263,7 @@ fn a_client_of_the_hub_costs_one_and_a_half_kibibytes_at_most() {
     first.iter_mut().for_each(subscribe);
     drop(first);
     subscribe(&mut edge.connect());
+    edge.wait_for_history();
     let before = edge.memory();
     let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| edge.connect()).collect();
     clients.iter_mut().for_each(subscribe);
