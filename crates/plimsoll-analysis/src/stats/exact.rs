@@ -1,6 +1,6 @@
-//! Exact binomial confidence bounds.
+//! Exact binomial confidence bounds, and quantiles of the laws that intervals are made with.
 
-use statrs::distribution::{Beta, ContinuousCDF as _, Normal};
+use statrs::distribution::{Beta, ContinuousCDF as _, Normal, StudentsT};
 
 /// One-sided Clopper–Pearson lower bound: with this `confidence` the chance of a success is at least the result.
 /// It is the (1 − confidence) quantile of Beta(k, n − k + 1), and 0 without successes.
@@ -46,6 +46,13 @@ pub fn normal_cdf(z: f64) -> f64 {
 /// The `p` quantile of the standard normal distribution.
 pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
+}
+
+/// How many standard errors a two-sided interval of this confidence, 0 to 1, reaches on each side; `None` without a degree of
+/// freedom.
+pub(super) fn student_quantile(freedom: f64, confidence: f64) -> Option<f64> {
+    let law = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    Some(law.inverse_cdf(f64::midpoint(1.0, confidence)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A straight line through points, and where it reaches a height.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use super::exact::student_quantile;
 
 /// y = intercept + slope · x by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,8 +82,7 @@ impl RegressionLine {
         let x = (height - self.intercept) / self.slope;
         let leverage = (x - self.mean_x).powi(2) / self.spread_x;
         let error = self.residual / self.slope * (1.0 / self.count + leverage).sqrt();
-        let student = StudentsT::new(0.0, 1.0, self.count - 2.0).ok()?;
-        let half = student.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
+        let half = student_quantile(self.count - 2.0, confidence)? * error;
         Some((x - half, x, x + half))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use super::exact::student_quantile;
 
 /// Parameters of the plane: its height and two slopes.
 const PARAMETERS: usize = 3;
@@ -37,10 +37,7 @@ impl Slope {
             confidence > 0.0 && confidence < 1.0,
             "confidence {confidence}"
         );
-        let student = StudentsT::new(0.0, 1.0, self.freedom);
-        let quantile = student.map_or(f64::INFINITY, |student| {
-            student.inverse_cdf(f64::midpoint(1.0, confidence))
-        });
+        let quantile = student_quantile(self.freedom, confidence).unwrap_or(f64::INFINITY);
         let half = quantile * self.error;
         (self.value - half, self.value + half)
     }

@@ -1,17 +1,15 @@
 //! The interval of a mean by Student's law: for few values that are spread like a normal law.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
-
+use super::exact::student_quantile;
 use super::line::mean;
 
 /// Mean and two-sided interval (low, mean, high) at this confidence, 0 to 1; `None` with fewer than two values.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
     let centre = mean(values)?;
     let freedom = values.len() as f64 - 1.0;
-    let law = StudentsT::new(0.0, 1.0, freedom).ok()?;
     let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
     let error = (squares / freedom / values.len() as f64).sqrt();
-    let half = law.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
+    let half = student_quantile(freedom, confidence)? * error;
     Some((centre - half, centre, centre + half))
 }
 
