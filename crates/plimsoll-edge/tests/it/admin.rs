@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Admin, Check, EdgeConfig, PoolConfig};
+use plimsoll_config::edge::{Admin, EdgeConfig, PoolConfig};
 
-use crate::support::{Afloat, Scripted, get, plain, pool, send_request, start, status_and_body};
+use crate::support::{
+    Afloat, Scripted, get, plain, pool, quick_check, send_request, start, status_and_body,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -199,13 +201,7 @@ fn checks_take_a_server_out_and_bring_it_back() {
     let (sender, messages) = std::sync::mpsc::channel();
     let sender = std::sync::Mutex::new(sender);
     let pool = PoolConfig {
-        check: Some(Check {
-            path: Some("/health".to_owned()),
-            every: Duration::from_millis(50),
-            timeout: Duration::from_secs(5),
-            fall: 2,
-            rise: 2,
-        }),
+        check: Some(quick_check()),
         ..pool(&[server.address])
     };
     let hooks = plimsoll_edge::Hooks {

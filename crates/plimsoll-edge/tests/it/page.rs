@@ -2,13 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
-use plimsoll_config::edge::{Check, PoolConfig};
+use plimsoll_config::edge::PoolConfig;
 use serde_json::Value;
 
 use crate::support::{
-    Afloat, PATIENCE, Scripted, connect, get, open_admin, plain, pool, start, status_and_body,
+    Afloat, PATIENCE, Scripted, connect, get, open_admin, plain, pool, quick_check, start,
+    status_and_body,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -56,13 +56,7 @@ fn a_server_that_ends_is_shown_until_it_is_back() {
     let other = listener.local_addr().unwrap();
     drop(listener);
     let checked = PoolConfig {
-        check: Some(Check {
-            path: Some("/health".to_owned()),
-            every: Duration::from_millis(50),
-            timeout: Duration::from_secs(5),
-            fall: 2,
-            rise: 2,
-        }),
+        check: Some(quick_check()),
         ..pool(&[good.address, other])
     };
     let mut edge = plain(checked);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge::{
-    Admin, Ceiling, EdgeConfig, EdgeLimits, Endpoint, PoolConfig, ServerConfig,
+    Admin, Ceiling, Check, EdgeConfig, EdgeLimits, Endpoint, PoolConfig, ServerConfig,
 };
 use plimsoll_edge::{EdgeHandle, Hooks, IdleHook};
 
@@ -116,6 +116,17 @@ impl Patience {
 
 pub(crate) fn server(address: SocketAddr) -> ServerConfig {
     ServerConfig::at(address)
+}
+
+/// Asks a server for `/health` so often that a test soon sees it out or back in.
+pub(crate) fn quick_check() -> Check {
+    Check {
+        path: Some("/health".to_owned()),
+        every: Duration::from_millis(50),
+        timeout: Duration::from_secs(5),
+        fall: 2,
+        rise: 2,
+    }
 }
 
 /// An endpoint of a hook or webhook, in clear text and without headers of its own.
