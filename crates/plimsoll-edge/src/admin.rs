@@ -29,7 +29,8 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::control::AdminState;
 use crate::metrics::{self, ExpositionFormat};
-use viewers::{EventBody, Viewers};
+use plimsoll_page::events::EventBody;
+use viewers::Viewers;
 
 /// Size limit of a command, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;

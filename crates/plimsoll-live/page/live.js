@@ -1,7 +1,7 @@
 'use strict';
 // The page of a run: receives documents, keeps the columns, and draws once a second.
 (() => {
-  const { short, micros, bytes, percent, clock, duration, make, put, ofUnit } = Format;
+  const { short, micros, bytes, percent, clock, duration, make, put, ofUnit, oncePerFrame } = Format;
   const byId = (id) => document.getElementById(id);
   const LISTS = ['trials', 'notes', 'marks', 'steps', 'series', 'experiment_trials'];
   const PARTS = ['head', 'trial', 'progress', 'findings', 'search', 'gate', 'ending', 'result', 'page', 'recorded', 'experiment', 'experiment_trial'];
@@ -176,12 +176,7 @@
     document.documentElement.dataset.rows = run.rows;
     document.documentElement.dataset.tickMs = Math.ceil(performance.now() - began);
   };
-  let isDue = false;
-  const drawSoon = () => {
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => { isDue = false; draw(); });
-  };
+  const drawSoon = oncePerFrame(draw);
 
   axis.moved = (row) => {
     byId('readout').hidden = row === null;

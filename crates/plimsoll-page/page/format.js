@@ -66,5 +66,14 @@ const Format = (() => {
     });
     element.replaceChildren(make('thead', {}, head), make('tbody', {}, ...body));
   };
-  return { short, micros, bytes, percent, clock, duration, ofUnit, make, put, table };
+  // Draws with the next picture of the browser, once for all calls until then.
+  const oncePerFrame = (draw) => {
+    let isDue = false;
+    return () => {
+      if (isDue) return;
+      isDue = true;
+      requestAnimationFrame(() => { isDue = false; draw(); });
+    };
+  };
+  return { short, micros, bytes, percent, clock, duration, ofUnit, make, put, table, oncePerFrame };
 })();

@@ -1,7 +1,9 @@
 //! What pages that change are drawn with: charts over one time axis with one cursor, numbers, and their style.
 //!
 //! The live page of a run and the page of the edge share these files. They need no framework, load nothing from
-//! elsewhere, and run under [`POLICY`].
+//! elsewhere, run under [`POLICY`], and read their documents from a stream of [`events`].
+
+pub mod events;
 
 /// Nothing inline, and nothing from elsewhere.
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \

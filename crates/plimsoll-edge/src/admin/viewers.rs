@@ -1,14 +1,12 @@
 //! Browsers that watch the page: each receives the whole hour at once, then a document a second.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame};
+use hyper::body::Bytes;
 use plimsoll_net::clock;
 use plimsoll_net::lock::lock;
+use plimsoll_page::events::EventBody;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 
@@ -102,21 +100,4 @@ impl Viewers {
 /// A server-sent event.
 fn event(document: &str) -> Bytes {
     Bytes::from(format!("data: {document}\n\n"))
-}
-
-/// Events as they come.
-#[derive(Debug)]
-pub(super) struct EventBody(mpsc::Receiver<Bytes>);
-
-impl Body for EventBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let message = self.0.poll_recv(context);
-        message.map(|message| message.map(|message| Ok(Frame::data(message))))
-    }
 }

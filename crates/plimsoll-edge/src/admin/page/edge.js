@@ -1,7 +1,7 @@
 'use strict';
 // The page of an edge: receives the last hour, then a second at a time, and draws it.
 (() => {
-  const { short, micros, bytes, percent, duration, make, put } = Format;
+  const { short, micros, bytes, percent, duration, make, put, oncePerFrame } = Format;
   const byId = (id) => document.getElementById(id);
   const HOUR = 3600;
 
@@ -265,12 +265,7 @@
     document.documentElement.dataset.rows = edge.rows;
     document.documentElement.dataset.tickMs = Math.ceil(performance.now() - began);
   };
-  let isDue = false;
-  const drawSoon = () => {
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => { isDue = false; draw(); });
-  };
+  const drawSoon = oncePerFrame(draw);
 
   axis.moved = (row) => {
     byId('readout').hidden = row === null;
