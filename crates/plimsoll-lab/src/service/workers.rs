@@ -180,7 +180,8 @@ impl Server {
             it.parent == self.pid
                 && !it.has_ended
                 && executable.is_some()
-                && self::executable(it.pid) == executable
+                // While it ends, it has no program any more, but still its sockets: it is there until it has ended.
+                && self::executable(it.pid).is_none_or(|own| Some(own) == executable)
         });
         u32::try_from(workers.count()).map_err(|error| error.to_string())
     }
