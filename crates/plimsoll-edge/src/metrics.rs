@@ -53,6 +53,15 @@ pub(crate) fn render(overview: &Overview, format: ExpositionFormat) -> String {
     for (reason, count) in Reason::ALL.into_iter().zip(overview.own) {
         page.line("own_answers_total", &[("reason", reason.name())], count);
     }
+    page.family(
+        "fallbacks",
+        "counter",
+        "Fallback pages, by the reason for which they were sent",
+    );
+    let causes = Reason::ALL.into_iter().zip(overview.fallback_causes);
+    for (reason, count) in causes.filter(|(reason, _)| reason.may_fall_back()) {
+        page.line("fallbacks_total", &[("reason", reason.name())], count);
+    }
     let help = "Time from the head of a request to the last byte of its response";
     page.histogram("answer_seconds", help, &overview.answer_times);
     let help = "Time in the queue, of requests that waited and were served";
@@ -81,6 +90,11 @@ fn totals(page: &mut Exposition, overview: &Overview) {
             "connections_turned_away",
             "Client connections rejected at a limit",
             overview.rejected_connections,
+        ),
+        (
+            "memory_full_rejections",
+            "Requests rejected because connections hold as much memory as they may",
+            overview.memory_full,
         ),
         (
             "server_connects",
@@ -424,6 +438,7 @@ mod tests {
         let mut overview = Overview {
             requests: 3,
             statuses: [0, 2, 0, 0, 1],
+            memory_full: 5,
             ..Overview::default()
         };
         times.add_to(&mut overview.answer_times);
@@ -452,6 +467,8 @@ mod tests {
             "plimsoll_edge_requests_total 3",
             "plimsoll_edge_answers_total{class=\"2xx\"} 2",
             "plimsoll_edge_own_answers_total{reason=\"fallback\"} 0",
+            "plimsoll_edge_fallbacks_total{reason=\"queue-full\"} 0",
+            "plimsoll_edge_memory_full_rejections_total 5",
             "plimsoll_edge_waiting{pool=\"a\\\"b\"} 7",
             "plimsoll_edge_server_failures_total{pool=\"a\\\"b\",server=\"127.0.0.1:3000\"} 1",
             "plimsoll_edge_answer_seconds_bucket{le=\"0.000016\"} 0",

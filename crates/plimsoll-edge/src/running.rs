@@ -265,6 +265,16 @@ impl EdgeHandle {
         metrics::render(&overview, ExpositionFormat::Prometheus)
     }
 
+    /// Reads the same metrics from any thread while the edge runs, without its admin address; `None` after its end.
+    pub fn metrics_reader(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static + use<> {
+        // Whoever reads does not keep the edge alive: it ends when its last owner does.
+        let control = Arc::downgrade(&self.control);
+        move || {
+            let overview = control.upgrade()?.admin().overview();
+            Some(metrics::render(&overview, ExpositionFormat::Prometheus))
+        }
+    }
+
     /// Reloads the configuration without losing a request; on an error the old one stays.
     ///
     /// # Errors

@@ -1,8 +1,11 @@
-//! Metrics of an edge, scraped as by any metrics collector: text over HTTP from its admin address.
+//! Metrics of an edge, scraped as by any metrics collector: text over HTTP from its admin address. An edge of this process
+//! is read without a connection.
 //!
 //! It is scraped once a second on the thread of the probe, with a short time-out so that readings are not delayed.
 
+use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::component::ComponentAddress;
@@ -56,6 +59,64 @@ const COUNTERS: [(&str, &str); 10] = [
     ),
 ];
 
+/// Where the metrics of an edge are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EdgeSource {
+    /// Its admin address.
+    Admin(SocketAddr),
+    /// The edge of this process.
+    Own(OwnEdge),
+}
+
+/// Metrics of the edge of this process, as Prometheus text; `None` after its end.
+#[derive(Clone)]
+pub struct OwnEdge(Arc<dyn Fn() -> Option<String> + Send + Sync>);
+
+impl OwnEdge {
+    /// Calls `read` once a second, from the thread of the probe.
+    pub fn new(read: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+}
+
+impl Debug for OwnEdge {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("OwnEdge")
+    }
+}
+
+impl PartialEq for OwnEdge {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for OwnEdge {}
+
+/// Reads the metrics of an edge.
+#[derive(Debug)]
+pub(crate) enum EdgeReader {
+    Scraped(EdgeClient),
+    Own(OwnEdge),
+}
+
+impl EdgeReader {
+    pub(crate) fn new(source: EdgeSource) -> Self {
+        match source {
+            EdgeSource::Admin(address) => Self::Scraped(EdgeClient::new(address)),
+            EdgeSource::Own(edge) => Self::Own(edge),
+        }
+    }
+
+    /// Reads its metrics.
+    pub(crate) fn read(&mut self, files: &mut Files, meter: &mut Meter) {
+        match self {
+            Self::Scraped(client) => client.read(files, meter),
+            Self::Own(edge) => record(&(edge.0)().unwrap_or_default(), meter),
+        }
+    }
+}
+
 /// An edge that is scraped.
 #[derive(Debug)]
 pub(crate) struct EdgeClient {
@@ -64,7 +125,7 @@ pub(crate) struct EdgeClient {
 }
 
 impl EdgeClient {
-    pub(crate) fn new(address: SocketAddr) -> Self {
+    fn new(address: SocketAddr) -> Self {
         Self {
             link: ComponentLink::new(ComponentAddress::Tcp {
                 host: address.ip().to_string(),
@@ -75,7 +136,7 @@ impl EdgeClient {
     }
 
     /// Reads its metrics; an edge that does not respond is noted once, and scraped again.
-    pub(crate) fn read(&mut self, files: &mut Files, meter: &mut Meter) {
+    fn read(&mut self, files: &mut Files, meter: &mut Meter) {
         self.link.begin(self.patience);
         match get_once(&mut self.link, PATH) {
             Ok(text) => record(&text, meter),

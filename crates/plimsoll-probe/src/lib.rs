@@ -37,5 +37,6 @@ mod waits;
 pub use activity::Activity;
 pub use collectors::otlp::parse as otlp;
 pub use collectors::{NODE_MODULE, tunables};
+pub use edge::{EdgeSource, OwnEdge};
 pub use host::facts::host_facts;
 pub use probe::{Probe, ProbePlan};

@@ -14,7 +14,7 @@ use crate::auto::admission::Belonging;
 use crate::behind::Behind;
 use crate::clock;
 use crate::collectors::{Collectors, ComponentMetadata};
-use crate::edge::EdgeClient;
+use crate::edge::{EdgeReader, EdgeSource};
 use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
@@ -36,8 +36,8 @@ pub struct ProbePlan {
     pub pids: Vec<u32>,
     /// Processes of the target by name, as in `/proc/PID/comm`.
     pub process_names: Vec<String>,
-    /// The admin address of an edge in front of the target.
-    pub edge: Option<SocketAddr>,
+    /// An edge in front of the target.
+    pub edge: Option<EdgeSource>,
     /// Configured components of the service.
     pub components: Vec<Component>,
     /// Discover components on this machine.
@@ -78,7 +78,7 @@ pub struct Probe {
     behind: Option<(Behind, Group)>,
     waits: ThreadWaits,
     cgroups: Cgroups,
-    edge: Option<EdgeClient>,
+    edge: Option<EdgeReader>,
     collectors: Collectors,
     components: Vec<Component>,
     /// Addresses of the components that were found and are scraped, and the processes that name them.
@@ -135,7 +135,7 @@ impl Probe {
                 .then(|| (Behind::default(), Group::new(metric::BEHIND))),
             waits: ThreadWaits::default(),
             cgroups: Cgroups::default(),
-            edge: plan.edge.map(EdgeClient::new),
+            edge: plan.edge.map(EdgeReader::new),
             collectors: Collectors::default(),
             components: Vec::new(),
             named_by: Vec::new(),

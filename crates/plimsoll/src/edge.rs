@@ -1,5 +1,6 @@
 //! `plimsoll edge`: runs the reverse proxy until a signal stops it.
 
+mod export;
 mod flags;
 mod orders;
 mod service;
@@ -16,6 +17,7 @@ use crate::arguments::{EdgeArguments, EdgeCommand};
 use crate::exit::Exit;
 use crate::explain::{CliError, chain};
 use crate::screen::eprint;
+use export::EdgeExport;
 pub(crate) use orders::read;
 
 /// Descriptors beyond those of clients and servers.
@@ -37,6 +39,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
     let edge = flags::configuration(&arguments)?;
     // Registered before the loops start, so that no signal is missed.
     let mut signals = Signals::new([SIGHUP, SIGUSR1, SIGINT, SIGTERM])?;
+    let exported = arguments.export.clone();
     let arguments = Arc::new(arguments);
     let hooks = Hooks {
         report: Arc::new(eprint),
@@ -51,6 +54,8 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
     let running =
         plimsoll_edge::start_with(&edge, hooks, handed).map_err(|error| explain(&error))?;
     introduce(&edge, &running);
+    // After the user was switched: its files and ports are those that this user may open.
+    let export = EdgeExport::start(&exported, &edge, &running)?;
     for signal in signals.forever() {
         if !matches!(signal, SIGHUP | SIGUSR1) {
             break;
@@ -65,6 +70,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
         }
     }
     eprint("stopping: draining requests in flight; a second signal stops immediately");
+    drop(export);
     end(running, &edge, signals)
 }
 

@@ -132,18 +132,22 @@ fn warned(losses: Vec<String>) -> Vec<String> {
     losses
 }
 
-/// The exports of `watch`, which has no log unless one is wanted.
+/// The exports of `watch` and `edge`, which have no log unless one is wanted.
 #[derive(Debug)]
 pub(crate) struct WatchExport(Exporter);
 
 impl WatchExport {
     /// Starts them; `None` without any.
-    pub(crate) fn start(arguments: &MetricsExportArguments, target: Option<&str>) -> Option<Self> {
+    pub(crate) fn start(
+        arguments: &MetricsExportArguments,
+        target: Option<&str>,
+        command: &'static str,
+    ) -> Option<Self> {
         let now = jiff::Timestamp::now();
-        let name = now
+        let began = now
             .to_zoned(jiff::tz::TimeZone::UTC)
-            .strftime("%Y%m%dT%H%M%S%.3fZ-watch");
-        let exporter = start(arguments, &name.to_string(), "watch")?;
+            .strftime("%Y%m%dT%H%M%S%.3fZ");
+        let exporter = start(arguments, &format!("{began}-{command}"), command)?;
         exporter.observe(&Event::WatchStarted(Box::new(WatchHeader {
             format_major: FORMAT_MAJOR,
             format_minor: FORMAT_MINOR,

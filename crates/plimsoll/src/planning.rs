@@ -19,7 +19,7 @@ use plimsoll_model::plan::{
     Transport,
 };
 use plimsoll_model::seed::Seed;
-use plimsoll_probe::ProbePlan;
+use plimsoll_probe::{EdgeSource, ProbePlan};
 
 use crate::arguments::{
     LimitArguments, OutputArguments, RunArguments, TransportArguments, WrittenSentence,
@@ -451,7 +451,7 @@ pub(crate) fn assignment(
     let pids = [&flags.pid[..], &planned.watch.pids].concat();
     let names = [&flags.process[..], &planned.watch.processes].concat();
     let mut probes = probe_plan(&planned.plan, &pids, &names);
-    probes.edge = planned.watch.edge;
+    probes.edge = planned.watch.edge.map(EdgeSource::Admin);
     probes.components = planned.watch.components;
     probes.auto = planned.watch.auto;
     probes.target_address = planned.behind.or(probes.target_address);

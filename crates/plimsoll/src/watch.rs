@@ -10,7 +10,7 @@ use plimsoll_lab::run_log::Followers;
 use plimsoll_lab::watch::WatchLog;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind, SeriesTable, label};
 use plimsoll_model::{labels, metric};
-use plimsoll_probe::ProbePlan;
+use plimsoll_probe::{EdgeSource, ProbePlan};
 use plimsoll_report::number;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
         None => None,
     };
     let mut page = live::WatchPage::open(target.as_deref());
-    let export = WatchExport::start(&arguments.export, target.as_deref());
+    let export = WatchExport::start(&arguments.export, target.as_deref(), "watch");
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
     let mut shown: BTreeSet<String> = BTreeSet::new();
@@ -209,7 +209,7 @@ fn probe_plan(arguments: &WatchArguments) -> Result<(ProbePlan, Option<String>),
         unix_socket: arguments.unix_socket.clone(),
         pids: [&arguments.pid[..], &watch.pids].concat(),
         process_names: [&arguments.process[..], &watch.processes].concat(),
-        edge: watch.edge,
+        edge: watch.edge.map(EdgeSource::Admin),
         components: watch.components,
         auto: watch.auto,
         ..ProbePlan::default()

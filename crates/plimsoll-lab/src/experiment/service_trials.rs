@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_analysis::experiment::metrics::{MetricValues, RunMetrics, Validity};
 use plimsoll_model::labels;
 use plimsoll_model::verdict::Verdict;
+use plimsoll_probe::EdgeSource;
 
 use super::trial::{
     Conduct, PlannedTrial, RecordedOutcome, TrialError, TrialRecord, TrialRole, TrialTraffic,
@@ -314,7 +315,7 @@ fn aim(assignment: &mut Assignment, service: &Service<'_>, path: PathBuf) -> Res
         assignment.probes.target_address = target.addresses.first().copied();
         target.addresses = vec![edge.address];
         target.tls = edge.is_secure;
-        assignment.probes.edge = Some(edge.admin);
+        assignment.probes.edge = Some(EdgeSource::Admin(edge.admin));
     }
     match fs::remove_file(&path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {

@@ -11,7 +11,9 @@ use plimsoll_config::edge::{
 };
 use plimsoll_config::units::{self, duration_text, size_text};
 
-use super::{duration, duration_above_zero, socket_address, with_default, within};
+use super::{
+    MetricsExportArguments, duration, duration_above_zero, socket_address, with_default, within,
+};
 
 /// `plimsoll edge`: listeners, servers, overload, cache and hub.
 #[derive(Debug, Args)]
@@ -108,6 +110,8 @@ pub(crate) struct EdgeArguments {
     /// File with the bearer token for `POST /publish` at the admin address
     #[arg(long, value_name = "FILE", help_heading = "Hub")]
     pub(crate) hub_publish_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: MetricsExportArguments,
 }
 
 /// The admin address of a running edge.

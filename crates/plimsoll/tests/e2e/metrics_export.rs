@@ -1,13 +1,16 @@
 //! `--export`: the binary with destinations that take, refuse and do not exist.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpStream, UdpSocket};
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
 use serde_json::Value;
 
+use crate::edge::RunningEdge;
 use crate::support::{Sandbox, count};
 
 fn origin() -> KnownLaw {
@@ -85,6 +88,54 @@ fn readings_of_watch_are_exported() {
         text.contains("\"name\":\"plimsoll_cpu_busy_ratio\""),
         "{text}"
     );
+}
+
+/// Its admin address needs a token, which the export does not.
+#[test]
+fn metrics_of_an_edge_are_exported() {
+    let (origin, place) = (origin(), Sandbox::new());
+    let statsd = UdpSocket::bind("127.0.0.1:0").unwrap();
+    statsd
+        .set_read_timeout(Some(Duration::from_mins(1)))
+        .unwrap();
+    fs::write(
+        place.path().join("token"),
+        "a-long-enough-token-of-the-admin",
+    )
+    .unwrap();
+    let edge = RunningEdge::start(
+        &place,
+        &[
+            "--to",
+            &origin.url(),
+            "--cache",
+            "off",
+            "--admin-token-file",
+            "token",
+            "--export",
+            &format!("statsd={}", statsd.local_addr().unwrap()),
+        ],
+    );
+    // A counter rises from its first reading on, with which the gauges come.
+    value_of("edge_connections", &statsd);
+    let mut stream = TcpStream::connect(edge.address).unwrap();
+    let head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    assert!(value_of("edge_requests", &statsd) > 0.0);
+}
+
+/// The next value of a metric that arrives.
+fn value_of(metric: &str, statsd: &UdpSocket) -> f64 {
+    let mut datagram = [0; 2048];
+    loop {
+        let len = statsd.recv(&mut datagram).unwrap();
+        let text = String::from_utf8_lossy(&datagram[..len]);
+        let mut values = text.lines().filter_map(|line| line.split_once(':'));
+        if let Some((_, value)) = values.find(|(name, _)| name.ends_with(metric)) {
+            return value.split('|').next().unwrap().parse().unwrap();
+        }
+    }
 }
 
 #[test]
