@@ -20,6 +20,7 @@ mod launch;
 mod limits;
 mod processes;
 mod ready;
+mod reload_watch;
 mod revert;
 mod settle;
 mod source;
@@ -43,6 +44,7 @@ use health::MemoryState;
 use journal::PuttingBack;
 use launch::Launched;
 use ready::CellCheck;
+use reload_watch::ReloadWatch;
 use settle::OtherWork;
 use source::Checkouts;
 use stage::{Reversal, Stage};
@@ -88,6 +90,8 @@ pub struct ExperimentServices {
     checkouts: Checkouts,
     other_work: OtherWork,
     restored: Vec<String>,
+    /// Whether a reload was found to drop connections, which is told once.
+    is_reload_judged: bool,
     is_closed: bool,
 }
 
@@ -127,6 +131,7 @@ impl ExperimentServices {
             checkouts: Checkouts::default(),
             other_work: OtherWork::default(),
             restored,
+            is_reload_judged: false,
             is_closed: false,
         })
     }
@@ -148,6 +153,7 @@ impl ExperimentServices {
             edge: None,
             edge_process: None,
             check: None,
+            reload: None,
             memory: MemoryState::default(),
             is_stopped: false,
         };
@@ -262,6 +268,8 @@ pub struct Service<'s> {
     edge: Option<EdgeAddress>,
     edge_process: Option<Launched>,
     check: Option<CellCheck>,
+    /// Requests since before the files were written, until the service is ready.
+    reload: Option<ReloadWatch>,
     /// Memory when the service was ready.
     memory: MemoryState,
     is_stopped: bool,
@@ -271,7 +279,10 @@ impl Service<'_> {
     fn start(&mut self) -> Result<(), ApplyFault> {
         let cell = self.cell;
         let ExperimentServices {
-            stage, checkouts, ..
+            stage,
+            checkouts,
+            is_reload_judged,
+            ..
         } = &mut *self.services;
         let experiment = Arc::clone(&stage.experiment);
         if let Some(check) = &experiment.ready {
@@ -280,6 +291,10 @@ impl Service<'_> {
         let starts_any = experiment.setups.iter().any(|it| !it.command.is_empty());
         if let Some(check) = self.check.as_ref().filter(|_| starts_any) {
             check.check_free(stage)?;
+        }
+        let address = self.check.as_ref().and_then(CellCheck::address);
+        if !starts_any && !*is_reload_judged && experiment.reloads().next().is_some() {
+            self.reload = address.cloned().and_then(ReloadWatch::begin);
         }
         for (index, setup) in experiment.setups.iter().enumerate() {
             stage.check_stop()?;
@@ -311,6 +326,12 @@ impl Service<'_> {
             None => Ok(Duration::ZERO),
         };
         let waited = waited.map_err(|fault| self.with_memory(fault))?;
+        if let Some(reload) = self.reload.take() {
+            let files: Vec<&str> = self.services.stage.experiment.reloads().collect();
+            let note = reload.end(&files.join(", "));
+            self.services.is_reload_judged = note.is_some();
+            self.started.notes.extend(note);
+        }
         self.memory = MemoryState::of(&self.started);
         Ok(waited)
     }

@@ -87,6 +87,14 @@ pub enum TrialOrder {
 }
 
 impl Experiment {
+    /// Files that a service reads again at a command.
+    pub fn reloads(&self) -> impl Iterator<Item = &str> {
+        let files = self.setups.iter().flat_map(|setup| &setup.files);
+        files
+            .filter(|file| file.reload.is_some())
+            .map(|file| file.to.as_str())
+    }
+
     /// The cell with this index.
     pub fn cell(&self, index: usize) -> Option<Cell> {
         match &self.cells {

@@ -107,7 +107,6 @@ impl Conduct for ServiceTrials<'_> {
         let outcome = match self.services.apply(trial.cell) {
             Err(fault) => failed_by(fault)?,
             Ok(mut service) => {
-                notes.extend(service.notes().iter().cloned());
                 let mut measurement = Measurement {
                     trial,
                     records,
@@ -120,6 +119,7 @@ impl Conduct for ServiceTrials<'_> {
                     traffic: &mut traffic,
                 };
                 let outcome = measurement.carry_out(&mut service);
+                notes.extend(service.notes().iter().cloned());
                 // Also after an error: nothing stays changed.
                 notes.extend(service.stop()?);
                 outcome?

@@ -35,16 +35,35 @@ pub(super) struct CellCheck {
 
 #[derive(Clone, Debug)]
 enum CheckProbe {
+    Address(Address),
+    Command(Vec<String>),
+}
+
+/// Where a service answers.
+#[derive(Clone, Debug)]
+pub(super) enum Address {
     Http(Box<Url>, Option<Arc<ClientConfig>>),
     Tcp(String),
-    Command(Vec<String>),
+}
+
+impl Address {
+    /// Requests the page, or connects.
+    ///
+    /// # Errors
+    /// When no good response arrives in time.
+    pub(super) fn request(&self, within: Duration) -> io::Result<()> {
+        match self {
+            Self::Http(url, tls) => http::get(url, tls.as_ref(), within),
+            Self::Tcp(address) => http::connect(address, within).map(drop),
+        }
+    }
 }
 
 impl std::fmt::Display for CellCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.probe {
-            CheckProbe::Http(url, _) => write!(f, "{url}"),
-            CheckProbe::Tcp(address) => write!(f, "{address}"),
+            CheckProbe::Address(Address::Http(url, _)) => write!(f, "{url}"),
+            CheckProbe::Address(Address::Tcp(address)) => write!(f, "{address}"),
             CheckProbe::Command(words) => write!(f, "`{}`", words.join(" ")),
         }
     }
@@ -69,7 +88,7 @@ impl CellCheck {
                 CheckProbe::Command(words)
             }
             Readiness::Tcp(address) => match stage.text(cell, address) {
-                Some(address) => CheckProbe::Tcp(address),
+                Some(address) => CheckProbe::Address(Address::Tcp(address)),
                 None => return Ok(None),
             },
             Readiness::Http(url) => {
@@ -85,26 +104,33 @@ impl CellCheck {
                     )
                 })?;
                 let tls = (url.scheme() == "https").then(|| client(stage, &check.trust));
-                CheckProbe::Http(Box::new(url), tls.transpose()?)
+                CheckProbe::Address(Address::Http(Box::new(url), tls.transpose()?))
             }
         };
         let within = check.within;
         Ok(Some(Self { probe, within }))
     }
 
+    /// Where the service answers, as far as the check knows.
+    pub(super) fn address(&self) -> Option<&Address> {
+        match &self.probe {
+            CheckProbe::Address(address) => Some(address),
+            CheckProbe::Command(_) => None,
+        }
+    }
+
     /// The port that the service listens on, as far as the check knows.
     pub(super) fn port(&self) -> Option<u16> {
         match &self.probe {
-            CheckProbe::Http(url, _) => url.port_or_known_default(),
-            CheckProbe::Tcp(address) => address.rsplit_once(':')?.1.parse().ok(),
+            CheckProbe::Address(Address::Http(url, _)) => url.port_or_known_default(),
+            CheckProbe::Address(Address::Tcp(address)) => address.rsplit_once(':')?.1.parse().ok(),
             CheckProbe::Command(_) => None,
         }
     }
 
     fn attempt(&self, stage: &mut Stage, within: Duration) -> io::Result<()> {
         match &self.probe {
-            CheckProbe::Http(url, tls) => http::get(url, tls.as_ref(), within),
-            CheckProbe::Tcp(address) => http::connect(address, within).map(drop),
+            CheckProbe::Address(address) => address.request(within),
             CheckProbe::Command(words) => {
                 let output = stage.output("ready");
                 let base = stage.context.base.clone();

@@ -12,6 +12,10 @@ use crate::fixture::Fixture;
 
 pub(crate) const ALL: &[super::Case] = &[
     (
+        "a_reload_that_drops_connections_is_named",
+        a_reload_that_drops_connections_is_named,
+    ),
+    (
         "a_file_is_put_back_byte_for_byte",
         a_file_is_put_back_byte_for_byte,
     ),
@@ -241,4 +245,62 @@ fn a_full_disk_keeps_nothing_from_coming_back() {
     assert!(refused.to_string().contains("No space left"), "{refused}");
     assert!(!fixture.base().join("disk/new.conf").exists());
     fixture.is_clean();
+}
+
+/// nginx, started again or told to read its file: only the first drops connections.
+fn a_reload_that_drops_connections_is_named() {
+    for is_restart in [false, true] {
+        let fixture = Fixture::new();
+        let port = fixture.port;
+        let reload = if is_restart {
+            // While nginx is away the first time, a request comes and is dropped.
+            format!(
+                "nginx -p . -c nginx.conf -s stop; while [ -e nginx.pid ]; do :; done; \
+                 [ -e dropped ] || python3 -c 'import socket; socket.create_server((\"127.0.0.1\", {port})).accept()'; \
+                 touch dropped; nginx -p . -c nginx.conf"
+            )
+        } else {
+            "nginx -p . -c nginx.conf -s reload".to_owned()
+        };
+        let configuration = |connections: &str| {
+            format!(
+                "pid nginx.pid;\nerror_log error.log;\nevents {{ worker_connections {connections}; }}\n\
+                 http {{ access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; \
+                 scgi_temp_path s; server {{ listen 127.0.0.1:{port}; return 204; }} }}\n"
+            )
+        };
+        fixture.write("nginx.conf", configuration("64").as_bytes());
+        fixture.write("nginx.conf.in", configuration("{{ level }}").as_bytes());
+        let nginx = |words: &[&str]| {
+            let mut command = Command::new("nginx");
+            let command = command.args(["-p", ".", "-c", "nginx.conf"]).args(words);
+            assert!(
+                command
+                    .current_dir(fixture.base())
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        };
+        nginx(&[]);
+        let text = format!(
+            "axes: {{ level: [64, 128] }}\n\
+             ready: {{ http: \"http://127.0.0.1:{port}/\" }}\n\
+             measure: {{ url: \"http://127.0.0.1:{port}/\", loads: [10/s], for: 1s }}\n\
+             apply:\n  - file: {{ template: nginx.conf.in, to: nginx.conf, reload: [sh, -c, {reload:?}] }}\n"
+        );
+        let mut services = fixture.open(&text);
+        // Told once, not in every trial.
+        for is_first in [true, false] {
+            let mut service = services.apply(1).unwrap();
+            service.ready().unwrap();
+            let notes = service.notes().join(", ");
+            let is_noted = notes.contains("the reload of nginx.conf drops connections: ");
+            assert_eq!(is_noted, is_restart && is_first, "{reload}: {notes}");
+            service.stop().unwrap();
+        }
+        services.close().unwrap();
+        nginx(&["-s", "stop"]);
+        fixture.is_clean();
+    }
 }
