@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::objective::{Answers, LatencyBound, Objective, reaches};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::patience::PatienceCounts;
 use plimsoll_model::plan::Plan;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind};
@@ -17,12 +18,22 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
 pub mod breakdown;
+pub mod phases;
 pub mod processes;
+pub mod resources;
+pub mod throughput;
 pub mod timeline;
+pub mod traffic;
+pub mod urls;
 pub mod users;
 pub mod websockets;
 
 use breakdown::Breakdown;
+use phases::PhasesSummary;
+use resources::ResourceSummary;
+use throughput::LoadPoint;
+use traffic::TrafficSummary;
+use urls::UrlSummary;
 use websockets::WebSocketSummary;
 
 /// The numbers of a run.
@@ -34,6 +45,8 @@ pub struct Summary {
     pub offered: f64,
     /// Complete answers per second, good or not, while requests became due.
     pub completed: f64,
+    /// Throughput at each load, in the order of time.
+    pub throughput: Vec<LoadPoint>,
     /// Requests that ended, the drain included.
     pub requests: u64,
     /// The same by outcome.
@@ -46,14 +59,24 @@ pub struct Summary {
     pub response_us: Option<Percentiles>,
     /// Service time (done − sent) of good answers, µs; `None` without any.
     pub service_us: Option<Percentiles>,
+    /// Where the time goes on the network; `None` for logs of older versions, and where nothing was sent.
+    pub phases: Option<PhasesSummary>,
     /// Requests by how long their answer took.
     pub classes: Classes,
+    /// Requests by the bands of patience of the plan; `None` without any.
+    pub patience: Option<PatienceCounts>,
+    /// CPU and TCP states over the whole run; empty without readings.
+    pub resources: Vec<ResourceSummary>,
+    /// Bytes sent and received.
+    pub traffic: TrafficSummary,
     /// What the generator itself used.
     pub generator: GeneratorSummary,
     /// The objective over all judged windows; `None` without an objective, and for a search, which judges trials.
     pub objective: Option<ObjectiveResult>,
     /// The same by step, journey and group; `None` without journeys.
     pub breakdown: Option<Breakdown>,
+    /// The same by URL of a plain load, or by route; empty with one URL.
+    pub urls: Vec<UrlSummary>,
     /// What became of WebSockets; `None` without them.
     pub websocket: Option<WebSocketSummary>,
     /// The run's judgement; `None` when its log was cut off.
@@ -143,15 +166,23 @@ impl Summary {
             seconds,
             offered: per_second(total.offered),
             completed: per_second(answered),
+            throughput: LoadPoint::all(run, &spans),
             requests: total.outcomes.total(),
             response_us: percentiles(&total.response),
             service_us: percentiles(&total.service),
+            phases: PhasesSummary::of(run, &spans),
             classes: total.classes(plan.classes_ms),
+            patience: (!plan.patience.is_empty()).then(|| {
+                PatienceCounts::of(&plan.patience, &total.response, total.outcomes.failed())
+            }),
+            resources: ResourceSummary::all(run),
+            traffic: TrafficSummary::of(run, &spans),
             generator: GeneratorSummary::of(run, &total.lag),
             objective: objective.map(|objective| {
                 ObjectiveResult::of_broadcasts(objective, total.answers(), websocket.as_ref())
             }),
             breakdown: Breakdown::of(run, &spans, is_search(run), websocket.as_ref()),
+            urls: UrlSummary::all(run, &spans),
             websocket,
             outcomes: total.outcomes,
             status: total.status,
@@ -270,15 +301,17 @@ fn measured_spans(run: &Run) -> Vec<MeasuredSpan> {
             .into_iter()
             .collect();
     }
-    let valid = run
-        .trials
-        .iter()
-        // With a raised limit it was a different service.
-        .filter(|trial| !matches!(trial.spec.kind, TrialKind::SelfTest | TrialKind::Mitigated))
-        .filter(|trial| !trial.verdict.is_void());
+    let valid = run.trials.iter().filter(|trial| is_trial_judged(trial));
     valid
         .map(|trial| MeasuredSpan::of_seconds(trial.measured.0, trial.measured.1))
         .collect()
+}
+
+/// Whether a trial says something about the target as it is.
+fn is_trial_judged(trial: &Trial) -> bool {
+    // With a raised limit it was a different service.
+    let is_other = matches!(trial.spec.kind, TrialKind::SelfTest | TrialKind::Mitigated);
+    !is_other && !trial.verdict.is_void()
 }
 
 /// The judged seconds of a plain run.

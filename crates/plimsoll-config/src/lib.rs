@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod load;
 pub mod login;
 pub mod objective;
+pub mod patience;
 pub mod plan;
 mod price;
 pub mod problem;

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, TextTemplate};
 use plimsoll_model::objective::Objective;
+use plimsoll_model::patience::PatienceBand;
 use plimsoll_model::plan::GoodStatus;
 use plimsoll_model::price::Price;
 
@@ -42,6 +43,7 @@ use crate::document::{
     Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Surroundings, count,
     count64, settings, time, time_or_zero,
 };
+use crate::patience::patience;
 use crate::price::{PRICE, price};
 use crate::status;
 use data::DATA;
@@ -146,6 +148,9 @@ settings! {
         /// Bounds of the response-time classes in the report: fast below the first, slow above the second. Default:
         /// [800ms, 1200ms].
         classes_ms: Option<[u64; 2]> = None, "classes": ListOf(&DurationShape) => classes;
+        /// Bands of patience in the report: names of your own, each with the longest response time that belongs to it, such as
+        /// `{ instant: 100ms, fluent: 1s, lost: 10s }`. At most 20. Default: none.
+        patience: Vec<PatienceBand> = Vec::new(), "patience": MapOf(&DurationShape) => patience;
         /// What the service costs.
         price: Option<Price> = None, "price": Of(&PRICE) => price;
         /// Collectors to run beside the load, and components of the service by their status interface.

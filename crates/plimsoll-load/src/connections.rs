@@ -55,6 +55,8 @@ pub(crate) struct NewConnection {
     /// The request that it is opened for, and its user.
     pub(crate) request: u32,
     pub(crate) user: u32,
+    /// When it is dialed, ns of run time.
+    pub(crate) now: u64,
     /// When it must be established, ns of run time.
     pub(crate) deadline: u64,
     /// Whether the kernel is asked for timestamps of received bytes.

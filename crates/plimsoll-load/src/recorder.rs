@@ -4,6 +4,8 @@
 //! generator that is more than a second late counts an arrival in a later second than its own.
 
 mod duration_tally;
+mod partial_reads;
+mod step_window;
 mod websocket_window;
 mod window_builder;
 
@@ -72,10 +74,10 @@ impl Recorder {
         self.gauges.waiting = requests as u64;
     }
 
-    /// A connection was established.
-    pub(crate) fn connection_opened(&mut self) {
+    /// A connection was established so long after it was dialed.
+    pub(crate) fn connection_opened(&mut self, took_ns: u64) {
         self.gauges.connections += 1;
-        self.current.count_connection();
+        self.current.count_connection(took_ns);
     }
 
     /// An established connection was closed.
@@ -144,12 +146,7 @@ impl Recorder {
 
     /// Ends an arrival when it is handled: it was never sent.
     pub(crate) fn drop_at_once(&mut self, due: u64, now: u64) {
-        self.ended(RequestEnd {
-            outcome: Outcome::Dropped,
-            due,
-            sent: now,
-            done: now,
-        });
+        self.ended(RequestEnd::new(Outcome::Dropped, due, now, now));
     }
 
     /// Counts the status, below 1000, of an answer that came at `done`.
@@ -244,12 +241,7 @@ mod tests {
         recorder.settle(2 * SECOND_NS);
         for done in [SECOND_NS + half, 2 * SECOND_NS + half] {
             let due = half;
-            recorder.ended(RequestEnd {
-                outcome: Outcome::Ok,
-                due,
-                sent: due,
-                done,
-            });
+            recorder.ended(RequestEnd::new(Outcome::Ok, due, due, done));
         }
         recorder.finish(3 * SECOND_NS);
         let windows: Vec<_> = receiver.iter().map(|mut second| second.close()).collect();

@@ -16,7 +16,11 @@ pub const FORMAT_MAJOR: u32 = 1;
 ///
 /// 1: the readings of `watch`, which begin with [`Event::WatchStarted`]. 2: [`Event::LineEstimated`], and the acts of
 /// viewers of the live page, [`Event::MomentMarked`], [`Event::LoadChanged`] and [`Event::StopRequested`].
-pub const FORMAT_MINOR: u32 = 2;
+/// [`FORMAT_MINOR_PHASES`]: times of phases, bytes of bodies.
+pub const FORMAT_MINOR: u32 = 3;
+/// From this minor version on, windows have the times of connecting, TLS, and responses that took several reads, and
+/// the bytes of bodies by content coding.
+pub const FORMAT_MINOR_PHASES: u32 = 3;
 
 /// First event of the log of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

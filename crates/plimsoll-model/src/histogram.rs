@@ -118,6 +118,23 @@ impl Histogram {
         self.count += other.count;
     }
 
+    /// Takes away the counts of `other`, whose observations are all in this histogram; what is not is ignored.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut taken = other.buckets.iter().peekable();
+        let mut rest = Self::new();
+        for &(top, count) in &self.buckets {
+            while taken.next_if(|bucket| bucket.0 < top).is_some() {}
+            let same = taken.next_if(|bucket| bucket.0 == top);
+            let left = count.saturating_sub(same.map_or(0, |bucket| bucket.1));
+            if left > 0 {
+                rest.buckets.push((top, left));
+                rest.count += left;
+            }
+        }
+        rest
+    }
+
     /// Number of observations.
     pub fn count(&self) -> u64 {
         self.count
@@ -336,6 +353,18 @@ mod tests {
         fn bucket_tops_are_those_of_hdrhistogram(value in value_us()) {
             let dense = Dense::<u64>::new_with_bounds(1, 1 << 37, SIGNIFICANT_DIGITS).unwrap();
             prop_assert_eq!(bucket_top(value), dense.highest_equivalent(value));
+        }
+
+        #[test]
+        fn what_was_merged_can_be_taken_away(
+            a in prop::collection::vec(value_us(), 0..50),
+            b in prop::collection::vec(value_us(), 0..50),
+        ) {
+            let (a, b) = (histogram(&a), histogram(&b));
+            let mut both = a.clone();
+            both.merge(&b);
+            prop_assert_eq!(both.without(&b), a.clone());
+            prop_assert!(a.without(&both).is_empty());
         }
 
         #[test]

@@ -6,6 +6,7 @@
 //! This crate does no I/O, reads no clock and has no randomness except from a given seed. It never averages a
 //! percentile: histograms are merged by adding counts.
 
+pub mod bodies;
 pub mod broadcast;
 pub mod byte_order_mark;
 pub mod component;
@@ -21,6 +22,7 @@ pub mod load_line;
 pub mod metric;
 pub mod objective;
 pub mod outcome;
+pub mod patience;
 pub mod plan;
 pub mod price;
 pub mod reading;
@@ -31,6 +33,7 @@ pub mod seed;
 pub mod status;
 pub mod target;
 pub mod trial;
+pub mod url_rows;
 pub mod verdict;
 pub mod websocket;
 pub mod window;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
+use crate::patience::PatienceBand;
 use crate::price::Price;
 use crate::redact::{self, REDACTED};
 use crate::schedule::{LoadPhase, Spacing};
@@ -22,6 +23,9 @@ use crate::websocket::WebSocketLoad;
 
 pub use changed_load::LoadChangeError;
 pub use required_load::RequiredLoad;
+
+/// Bounds of the answer classes where neither flag nor plan has any, ms: < 800, 800-1,200, > 1,200.
+pub const CLASSES_MS_DEFAULT: [u64; 2] = [800, 1200];
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,8 +58,11 @@ pub struct Plan {
     pub tick: Option<Duration>,
     /// Leading part of the run that is recorded and not judged.
     pub warmup: Duration,
-    /// Bounds of the answer classes of the report, ms (fast, slow): < 800, 800-1,200, > 1,200 by default.
+    /// Bounds of the answer classes of the report, ms (fast, slow).
     pub classes_ms: [u64; 2],
+    /// Bands of patience of the report, in the order of their limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patience: Vec<PatienceBand>,
     /// What the service costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bodies::Bodies;
 use crate::histogram::Histogram;
 use crate::journey::{StepId, StepInfo};
 use crate::outcome::{Outcome, OutcomeCounts};
@@ -29,6 +30,15 @@ pub struct Window {
     pub response: Histogram,
     /// Service time (done − sent) of good answers, µs.
     pub service: Histogram,
+    /// Good answers that took several reads; a response read at once has its first byte with its last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Box<PartialReads>>,
+    /// From dialing to the target's acceptance, of connections accepted in this second, µs.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub connect: Histogram,
+    /// From a connection's acceptance to the end of its TLS handshake, of handshakes completed in this second, µs.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub tls: Histogram,
     /// Response time of requests that failed, µs.
     pub failed: Histogram,
     /// Lag of the generator itself for an arrival (taken up − due), µs. Empty for closed load.
@@ -53,6 +63,9 @@ pub struct Window {
     pub gzip: u64,
     /// Answers with a brotli body.
     pub brotli: u64,
+    /// Bytes of bodies by content coding.
+    #[serde(default, skip_serializing_if = "Bodies::is_empty")]
+    pub bodies: Bodies,
     /// Responses by status over HTTP/2; the others arrived over HTTP/1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub http2: u64,
@@ -75,6 +88,10 @@ pub struct Window {
     /// Results by step of a scenario. Steps of `once` count here and nowhere else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<StepId, StepWindow>,
+    /// Results of a plain load by row of its URLs ([`crate::url_rows`]), where there are several; without requests that
+    /// were dropped before they had a URL. Bytes are those of bodies, without heads.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub urls: BTreeMap<u32, StepWindow>,
     /// Steps that processes named for the first time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps_named: BTreeMap<StepId, StepInfo>,
@@ -95,7 +112,27 @@ pub struct Window {
     pub generator: GeneratorUse,
 }
 
-/// Results of one step in one second.
+/// Good answers that took several reads, in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartialReads {
+    /// Service time (done − sent), µs: also in the window's.
+    pub service: Histogram,
+    /// From sending to the first bytes of the answer, µs.
+    pub first_byte: Histogram,
+    /// From the first bytes to the last, µs.
+    pub transfer: Histogram,
+}
+
+impl PartialReads {
+    /// Adds the counts of another loop or another second.
+    pub fn merge(&mut self, other: &Self) {
+        self.service.merge(&other.service);
+        self.first_byte.merge(&other.first_byte);
+        self.transfer.merge(&other.transfer);
+    }
+}
+
+/// Results of one step, or of one row of URLs, in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepWindow {
     /// Requests that ended, by outcome.
@@ -220,6 +257,11 @@ impl Window {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.failed.merge(&other.failed);
+        if let Some(partial) = &other.partial {
+            self.partial.get_or_insert_default().merge(partial);
+        }
+        self.connect.merge(&other.connect);
+        self.tls.merge(&other.tls);
         self.lag.merge(&other.lag);
         self.in_flight += other.in_flight;
         self.in_flight_mean += other.in_flight_mean;
@@ -231,6 +273,7 @@ impl Window {
         self.bytes_out += other.bytes_out;
         self.gzip += other.gzip;
         self.brotli += other.brotli;
+        self.bodies.merge(&other.bodies);
         self.http2 += other.http2;
         self.redirects += other.redirects;
         self.retries += other.retries;
@@ -253,6 +296,9 @@ impl Window {
         self.load_errors.extend_from_slice(&other.load_errors);
         for (&id, step) in &other.steps {
             self.steps.entry(id).or_default().merge(step);
+        }
+        for (&row, results) in &other.urls {
+            self.urls.entry(row).or_default().merge(results);
         }
         let room = FAILURES_MAX.saturating_sub(self.failures.len());
         self.failures

@@ -10,6 +10,7 @@ pub(crate) mod load;
 pub(crate) mod panel;
 pub(crate) mod runs;
 pub(crate) mod steps;
+pub(crate) mod throughput;
 pub(crate) mod timeline;
 
 /// A share of the box as SVG and CSS understand it.

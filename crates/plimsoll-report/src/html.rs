@@ -13,19 +13,24 @@ use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
 use crate::comparison;
 use crate::cost::CostObject;
-use crate::number::{count, load as load_of, micros, percent, rate, short};
+use crate::number::{count, load as load_of, micros, percent, rate, reading, short};
 use crate::printable::printable;
 use crate::report::Report;
 use crate::text::unbroken;
 
 mod details;
 mod findings;
+mod patience;
 mod payload;
+mod phases;
 mod repeat;
 mod statements;
 mod static_page;
 mod steps;
+mod throughput;
 mod traces;
+mod traffic;
+mod urls;
 mod websockets;
 
 pub(crate) use static_page::{StaticPage, page_banner};
@@ -126,14 +131,19 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (answer_section(report))
                     (comparison)
                     (load_section(report))
+                    (throughput::section(report))
                     (findings::section(report))
                     (traces::section(report))
                     (statements::section(report))
                     (payload::section(report))
                     (steps::section(report))
+                    (urls::section(report))
+                    (phases::section(report))
                     (websockets::section(report))
                     (time_section(report, timeline.as_ref()))
+                    (patience::section(report))
                     (classes_section(report))
+                    (traffic::section(report))
                     (details::outcomes_section(report))
                     (details::setup_section(report))
                 }
@@ -142,11 +152,16 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (timeline.data())
                     script { (PreEscaped(SCRIPT)) }
                 }
-                @if report.summary.breakdown.is_some() { script { (PreEscaped(SORT)) } }
+                @if has_sortable_table(report) { script { (PreEscaped(SORT)) } }
             }
         }
     };
     page.into_string()
+}
+
+/// Whether the page has a table that its script can sort.
+fn has_sortable_table(report: &Report<'_>) -> bool {
+    report.summary.breakdown.is_some() || !report.summary.urls.is_empty()
 }
 
 fn banner(report: &Report<'_>) -> Markup {
@@ -313,8 +328,8 @@ fn time_section(report: &Report<'_>, timeline: Option<&TimeChart>) -> Markup {
             p.lead {
                 "Time of the run as minutes and seconds. "
                 @if merged {
-                    "Each point covers " (timeline.step_s()) " s: percentiles of merged histograms, rates and CPU as means, \
-                     memory and requests in flight as their highest value. "
+                    "Each point covers " (timeline.step_s()) " s: percentiles of merged histograms, rates and CPU as means; \
+                     the highest second of CPU, and the highest number of connections and requests in flight and of bytes of memory. "
                 }
                 @if !report.trials.is_empty() {
                     "The strip has a bar for each trial, tall where it failed; seconds of failed trials are shaded."
@@ -326,11 +341,33 @@ fn time_section(report: &Report<'_>, timeline: Option<&TimeChart>) -> Markup {
             @if let Some(table) = TimeChart::of(report, TABLE_POINTS) {
                 details { summary { "The same as a table" } div.scroll tabindex="0" role="region" aria-label="Values over time" { (table.table()) } }
             }
+            (peaks(report))
             @if !report.run.notes.is_empty() {
                 details {
                     summary { "Notes made during the run" }
                     ul { @for (second, text) in &report.run.notes { li { (crate::chart::axis::clock(*second)) " " (printable(text)) } } }
                 }
+            }
+        }
+    }
+}
+
+/// Means and peaks of CPU and TCP states.
+fn peaks(report: &Report<'_>) -> Markup {
+    let resources = &report.summary.resources;
+    html! {
+        @if !resources.is_empty() {
+            details {
+                summary { "Means and highest seconds" }
+                div.scroll tabindex="0" role="region" aria-label="Means and highest seconds" { table {
+                    caption { "CPU as a share of all CPUs, and TCP sockets of the machine by state, over the whole run" }
+                    thead { tr { @for name in ["resource", "mean", "highest", "at"] { th scope="col" { (name) } } } }
+                    tbody { @for resource in resources { tr {
+                        th scope="row" { (printable(&resource.series.name).replace('_', " ")) }
+                        @for value in [resource.mean, resource.max] { td { (reading(value, &resource.unit)) } }
+                        td { (crate::chart::axis::clock(resource.max_second)) }
+                    } } }
+                } }
             }
         }
     }

@@ -18,24 +18,39 @@ use crate::report::Report;
 
 pub mod advice;
 pub mod judgement;
+pub mod patience;
+pub mod phases;
+pub mod resources;
 pub mod steps;
 mod texts;
+mod through_edge;
+pub mod throughput;
 pub mod traces;
+pub mod traffic;
+pub mod urls;
 pub mod websocket;
 
 use advice::AdviceObject;
 use judgement::{
     EstimateObject, FailuresObject, FindingObject, ForecastObject, RequiredObject, ScalingObject,
 };
+use patience::PatienceObject;
+use phases::PhasesObject;
+use resources::ResourceObject;
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use texts::{next_limit, path_text, void_texts};
+use throughput::LoadPointObject;
 use traces::RouteObject;
+use traffic::TrafficObject;
+use urls::UrlObject;
 use websocket::WebSocketObject;
+
+pub use through_edge::{ThroughEdgeObject, pair_object};
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 9;
+pub const FORMAT_MINOR: u32 = 10;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +87,9 @@ pub struct RunObject {
     pub offered: f64,
     /// Complete responses per second, good or not, while requests became due.
     pub completed: f64,
+    /// Throughput at each load, in the order of time: steps, pieces of ramps, or trials; empty for loads of
+    /// connections.
+    pub throughput: Vec<LoadPointObject>,
     /// Requests that ended: the sum of `outcomes`.
     pub requests: u64,
     /// Requests by outcome; every outcome is present, zeros included.
@@ -84,10 +102,16 @@ pub struct RunObject {
     pub response_time_ms: TimesObject,
     /// Service time of good responses, from the moment a request was sent, ms.
     pub service_time_ms: TimesObject,
+    /// Where the time of a request goes on the network; null for run files of older versions, and without requests.
+    pub phases: Option<PhasesObject>,
     /// Requests by class of response time; the bounds are those of `--classes`.
     pub classes: ClassesObject,
+    /// Requests by the bands of the plan's `patience`; null without any.
+    pub patience: Option<PatienceObject>,
     /// Results by step of each journey, in the order of the plan; empty without journeys.
     pub steps: Vec<StepObject>,
+    /// Results by URL of a load without journeys, in the order of the plan; empty with one URL.
+    pub urls: Vec<UrlObject>,
     /// Results by journey; empty without journeys.
     pub journeys: Vec<JourneyObject>,
     /// Times of groups of steps; empty without groups.
@@ -106,6 +130,10 @@ pub struct RunObject {
     /// What to do about statements and payloads beside the named limits, the largest saving first; empty where no database
     /// counts statements and nothing grows.
     pub advice: Vec<AdviceObject>,
+    /// CPU of the machine and its programs, and TCP sockets by state, over the whole run; empty without readings.
+    pub resources: Vec<ResourceObject>,
+    /// Bytes sent and received, and bodies by content coding.
+    pub traffic: TrafficObject,
     /// Resources used by the generator itself.
     pub generator: GeneratorObject,
     /// Properties that failed requests share and good ones lack; null without failures.
@@ -159,29 +187,6 @@ pub struct LimitObject {
     pub remarks: Vec<String>,
     /// The same search with an edge in between; null without `--through`.
     pub through_edge: Option<ThroughEdgeObject>,
-}
-
-/// The result of a search with an edge before the target.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "ThroughEdge")]
-pub struct ThroughEdgeObject {
-    /// The edge's configuration file, as given.
-    pub configuration: String,
-    /// Verdict of the search, as `verdict` above.
-    #[schemars(with = "Option<String>")]
-    pub verdict: Option<Verdict>,
-    /// The result in one sentence.
-    pub answer: String,
-    /// The highest load that meets the objective; null with a `reason`.
-    pub load_line: Option<LoadLineObject>,
-    /// Why there is no load line; null when there is one.
-    pub reason: Option<String>,
-    /// The estimate where the search could not confirm a line; null with a line, and without an estimate.
-    pub estimate: Option<EstimateObject>,
-    /// Path of the run log; null when none was written.
-    pub run_file: Option<String>,
-    /// Path of the HTML report; null when none was written.
-    pub report_file: Option<String>,
 }
 
 /// Requests by response time, from the moment they were due.
@@ -365,6 +370,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         answer: answer::sentence(report),
         offered: summary.offered,
         completed: summary.completed,
+        throughput: LoadPointObject::all(summary),
         requests: summary.requests,
         outcomes: OutcomesObject::of(&summary.outcomes),
         status: summary
@@ -379,8 +385,11 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .collect(),
         response_time_ms: TimesObject::of(summary.response_us),
         service_time_ms: TimesObject::of(summary.service_us),
+        phases: summary.phases.as_ref().map(PhasesObject::of),
         classes: ClassesObject::of(&summary.classes),
+        patience: summary.patience.as_ref().map(PatienceObject::of),
         steps: breakdown.map(StepObject::all).unwrap_or_default(),
+        urls: UrlObject::all(summary),
         journeys: breakdown.map(JourneyObject::all).unwrap_or_default(),
         groups: breakdown.map(GroupObject::all).unwrap_or_default(),
         thresholds: breakdown.map(ThresholdObject::all).unwrap_or_default(),
@@ -391,6 +400,8 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         websocket: summary.websocket.as_ref().map(WebSocketObject::of),
         traces: RouteObject::all(run),
         advice: AdviceObject::all(run),
+        resources: ResourceObject::all(summary),
+        traffic: TrafficObject::of(&summary.traffic),
         generator: GeneratorObject::of(summary),
         failures: report.failures.as_ref().map(FailuresObject::of),
         ended_early: report.ended_early(),
@@ -425,28 +436,6 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         cost: CostObject::of(report),
         remarks: answer::remarks(remarks, report.unit()),
         through_edge: None,
-    }
-}
-
-/// The object of `limit --through`: that of the target alone, with the result behind the edge.
-pub fn pair_object(
-    alone: (&Report<'_>, &Files),
-    behind: (&Report<'_>, &Files),
-    configuration: &str,
-) -> LimitObject {
-    let through = limit_object(behind.0, behind.1);
-    LimitObject {
-        through_edge: Some(ThroughEdgeObject {
-            configuration: configuration.to_owned(),
-            verdict: through.run.verdict,
-            answer: through.run.answer,
-            load_line: through.load_line,
-            reason: through.reason,
-            estimate: through.estimate,
-            run_file: through.run.run_file,
-            report_file: through.run.report_file,
-        }),
-        ..limit_object(alone.0, alone.1)
     }
 }
 

@@ -29,7 +29,7 @@ pub use trial::trial_line;
 use layout::LINES_MAX;
 
 /// The summary: at most 24 lines; 80 columns except for paths, which are never broken. Below it, for a plan of
-/// journeys, the table of their steps, and with traces that of where requests spend their time: 100 columns.
+/// journeys, the table of their steps, for several URLs theirs, and with traces that of where requests spend their time: 100 columns.
 pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let style = Style { colour };
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
@@ -132,6 +132,10 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     if !report.is_search() {
         blocks.push((1, times(report, style)));
         blocks.push((2, block(style, "answers", &classes(report), 2)));
+        if let Some(counts) = &summary.patience {
+            let text = answer::patience_text(counts);
+            blocks.push((2, block(style, "patience", &text, 3)));
+        }
     }
     blocks.push((2, block(style, "outcomes", &outcomes(report), 2)));
     // In a search they are those of the load that failed, as intended.

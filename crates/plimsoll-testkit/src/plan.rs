@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use plimsoll_model::plan::{
-    GoodStatus, HEAD_LEN_MAX_DEFAULT, HEADERS_MAX_DEFAULT, Load, PathOrder, Plan, RequestPlan,
-    Target, Transport,
+    CLASSES_MS_DEFAULT, GoodStatus, HEAD_LEN_MAX_DEFAULT, HEADERS_MAX_DEFAULT, Load, PathOrder,
+    Plan, RequestPlan, Target, Transport,
 };
 use plimsoll_model::seed::Seed;
 
@@ -48,7 +48,8 @@ pub fn get_root(address: SocketAddr) -> Plan {
         cores: 1,
         tick: None,
         warmup: Duration::ZERO,
-        classes_ms: [800, 1200],
+        classes_ms: CLASSES_MS_DEFAULT,
+        patience: Vec::new(),
         price: None,
         required: None,
     }

@@ -274,6 +274,10 @@ pub(crate) struct OutputArguments {
     /// Bounds of the response classes in the report: fast below the first, slow above the second [default: 800ms,1200ms]
     #[arg(long, value_name = "TIME,TIME", value_parser = classes)]
     pub(crate) classes: Option<Classes>,
+    /// Bands of patience in the report, each with the longest response time that belongs to it: instant=100ms,fluent=1s
+    /// [default: the plan's]
+    #[arg(long, value_name = "NAME=TIME,…", value_parser = patience)]
+    pub(crate) patience: Option<Patience>,
     #[command(flatten)]
     pub(crate) history: HistoryTargetArguments,
     #[command(flatten)]

@@ -22,7 +22,15 @@ use crate::screen::eprint;
 /// Bytes of a digest that are kept: enough to tell the plans of a folder apart.
 const DIGEST_LEN: usize = 8;
 /// Parts of a plan that may differ between runs that are compared: where the service was reached, and what of the generator.
-const LEFT_OUT: [&str; 6] = ["name", "target", "seed", "cores", "classes_ms", "price"];
+const LEFT_OUT: [&str; 7] = [
+    "name",
+    "target",
+    "seed",
+    "cores",
+    "classes_ms",
+    "patience",
+    "price",
+];
 /// Headers that name the service or this program.
 const HEADERS_LEFT_OUT: [&str; 3] = ["host", "origin", "user-agent"];
 

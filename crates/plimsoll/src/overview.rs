@@ -14,7 +14,7 @@ const QUESTIONS: [(&str, &str); 4] = [
     ),
     (
         "Did the change help?",
-        "plimsoll compare before.plim after.plim",
+        "plimsoll compare before.run after.run",
     ),
     (
         "How do I survive more?",

@@ -8,15 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::plan::{Effort, Http, LoadPlan, WatchPlan};
+use plimsoll_config::plan::{Effort, Http, LoadPlan, PlanFile, WatchPlan};
 use plimsoll_lab::active_run::Assignment;
 use plimsoll_lab::controls::RunControls;
 use plimsoll_lab::run_log::Followers;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
+use plimsoll_model::patience::PatienceBand;
 use plimsoll_model::plan::{
-    Facts, Find, HEAD_LEN_MAX_DEFAULT, HEADERS_MAX_DEFAULT, Http2, Load, Plan, STREAMS_MAX, Target,
-    Transport,
+    CLASSES_MS_DEFAULT, Facts, Find, HEAD_LEN_MAX_DEFAULT, HEADERS_MAX_DEFAULT, Http2, Load, Plan,
+    STREAMS_MAX, Target, Transport,
 };
 use plimsoll_model::seed::Seed;
 use plimsoll_probe::{EdgeSource, ProbePlan};
@@ -35,7 +36,6 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// Open connections at most where neither flag nor plan sets another limit.
 pub(crate) const CONNECTIONS_MAX_DEFAULT: u32 = 10_000;
 const BODY_LEN_MAX_DEFAULT: u64 = 1 << 30;
-const CLASSES_MS_DEFAULT: [u64; 2] = [800, 1200];
 /// Default objective of a search.
 const OBJECTIVE_DEFAULT: &str = "p95 < 500ms, errors < 1%";
 
@@ -200,10 +200,7 @@ fn plan(
             getrandom::u64().map_err(|error| CliError::new(Exit::Internal, error.to_string()))?
         }
     };
-    let classes_ms = output
-        .classes
-        .map(|classes| classes.0)
-        .or(file.and_then(|file| file.classes_ms));
+    let (classes_ms, patience) = bands(output, file);
     let good = transport
         .request
         .good
@@ -236,7 +233,8 @@ fn plan(
         cores: cores.unwrap_or(1),
         tick,
         warmup: warmup.unwrap_or_default(),
-        classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
+        classes_ms,
+        patience,
         price,
         required: None,
     };
@@ -249,6 +247,18 @@ fn plan(
         watch,
         behind: None,
     })
+}
+
+/// Bounds of the classes, and bands of patience: flags before the plan.
+fn bands(output: &OutputArguments, file: Option<&PlanFile>) -> ([u64; 2], Vec<PatienceBand>) {
+    let classes = output.classes.map(|classes| classes.0);
+    let classes = classes.or(file.and_then(|file| file.classes_ms));
+    let patience = output.patience.as_ref().map(|patience| &patience.0);
+    let patience = patience.or(file.map(|file| &file.patience));
+    (
+        classes.unwrap_or(CLASSES_MS_DEFAULT),
+        patience.cloned().unwrap_or_default(),
+    )
 }
 
 /// The scenario of a plan file, with the hosts of its steps resolved.

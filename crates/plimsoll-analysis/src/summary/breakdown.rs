@@ -36,7 +36,7 @@ pub struct Breakdown {
     pub processes: Vec<ProcessSummary>,
 }
 
-/// The numbers of a step, journey or group.
+/// The numbers of a step, journey, group, or row of URLs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScopeMetrics {
     /// Requests that ended, the drain included.
@@ -191,7 +191,7 @@ impl ScopeMetrics {
     }
 }
 
-/// What is added up of one step.
+/// What is added up of one step, or of one row of URLs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepTotal {
     pub(super) window: StepWindow,
@@ -200,7 +200,7 @@ pub(super) struct StepTotal {
 }
 
 impl StepTotal {
-    fn add(&mut self, window: &StepWindow, is_due: bool) {
+    pub(super) fn add(&mut self, window: &StepWindow, is_due: bool) {
         self.window.merge(window);
         if is_due {
             self.answered += answered(&window.outcomes);
@@ -220,7 +220,7 @@ impl StepTotal {
         (self.window.outcomes.total(), us)
     }
 
-    fn metrics(&self, seconds: f64) -> ScopeMetrics {
+    pub(super) fn metrics(&self, seconds: f64) -> ScopeMetrics {
         ScopeMetrics {
             samples: self.window.outcomes.total(),
             outcomes: self.window.outcomes,

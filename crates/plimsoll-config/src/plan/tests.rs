@@ -50,6 +50,43 @@ fn given() -> Given {
 }
 
 #[test]
+fn bands_of_patience_are_read_in_order() {
+    let read = |bands: &str| {
+        let text = format!("target: http://site\npatience: {bands}\n");
+        read(&text, &given(), &desktop())
+    };
+    let plan = read("{ gone: 10s, instant: 100ms, fluent: 1s }").unwrap();
+    let named: Vec<(&str, u64)> = plan
+        .patience
+        .iter()
+        .map(|band| (band.name.as_str(), band.within_us))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ("instant", 100_000),
+            ("fluent", 1_000_000),
+            ("gone", 10_000_000)
+        ]
+    );
+    for (bands, line) in [
+        ("{ instant: 0s }", "f:2:22: "),
+        (
+            "{ a: 1s, b: 1000ms }",
+            "f:2:23: this name or time is there twice; valid: ",
+        ),
+        ("{}", "f:2:11: no bands, or too many; valid: 1 to 20 bands"),
+        ("100ms", "f:2:11: "),
+    ] {
+        let lines = read(bands).unwrap_err().lines("f");
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(line),
+            "{bands}: {lines:?}"
+        );
+    }
+}
+
+#[test]
 fn prices_without_a_unit_are_refused() {
     let refused = |price: &str| {
         let text = format!("target: http://site\nprice: {price}\n");

@@ -73,6 +73,8 @@ pub(crate) struct TargetConnection {
     written: usize,
     /// Deadline while it is being opened or closed.
     pub(super) deadline: u64,
+    /// When it was dialed; once it is established, when that was.
+    since: u64,
     /// Link in the list of its phase: connecting, closing or idle.
     links: Links,
     reader: ResponseReader,
@@ -96,6 +98,7 @@ impl TargetConnection {
             user,
             written: 0,
             deadline: new.deadline,
+            since: new.now,
             links: Links::default(),
             reader: ResponseReader::default(),
             tls: None,
@@ -127,6 +130,11 @@ impl TargetConnection {
     #[inline]
     pub(crate) fn stage(&self) -> TransportStage {
         self.stage
+    }
+
+    /// A phase of its establishment ends at `now`, and the next begins. Returns how long it took, ns.
+    pub(crate) fn end_phase(&mut self, now: u64) -> u64 {
+        now.saturating_sub(std::mem::replace(&mut self.since, now))
     }
 
     pub(crate) fn set_stage(&mut self, stage: TransportStage) {

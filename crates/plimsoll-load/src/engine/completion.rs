@@ -22,9 +22,10 @@ impl Engine {
         let connection = &mut self.connections[id];
         let (request_id, reader) = (connection.request(), connection.reader());
         let (status, coding) = (reader.status(), reader.coding());
+        let body_len = reader.content_len();
         let kept = reusable && !connection.is_writing() && reader.keeps_alive();
         let kept = kept && !is_last(&self.prepared, connection);
-        self.recorder.current().count_coding(coding);
+        self.recorder.current().count_body(coding, body_len);
         if self.virtual_users.is_some() {
             return self.complete_call(id, kept, peer_closed, now);
         }
@@ -47,6 +48,7 @@ impl Engine {
         self.recorder.answered(status, done);
         let outcome = self.outcome_of(status, goes_on_for_ever);
         self.connections[id].take_request();
+        self.requests[request_id].set_body_len(body_len);
         self.end_request(request_id, outcome, done);
         if kept {
             self.keep(id, now);

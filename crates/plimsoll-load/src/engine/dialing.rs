@@ -48,6 +48,7 @@ impl Engine {
             origin,
             request,
             user,
+            now,
             deadline: self.prepared.timing().connect_deadline(now),
             with_timestamps: self.received.reads_timestamps(),
         };

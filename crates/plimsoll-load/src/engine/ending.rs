@@ -3,6 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
+use crate::recorder::RequestEnd;
 
 impl Engine {
     /// Counts the end of a request. The caller handles its connection, if any.
@@ -19,7 +20,10 @@ impl Engine {
         if !outcome.is_ok() {
             self.handshake_failed(outcome);
         }
-        self.recorder.ended(request.ended(outcome, now));
+        self.recorder.ended(RequestEnd {
+            url_row: self.prepared.request().row(request.path()),
+            ..request.ended(outcome, now)
+        });
         if request.has_user() {
             let unsent = request.is_unsent();
             self.scheduler.user_is_done(request.user(), now, unsent);

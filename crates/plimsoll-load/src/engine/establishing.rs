@@ -32,7 +32,7 @@ impl Engine {
                 TransportStage::Exchanging
             });
             let generation = connection.generation();
-            self.recorder.connection_opened();
+            self.recorder.connection_opened(connection.end_phase(now));
             match self.prepared.transport_to(origin).tls() {
                 None if by_http2 => self.begin_http2(id, &[], now),
                 None => self.make_ready(id, now),

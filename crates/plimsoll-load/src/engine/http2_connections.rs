@@ -153,7 +153,8 @@ impl Engine {
             return Err(Outcome::Protocol);
         }
         if is_made {
-            self.recorder.current().count_handshake();
+            let took_ns = connection.end_phase(now);
+            self.recorder.current().count_handshake(took_ns);
             if chose_http2 {
                 self.begin_http2(id, &early, now);
             } else if early.is_empty() {
@@ -186,7 +187,11 @@ impl Engine {
                 return;
             };
             let mut ends = self.http2.take_ends();
-            http2.poll(&mut AnswerSink(&mut self.requests), &mut ends);
+            let mut sink = AnswerSink {
+                requests: &mut self.requests,
+                done,
+            };
+            http2.poll(&mut sink, &mut ends);
             self.flush(id);
             self.settle(id, now);
             // Before its user continues, who may reuse the connection at once.
@@ -306,12 +311,19 @@ impl Engine {
 }
 
 /// Passes parts of responses to the calls that need them.
-struct AnswerSink<'a>(&'a mut Requests);
+struct AnswerSink<'a> {
+    requests: &'a mut Requests,
+    /// When they arrived.
+    done: u64,
+}
 
 impl Take for AnswerSink<'_> {
     fn head(&mut self, request: u32, answer: &AnswerHead, len: u64, write: &dyn Fn(&mut Vec<u8>)) {
-        let request = self.0.get_mut(request);
-        let Some(call) = request.and_then(|request| request.call_mut()) else {
+        let Some(request) = self.requests.get_mut(request) else {
+            return;
+        };
+        request.mark_first_byte(self.done);
+        let Some(call) = request.call_mut() else {
             return;
         };
         call.count_bytes(len);
@@ -319,7 +331,7 @@ impl Take for AnswerSink<'_> {
     }
 
     fn content(&mut self, request: u32, bytes: &[u8]) {
-        let request = self.0.get_mut(request);
+        let request = self.requests.get_mut(request);
         if let Some(call) = request.and_then(|request| request.call_mut()) {
             call.count_bytes(bytes.len() as u64);
             plimsoll_wire::response::Sink::content(call, bytes);

@@ -82,7 +82,8 @@ impl Engine {
 
     /// An answer is complete.
     fn stream_answered(&mut self, id: u32, answer: &AnswerHead, now: u64, done: u64) {
-        self.recorder.current().count_coding(answer.coding);
+        let second = self.recorder.current();
+        second.count_body(answer.coding, answer.body_len);
         if self.virtual_users.is_some() {
             self.call_answered(id, answer, now);
             return self.arrive_ready(now);
@@ -98,6 +99,7 @@ impl Engine {
             let outcome = self.outcome_of(answer.status, goes_on_for_ever);
             self.recorder.current().count_http2();
             self.recorder.answered(answer.status, done);
+            self.requests[id].set_body_len(answer.body_len);
             self.end_request(id, outcome, done);
         }
         self.arrive_ready(now);

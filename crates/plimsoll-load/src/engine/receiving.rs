@@ -69,8 +69,8 @@ impl Engine {
             }
             match taken {
                 // A short read has emptied the socket; its next byte triggers a new edge.
-                FeedOutcome::More if count < asked && !ended => return,
-                FeedOutcome::More => {}
+                FeedOutcome::More if count < asked && !ended => return self.note_first_byte(id),
+                FeedOutcome::More => self.note_first_byte(id),
                 FeedOutcome::Complete { exactly } => {
                     return self.complete(id, exactly && !ended, ended);
                 }
@@ -81,6 +81,23 @@ impl Engine {
             }
         }
         self.read_later(id);
+    }
+
+    /// A response that goes on in a later read has begun: its first read counts. One that is read at once, as most are,
+    /// costs no reading of the clock.
+    #[inline]
+    fn note_first_byte(&mut self, id: u32) {
+        let connection = &self.connections[id];
+        if !connection.reader().has_begun() {
+            return;
+        }
+        let request = self.requests.get_mut(connection.request());
+        let Some(request) = request.filter(|request| !request.has_first_byte()) else {
+            return;
+        };
+        let now = self.clock.now();
+        let arrived = self.received.take_arrival();
+        request.mark_first_byte(arrived.map_or(now, |arrived| arrived.min(now)));
     }
 
     /// Has the kernel report a pending event again, so that other connections are served first.
@@ -157,8 +174,9 @@ impl Engine {
         let is_made = connection.is_connecting() && !session.is_handshaking();
         connection.return_tls(session);
         if is_made && taken == FeedOutcome::More {
-            self.recorder.current().count_handshake();
             let now = self.clock.now();
+            let took_ns = connection.end_phase(now);
+            self.recorder.current().count_handshake(took_ns);
             self.make_ready(id, now);
         }
         taken

@@ -126,12 +126,7 @@ impl Engine {
         let journey = self.virtual_users().journey_of(user);
         let id = self.name_step(journey, false, LABEL);
         self.recorder.offered(now, now);
-        self.recorder.ended(RequestEnd {
-            outcome,
-            due: now,
-            sent: now,
-            done: now,
-        });
+        self.recorder.ended(RequestEnd::new(outcome, now, now, now));
         self.recorder.current().step_ended(id, outcome, 0, 0);
         self.record_failure(&FailureDetails {
             now,

@@ -34,6 +34,10 @@ impl Engine {
             good: self.prepared.good(),
         };
         let verdict = virtual_users.evaluate(user, call, &context);
+        if let Some((len, decoded)) = call.take_decoded() {
+            let second = self.recorder.current();
+            second.count_decoded(answer.coding, len, decoded);
+        }
         Some(EvaluatedAnswer {
             verdict,
             status: call.status(),
@@ -51,6 +55,7 @@ impl Engine {
             coding: connection.reader().coding(),
             location: connection.reader_mut().take_location(),
             sets_cookie: false,
+            body_len: connection.reader().content_len(),
         };
         let Some(evaluated) = self.evaluate_answer(request_id, &answer, now) else {
             return self.fail(id, Outcome::Protocol, now);

@@ -158,7 +158,7 @@ impl Engine {
             return Err(Outcome::Tls);
         }
         if is_made {
-            current.count_handshake();
+            current.count_handshake(connection.end_phase(at.now));
             self.make_ready(id, at.now);
         }
         Ok(fed)

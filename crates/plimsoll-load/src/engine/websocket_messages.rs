@@ -96,12 +96,8 @@ impl Engine {
             .current()
             .websocket()
             .answered(done.saturating_sub(sent.due));
-        self.recorder.ended(RequestEnd {
-            outcome: Outcome::Ok,
-            due: sent.due,
-            sent: sent.at,
-            done,
-        });
+        self.recorder
+            .ended(RequestEnd::new(Outcome::Ok, sent.due, sent.at, done));
         let is_over = self.websockets_are_over();
         if is_over && !self.connections[id].is_closing() {
             let now = self.clock.now();
@@ -112,11 +108,7 @@ impl Engine {
     /// A message has no response in time; it is no longer waited for.
     pub(super) fn message_failed(&mut self, sent: Sent, outcome: Outcome, now: u64) {
         self.recorder.current().websocket().unanswered();
-        self.recorder.ended(RequestEnd {
-            outcome,
-            due: sent.due,
-            sent: sent.at,
-            done: now,
-        });
+        self.recorder
+            .ended(RequestEnd::new(outcome, sent.due, sent.at, now));
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct AnswerHead {
     /// Value of `Location` of a redirect.
     pub(crate) location: Option<Box<[u8]>>,
     pub(crate) sets_cookie: bool,
+    /// Length of the body as transferred, once it is complete.
+    pub(crate) body_len: u64,
 }
 
 impl AnswerHead {
@@ -80,6 +82,7 @@ impl AnswerHead {
             coding: value(CONTENT_ENCODING).map_or(ContentCoding::Other, ContentCoding::named),
             location: location.map(Into::into),
             sets_cookie: headers.contains_key(SET_COOKIE),
+            body_len: 0,
         })
     }
 }

@@ -183,10 +183,10 @@ impl Http2Stream {
                                 && error.is_reset()
                                 && error.reason() == Some(Reason::NO_ERROR) =>
                         {
-                            return Some(Ok(std::mem::take(&mut self.answer)));
+                            return Some(Ok(self.take_answer()));
                         }
                         Some(Err(error)) => return Some(Err(self.failure(&error, true))),
-                        None => return Some(Ok(std::mem::take(&mut self.answer))),
+                        None => return Some(Ok(self.take_answer())),
                     };
                     self.content_len += bytes.len() as u64;
                     if self.content_len > self.expected.body_len_max {
@@ -197,6 +197,14 @@ impl Http2Stream {
                     let _ = body.flow_control().release_capacity(bytes.len());
                 }
             }
+        }
+    }
+
+    /// The answer, which is complete.
+    fn take_answer(&mut self) -> AnswerHead {
+        AnswerHead {
+            body_len: self.content_len,
+            ..std::mem::take(&mut self.answer)
         }
     }
 

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::url_rows::UrlRows;
 use plimsoll_wire::head::HeadLimits;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
@@ -13,6 +14,8 @@ use crate::http2;
 #[derive(Debug)]
 pub(crate) struct PlainRequest {
     templates: Vec<Template>,
+    /// Rows under which several paths are counted; `None` where there is one row.
+    url_rows: Option<UrlRows>,
     body: Bytes,
     expected: Expected,
     idempotent: bool,
@@ -41,6 +44,7 @@ impl PlainRequest {
         let request = &plan.request;
         Self {
             templates: templates(plan, load),
+            url_rows: url_rows(plan, load),
             body: Bytes::copy_from_slice(&request.body),
             expected: Expected {
                 no_body: request.method == "HEAD",
@@ -67,6 +71,12 @@ impl PlainRequest {
         &self.templates[path as usize].target
     }
 
+    /// The row under which a path is counted.
+    #[inline]
+    pub(crate) fn row(&self, path: u32) -> Option<u32> {
+        self.url_rows.as_ref()?.row(path as usize)
+    }
+
     #[inline]
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
@@ -87,6 +97,15 @@ impl PlainRequest {
         let first = self.templates.first();
         first.is_none_or(|first| http2::request(&first.head, is_tls).is_some())
     }
+}
+
+/// Rows of the paths; `None` where they would say no more than the totals.
+fn url_rows(plan: &Plan, load: &Load) -> Option<UrlRows> {
+    if plan.scenario.is_some() || load.websockets().is_some() || plan.request.paths.len() < 2 {
+        return None;
+    }
+    let rows = UrlRows::of(&plan.request.paths);
+    (rows.len() > 1).then_some(rows)
 }
 
 fn templates(plan: &Plan, load: &Load) -> Vec<Template> {

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram as Dense;
+use plimsoll_model::bodies::BodyBytes;
 use plimsoll_model::histogram::{Histogram, SIGNIFICANT_DIGITS};
 use plimsoll_model::journey::{StepId, StepInfo};
-use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::outcome::Outcome;
 use plimsoll_model::redact;
-use plimsoll_model::window::{FailureSample, ProcessWindow, StepWindow, Window};
+use plimsoll_model::window::{FailureSample, ProcessWindow, Window};
 use plimsoll_wire::head::ContentCoding;
 
 use super::duration_tally::DurationTally;
+use super::partial_reads::PartialReadsBuilder;
+use super::step_window::{StepWindowBuilder, closed, counts_of};
 use super::websocket_window::WebSocketWindowBuilder;
 use crate::clock::SECOND_NS;
 
@@ -24,7 +27,29 @@ pub(crate) struct RequestEnd {
     pub(crate) due: u64,
     /// First sent; equal to `done` when it never was.
     pub(crate) sent: u64,
+    /// First bytes of the response; `done` when it was read at once.
+    pub(crate) first_byte: u64,
     pub(crate) done: u64,
+    /// Row of its URL, where a plain load has several.
+    pub(crate) url_row: Option<u32>,
+    /// Length of the response body as transferred.
+    pub(crate) body_len: u64,
+}
+
+impl RequestEnd {
+    /// Without a row, and without a body.
+    #[inline]
+    pub(crate) fn new(outcome: Outcome, due: u64, sent: u64, done: u64) -> Self {
+        Self {
+            outcome,
+            due,
+            sent,
+            first_byte: done,
+            done,
+            url_row: None,
+            body_len: 0,
+        }
+    }
 }
 
 /// One second of one loop; everything here is added to, never searched.
@@ -40,8 +65,15 @@ pub(crate) struct WindowBuilder {
     /// Σ end moments − Σ due moments, in ns from the start of the second: with the count at the
     /// end of the second it gives the time integral of the requests in flight, exactly.
     in_flight_ns: i64,
+    /// Responses that took several reads.
+    partial: PartialReadsBuilder,
+    /// Connections and their handshakes, which are few.
+    connect: DurationTally,
+    tls: DurationTally,
     /// Results by step, created when a step first ends.
     steps: Vec<Option<Box<StepWindowBuilder>>>,
+    /// Results by row of URLs, in the same way.
+    urls: Vec<Option<Box<StepWindowBuilder>>>,
     /// How long users waited for external scripts, by journey.
     waits: BTreeMap<u32, DurationTally>,
     /// Counts of WebSockets; `None` without any.
@@ -56,15 +88,6 @@ pub(super) struct Gauges {
     pub(super) connections: u64,
     pub(super) users: u64,
     pub(super) cpu_us: u64,
-}
-
-/// Counts of one step of one loop in one second.
-#[derive(Debug, Default)]
-struct StepWindowBuilder {
-    outcomes: OutcomeCounts,
-    response: DurationTally,
-    failed: DurationTally,
-    bytes_in: u64,
 }
 
 impl WindowBuilder {
@@ -84,7 +107,11 @@ impl WindowBuilder {
             failed: dense(),
             lag: dense(),
             in_flight_ns: 0,
+            partial: PartialReadsBuilder::default(),
+            connect: DurationTally::default(),
+            tls: DurationTally::default(),
             steps: Vec::new(),
+            urls: Vec::new(),
             waits: BTreeMap::new(),
             websocket: None,
         })
@@ -138,8 +165,14 @@ impl WindowBuilder {
         if ended.outcome.is_ok() {
             record(&mut self.response, response);
             record(&mut self.service, ended.done.saturating_sub(ended.sent));
+            if ended.first_byte < ended.done {
+                self.partial.add(ended.sent, ended.first_byte, ended.done);
+            }
         } else {
             record(&mut self.failed, response);
+        }
+        if let Some(row) = ended.url_row {
+            counts_of(&mut self.urls, row).add(ended.outcome, response, ended.body_len);
         }
     }
 
@@ -168,9 +201,10 @@ impl WindowBuilder {
         self.websocket.get_or_insert_default()
     }
 
-    /// A connection was established.
-    pub(crate) fn count_connection(&mut self) {
+    /// A connection was established so long after it was dialed.
+    pub(super) fn count_connection(&mut self, took_ns: u64) {
         self.window.connections_opened += 1;
+        self.connect.add(took_ns / 1000);
     }
 
     /// A request, a handshake or a message was sent.
@@ -199,18 +233,38 @@ impl WindowBuilder {
         self.window.retries += 1;
     }
 
-    /// A TLS handshake was completed.
-    pub(crate) fn count_handshake(&mut self) {
+    /// A TLS handshake was completed so long after its connection was established.
+    pub(crate) fn count_handshake(&mut self, took_ns: u64) {
         self.window.handshakes += 1;
+        self.tls.add(took_ns / 1000);
     }
 
-    /// A response has this content coding.
+    /// A response has a body of this length, as transferred, in this content coding.
     #[inline]
-    pub(crate) fn count_coding(&mut self, coding: ContentCoding) {
+    pub(crate) fn count_body(&mut self, coding: ContentCoding, len: u64) {
         match coding {
             ContentCoding::Other => {}
             ContentCoding::Gzip => self.window.gzip += 1,
             ContentCoding::Brotli => self.window.brotli += 1,
+        }
+        let bodies = self.bodies(coding);
+        bodies.answers += 1;
+        bodies.bytes += len;
+    }
+
+    /// A body was decoded from `len` bytes to `decoded`.
+    pub(crate) fn count_decoded(&mut self, coding: ContentCoding, len: u64, decoded: u64) {
+        let bodies = self.bodies(coding);
+        bodies.decoded_from += len;
+        bodies.decoded += decoded;
+    }
+
+    #[inline]
+    fn bodies(&mut self, coding: ContentCoding) -> &mut BodyBytes {
+        match coding {
+            ContentCoding::Other => &mut self.window.bodies.other,
+            ContentCoding::Gzip => &mut self.window.bodies.gzip,
+            ContentCoding::Brotli => &mut self.window.bodies.brotli,
         }
     }
 
@@ -295,18 +349,7 @@ impl WindowBuilder {
         response_ns: u64,
         bytes: u64,
     ) {
-        let index = id as usize;
-        if index >= self.steps.len() {
-            self.steps.resize_with(index + 1, || None);
-        }
-        let step = self.steps[index].get_or_insert_default();
-        step.outcomes.add(outcome);
-        step.bytes_in += bytes;
-        if outcome.is_ok() {
-            step.response.add(response_ns / 1000);
-        } else {
-            step.failed.add(response_ns / 1000);
-        }
+        counts_of(&mut self.steps, id).add(outcome, response_ns, bytes);
     }
 
     /// Returns all counts as a window, and clears the second for reuse.
@@ -333,18 +376,11 @@ impl WindowBuilder {
                 dense.reset();
             }
         }
-        for (id, step) in (0..).zip(&mut self.steps) {
-            let Some(step) = step.as_mut().filter(|step| step.outcomes.total() > 0) else {
-                continue;
-            };
-            let closed = StepWindow {
-                outcomes: std::mem::take(&mut step.outcomes),
-                response: step.response.take(),
-                failed: step.failed.take(),
-                bytes_in: std::mem::take(&mut step.bytes_in),
-            };
-            window.steps.insert(id, closed);
-        }
+        window.partial = self.partial.take().map(Box::new);
+        window.connect = self.connect.take();
+        window.tls = self.tls.take();
+        window.steps = closed(&mut self.steps);
+        window.urls = closed(&mut self.urls);
         window.websocket = self
             .websocket
             .take()
@@ -380,5 +416,58 @@ mod tests {
         assert_eq!((step.outcomes.total(), step.bytes_in), (2, 150));
         assert_eq!((step.response.count(), step.failed.count()), (1, 1));
         assert!(second.close().steps.is_empty());
+    }
+
+    #[test]
+    fn requests_count_in_the_row_of_their_url() {
+        let mut second = WindowBuilder::new(1000);
+        for (row, outcome, body_len) in [
+            (Some(3), Outcome::Ok, 700),
+            (Some(3), Outcome::WrongStatus, 9),
+            (None, Outcome::Ok, 5),
+        ] {
+            let ended = RequestEnd {
+                url_row: row,
+                body_len,
+                ..RequestEnd::new(outcome, 0, 1_000_000, 4_000_000)
+            };
+            second.count_ended(ended, 0);
+        }
+        let window = second.close();
+        assert_eq!(window.response.count(), 2);
+        let rows: Vec<u32> = window.urls.keys().copied().collect();
+        assert_eq!(rows, [3]);
+        let row = &window.urls[&3];
+        assert_eq!((row.outcomes.total(), row.bytes_in), (2, 709));
+        assert_eq!((row.response.max(), row.failed.count()), (Some(4001), 1));
+        assert!(second.close().urls.is_empty());
+    }
+
+    #[test]
+    fn responses_of_several_reads_have_a_first_byte() {
+        let mut second = WindowBuilder::new(1000);
+        let at_once = RequestEnd::new(Outcome::Ok, 0, 1_000_000, 4_000_000);
+        second.count_ended(at_once, 0);
+        for outcome in [Outcome::Ok, Outcome::WrongStatus] {
+            let ended = RequestEnd {
+                first_byte: 1_300_000,
+                ..RequestEnd::new(outcome, 0, 1_000_000, 2_000_000)
+            };
+            second.count_ended(ended, 0);
+        }
+        second.count_connection(70_000);
+        second.count_handshake(900_000);
+        let window = second.close();
+        let partial = window.partial.unwrap();
+        let only = |histogram: &Histogram| (histogram.count(), histogram.max().unwrap());
+        assert_eq!(only(&partial.service), (1, 1000));
+        assert_eq!(only(&partial.first_byte), (1, 300));
+        assert_eq!(only(&partial.transfer), (1, 700));
+        assert_eq!(
+            (only(&window.connect), only(&window.tls)),
+            ((1, 70), (1, 900))
+        );
+        let next = second.close();
+        assert!(next.partial.is_none() && next.connect.is_empty() && next.tls.is_empty());
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Request {
     due: u64,
     /// First sent, or [`UNSENT`].
     sent: u64,
+    /// First bytes of the response to the last attempt, or [`UNSENT`] until it takes a second read.
+    first_byte: u64,
     user: u32,
     /// Index of its template.
     path: u32,
@@ -32,6 +34,8 @@ pub(crate) struct Request {
     pub(super) redirects: u32,
     /// Number of retries.
     retries: u8,
+    /// Length of the last response body as transferred.
+    body_len: u64,
     /// Whether it is in the list of waiting requests.
     waiting: bool,
     due_links: Links,
@@ -49,11 +53,13 @@ impl Request {
         Self {
             due,
             sent: UNSENT,
+            first_byte: UNSENT,
             user,
             path,
             connection: NONE,
             redirects: 0,
             retries: 0,
+            body_len: 0,
             waiting: false,
             due_links: Links::default(),
             wait_links: Links::default(),
@@ -86,9 +92,24 @@ impl Request {
         self.sent == UNSENT
     }
 
+    /// Whether a part of the response has been read.
+    #[inline]
+    pub(crate) fn has_first_byte(&self) -> bool {
+        self.first_byte != UNSENT
+    }
+
+    /// The first part of the response was read.
+    #[inline]
+    pub(crate) fn mark_first_byte(&mut self, at: u64) {
+        if self.first_byte == UNSENT {
+            self.first_byte = at;
+        }
+    }
+
     /// It is being sent: the first time counts.
     #[inline]
     pub(crate) fn mark_sent(&mut self, now: u64) {
+        self.first_byte = UNSENT;
         if self.sent == UNSENT {
             self.sent = now;
         }
@@ -205,14 +226,20 @@ impl Request {
         Some((&detour.head, detour.with_body))
     }
 
+    /// A response with a body of this length is complete.
+    #[inline]
+    pub(crate) fn set_body_len(&mut self, body_len: u64) {
+        self.body_len = body_len;
+    }
+
     /// Its end, as counted; `now` stands for the time it was sent when it never was.
     #[inline]
     pub(crate) fn ended(&self, outcome: Outcome, now: u64) -> RequestEnd {
+        let sent = if self.sent == UNSENT { now } else { self.sent };
         RequestEnd {
-            outcome,
-            due: self.due,
-            sent: if self.sent == UNSENT { now } else { self.sent },
-            done: now,
+            first_byte: self.first_byte.min(now),
+            body_len: self.body_len,
+            ..RequestEnd::new(outcome, self.due, sent, now)
         }
     }
 }

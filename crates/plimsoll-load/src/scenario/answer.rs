@@ -56,6 +56,14 @@ impl<'a> ParsedAnswer<'a> {
         &self.body
     }
 
+    /// Length of the body if it was decoded; it may be cut at the limit.
+    pub(crate) fn decoded_len(&self) -> Option<u64> {
+        match &self.body {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(plain) => Some(plain.len() as u64),
+        }
+    }
+
     /// The body as JSON, if it is valid.
     pub(crate) fn json(&self) -> Option<&Value> {
         self.json

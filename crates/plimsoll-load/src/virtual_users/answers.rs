@@ -191,5 +191,9 @@ impl VirtualUsers {
 
 fn answer(call: &UserRequest, len_max: u64) -> ParsedAnswer<'_> {
     let answer = ParsedAnswer::new(call.status, &call.head, &call.body, call.coding, len_max);
+    let decoded_len = answer.decoded_len().filter(|&len| len < len_max);
+    if decoded_len.is_some() && call.body.len() < call.retained_len_max {
+        call.decoded_len.set(decoded_len);
+    }
     answer.json_from(call.json_at)
 }

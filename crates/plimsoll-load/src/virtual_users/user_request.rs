@@ -1,5 +1,7 @@
 //! One request of a user: its bytes, and what is stored of its response.
 
+use std::cell::Cell;
+
 use plimsoll_model::journey::StepId;
 use plimsoll_wire::head::{ContentCoding, Head, HeadLimits};
 use plimsoll_wire::response::{Expected, Sink};
@@ -84,6 +86,8 @@ pub(crate) struct UserRequest {
     pub(super) status: u16,
     /// Content coding of its body.
     pub(super) coding: ContentCoding,
+    /// Length of its body once it was decoded whole, until that is counted.
+    pub(super) decoded_len: Cell<Option<u64>>,
     /// Offset of the JSON in its body.
     pub(super) json_at: usize,
 }
@@ -121,6 +125,7 @@ impl UserRequest {
             reason: String::new(),
             status: 0,
             coding: ContentCoding::Other,
+            decoded_len: Cell::new(None),
             json_at: 0,
         })
     }
@@ -146,6 +151,7 @@ impl UserRequest {
         self.bytes_in = 0;
         self.json_at = 0;
         self.coding = ContentCoding::Other;
+        self.decoded_len.set(None);
         self.reason.clear();
         self.status = 0;
     }
@@ -251,6 +257,12 @@ impl UserRequest {
     pub(crate) fn set_answer(&mut self, status: u16, coding: ContentCoding) {
         self.status = status;
         self.coding = coding;
+    }
+
+    /// Lengths of the body of the last response in its coding and decoded, once, if it was decoded whole.
+    pub(crate) fn take_decoded(&mut self) -> Option<(u64, u64)> {
+        let decoded = self.decoded_len.take()?;
+        Some((self.body.len() as u64, decoded))
     }
 
     /// Status of the last response; 0 without one.

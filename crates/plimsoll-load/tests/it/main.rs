@@ -9,6 +9,7 @@ mod connections;
 mod http2;
 mod journeys;
 mod outcomes;
+mod phases;
 mod redirects;
 mod secure;
 mod timing;

@@ -166,6 +166,11 @@ impl Axis {
         share.clamp(0.0, 1.0)
     }
 
+    /// Whether it has even factors instead of even steps.
+    pub(crate) fn is_logarithmic(&self) -> bool {
+        self.logarithmic
+    }
+
     /// Values with a label.
     pub(crate) fn ticks(&self) -> &[f64] {
         &self.ticks

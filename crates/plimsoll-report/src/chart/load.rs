@@ -111,7 +111,7 @@ fn interval(x: &Axis, line: &LoadLine) -> Markup {
     }
 }
 
-fn vertical_grid(x: &Axis) -> Markup {
+pub(super) fn vertical_grid(x: &Axis) -> Markup {
     html! {
         g.grid aria-hidden="true" {
             @for &tick in x.ticks() {

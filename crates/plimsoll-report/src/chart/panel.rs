@@ -22,7 +22,7 @@ pub(crate) struct ChartLine {
 /// Horizontal grid lines and their labels in front of the box.
 pub(crate) fn horizontal_grid(axis: &Axis, label: impl Fn(f64) -> String) -> Markup {
     // A logarithmic axis of many ticks has labels at the powers of ten only.
-    let all = axis.ticks().len() <= 7;
+    let all = !axis.is_logarithmic() || axis.ticks().len() <= 7;
     let has_label = |tick: f64| all || (tick.log10() - tick.log10().round()).abs() < 1e-6;
     html! {
         g.grid aria-hidden="true" {

@@ -1,5 +1,6 @@
 //! The run over time: panels below each other on one time axis, with a shared cursor.
 
+mod resources;
 mod websockets;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use super::axis::{Axis, clock, time_step};
 use super::load::load_of;
 use super::panel::{BOX_HEIGHT, ChartLine, horizontal_grid, path};
 use super::{number, percent_of};
-use crate::number::{bytes, micros, micros_of, percent, short, whole};
+use crate::number::{bytes, micros, micros_of, short, whole};
 use crate::report::Report;
 
 /// Format of a value.
@@ -56,7 +57,9 @@ impl TimeChart {
             websockets::broadcasts(&timeline),
             failures(&timeline),
             in_flight(&timeline),
-            cpu(report, &timeline),
+            resources::machine(report, &timeline),
+            resources::programs(report, &timeline),
+            resources::tcp(report, &timeline),
             memory(report, &timeline),
         ];
         Some(Self {
@@ -354,37 +357,6 @@ fn levels(
 
 fn of_process(metric: &str, process: &str) -> String {
     metric::series(metric, &[("process", process)])
-}
-
-fn cpu(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
-    let mean: fn(&Level) -> f64 = |level| level.mean;
-    let (target, generator) = (metric::TARGET, metric::GENERATOR);
-    let of = |process| of_process(metric::PROCESS_CPU, process);
-    let mut lines = vec![
-        levels(
-            report,
-            timeline,
-            ("machine", "l-machine"),
-            metric::CPU_BUSY,
-            mean,
-        ),
-        levels(report, timeline, ("target", "l-target"), &of(target), mean),
-        levels(
-            report,
-            timeline,
-            ("generator", "l-generator"),
-            &of(generator),
-            mean,
-        ),
-    ];
-    lines.retain(|line| !line.points.is_empty());
-    (!lines.is_empty()).then(|| Panel {
-        title: "CPU of the machine",
-        axis: Axis::linear_up_to(1.0),
-        lines,
-        bound: None,
-        text: percent,
-    })
 }
 
 fn memory(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {

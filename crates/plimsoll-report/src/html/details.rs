@@ -175,7 +175,7 @@ pub(super) fn setup_section(report: &Report<'_>) -> Markup {
 fn pairs(facts: &Facts) -> Vec<(String, String)> {
     facts
         .iter()
-        .map(|(name, value)| (name.clone(), value.clone()))
+        .map(|(name, value)| (name.replace('_', " "), value.clone()))
         .collect()
 }
 

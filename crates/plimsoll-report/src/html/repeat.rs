@@ -1,6 +1,7 @@
 //! The command that repeats a measurement.
 
-use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::patience::PatienceBand;
+use plimsoll_model::plan::{CLASSES_MS_DEFAULT, Load, PathOrder, Plan};
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::TrialKind;
 use plimsoll_model::websocket::WebSocketLoad;
@@ -12,35 +13,72 @@ use crate::report::Report;
 /// bodies are not included.
 pub(super) fn command(report: &Report<'_>) -> String {
     let plan = &report.run.header.plan;
+    let mut words = vec!["plimsoll".to_owned(), report.run.header.command.clone()];
     if plan.scenario.is_some() {
-        // The plan file contains everything but the seed; the log does not have its path.
-        let command = &report.run.header.command;
-        let demand = plan.required.as_ref().map(|required| &required.sentence);
-        let demand = demand.map_or_else(String::new, |text| {
-            format!(" --for {}", quote(&printable(text)))
-        });
-        return format!(
-            "plimsoll {command} PLAN.yaml{demand} --seed {}",
-            plan.seed.0
-        );
-    }
-    let mut words = vec![
-        "plimsoll".to_owned(),
-        report.run.header.command.clone(),
-        plan.target.url.clone(),
-    ];
-    if report.is_search() {
-        search_words(report, &mut words);
+        // The plan file contains everything but the seed and what flags changed; the log does not have its path.
+        words.push("PLAN.yaml".to_owned());
+        if let Some(required) = &plan.required {
+            words.extend(["--for".to_owned(), required.sentence.clone()]);
+        }
     } else {
-        load_words(&plan.load, &mut words);
+        words.push(plan.target.url.clone());
+        request_words(plan, &mut words);
+        if report.is_search() {
+            search_words(report, &mut words);
+        } else {
+            load_words(&plan.load, &mut words);
+        }
+        if let Some(objective) = report.objective() {
+            words.extend(["--objective".to_owned(), objective]);
+        }
+        transport_words(plan, &mut words);
     }
-    if let Some(objective) = report.objective() {
-        words.extend(["--objective".to_owned(), objective]);
-    }
-    transport_words(plan, &mut words);
+    band_words(plan, &mut words);
     words.extend(["--seed".to_owned(), plan.seed.0.to_string()]);
     let quoted: Vec<String> = words.iter().map(|word| quote(&printable(word))).collect();
     quoted.join(" ")
+}
+
+/// Codings that are accepted; the file of URLs, whose name the log does not have, and their order.
+fn request_words(plan: &Plan, words: &mut Vec<String>) {
+    let mut headers = plan.request.headers.iter();
+    if headers.any(|(name, value)| name == "Accept-Encoding" && value == "gzip, br") {
+        words.push("--compressed".to_owned());
+    }
+    if plan.request.paths.len() < 2 {
+        return;
+    }
+    words.extend(["--urls", "URLS.txt"].map(str::to_owned));
+    let order = match plan.request.order {
+        PathOrder::Circular => return,
+        PathOrder::Random => "random".to_owned(),
+        PathOrder::Zipf(exponent) => format!("zipf:{}", exponent.value()),
+        PathOrder::Latest(exponent) => format!("latest:{}", exponent.value()),
+    };
+    words.extend(["--urls-order".to_owned(), order]);
+}
+
+/// How the report divides response times. Names of bands that only a plan file can have are in that file.
+fn band_words(plan: &Plan, words: &mut Vec<String>) {
+    let [fast, slow] = plan.classes_ms;
+    if plan.classes_ms != CLASSES_MS_DEFAULT {
+        words.extend(["--classes".to_owned(), format!("{fast}ms,{slow}ms")]);
+    }
+    let is_flag = |band: &PatienceBand| {
+        !band.name.contains([',', '=']) && band.name.trim().len() == band.name.len()
+    };
+    if !plan.patience.is_empty() && plan.patience.iter().all(is_flag) {
+        let bands = plan.patience.iter().map(|band| {
+            let us = band.within_us;
+            if us.is_multiple_of(1000) {
+                format!("{}={}ms", band.name, us / 1000)
+            } else {
+                format!("{}={us}us", band.name)
+            }
+        });
+        let bands: Vec<String> = bands.collect();
+        words.extend(["--patience".to_owned(), bands.join(",")]);
+    }
 }
 
 fn search_words(report: &Report<'_>, words: &mut Vec<String>) {
@@ -141,6 +179,11 @@ fn transport_words(plan: &Plan, words: &mut Vec<String>) {
         "--timeout".to_owned(),
         format!("{}ms", plan.transport.timeout.as_millis()),
     ]);
+    match plan.transport.requests_per_connection {
+        0 => {}
+        1 => words.push("--no-keepalive".to_owned()),
+        number => words.extend(["--requests-per-connection".to_owned(), number.to_string()]),
+    }
     if plan.cores != 1 {
         words.extend(["--cores".to_owned(), plan.cores.to_string()]);
     }
@@ -177,6 +220,37 @@ fn quote(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_divides_response_times_is_repeated() {
+        let mut plan = plimsoll_testkit::plan::get_root(([127, 0, 0, 1], 80).into());
+        let of = |plan: &Plan| {
+            let mut words = Vec::new();
+            request_words(plan, &mut words);
+            band_words(plan, &mut words);
+            words.join(" ")
+        };
+        assert_eq!(of(&plan), "");
+        plan.classes_ms = [100, 2000];
+        plan.patience = [("at once", 1500), ("soon", 2_000_000)].map(band).into();
+        plan.request.paths = vec!["/a".to_owned(), "/b".to_owned()];
+        plan.request.order = PathOrder::Random;
+        let accepted = ("Accept-Encoding".to_owned(), "gzip, br".to_owned());
+        plan.request.headers.push(accepted);
+        assert_eq!(
+            of(&plan),
+            "--compressed --urls URLS.txt --urls-order random --classes 100ms,2000ms --patience at once=1500us,soon=2000ms"
+        );
+        plan.patience.push(band(("a,b", 3_000_000)));
+        assert!(!of(&plan).contains("patience"), "no flag has such a name");
+    }
+
+    fn band((name, within_us): (&str, u64)) -> PatienceBand {
+        PatienceBand {
+            name: name.to_owned(),
+            within_us,
+        }
+    }
 
     #[test]
     fn a_word_cannot_leave_its_quotes() {

@@ -32,9 +32,9 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 "Response times of good answers in ms, from the moment a user was ready to send the request. Steps marked " em { "once" }
                 " run once per user before all others; they are counted over the whole run only."
             }
-            (table("steps", "Steps", &step_rows(breakdown)))
+            (table("steps", "Steps", "label", &step_rows(breakdown)))
             @if breakdown.journeys.len() > 1 || !breakdown.groups.is_empty() {
-                (table("journeys", "Journeys and groups", &other_rows(breakdown)))
+                (table("journeys", "Journeys and groups", "label", &other_rows(breakdown)))
             }
         }
         (processes(report))
@@ -45,7 +45,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
 }
 
 /// A row: journey, label, mark, numbers.
-type StepRow<'a> = (&'a str, &'a str, &'static str, &'a ScopeMetrics);
+pub(super) type StepRow<'a> = (&'a str, &'a str, String, &'a ScopeMetrics);
 
 fn step_rows(breakdown: &Breakdown) -> Vec<StepRow<'_>> {
     let steps = breakdown.steps.iter().map(|step| {
@@ -53,7 +53,7 @@ fn step_rows(breakdown: &Breakdown) -> Vec<StepRow<'_>> {
         (
             step.journey.as_str(),
             step.label.as_str(),
-            mark,
+            mark.to_owned(),
             &step.metrics,
         )
     });
@@ -66,7 +66,7 @@ fn other_rows(breakdown: &Breakdown) -> Vec<StepRow<'_>> {
         (
             row.name.as_str(),
             row.name.as_str(),
-            "journey",
+            "journey".to_owned(),
             &row.metrics,
         )
     });
@@ -75,7 +75,7 @@ fn other_rows(breakdown: &Breakdown) -> Vec<StepRow<'_>> {
         (
             row.journey.as_str(),
             row.name.as_str(),
-            "group",
+            "group".to_owned(),
             &row.metrics,
         )
     });
@@ -88,14 +88,14 @@ const NAMES: [&str; 10] = [
 ];
 
 /// A table that the script can sort; without it, rows are in the order of the plan.
-fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
+pub(super) fn table(id: &str, caption: &str, heading: &str, rows: &[StepRow<'_>]) -> Markup {
     let several = rows.iter().any(|row| row.0 != rows[0].0);
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
             table.steps.sortable #{ "table-" (id) } {
                 caption { (caption) }
                 thead { tr {
-                    th scope="col" { "label" }
+                    th scope="col" { (heading) }
                     @if several { th.text scope="col" { "journey" } }
                     @for name in NAMES { th scope="col" { (name) } }
                 } }

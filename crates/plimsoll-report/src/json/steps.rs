@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{OutcomesObject, TimesObject};
 use crate::number::millis;
 
-/// Numbers of one step, journey or group. Times are response times of good responses, ms; null without any.
+/// Numbers of one step, journey, group, or row of URLs. Times are response times of good responses, ms; null without any.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Part")]
 pub struct AggregateObject {
@@ -149,7 +149,7 @@ pub struct LittleObject {
 }
 
 impl AggregateObject {
-    fn of(summary: &ScopeMetrics) -> Self {
+    pub(super) fn of(summary: &ScopeMetrics) -> Self {
         let times = summary.response_us;
         Self {
             samples: summary.samples,

@@ -1,4 +1,4 @@
-//! The table of steps in the terminal, at most 100 columns.
+//! The table of steps or URLs in the terminal, at most 100 columns.
 
 use plimsoll_analysis::summary::breakdown::{Breakdown, ScopeMetrics};
 
@@ -28,12 +28,18 @@ struct StepTextRow {
     cells: [String; 10],
 }
 
-/// The table of steps; empty without journeys.
+/// The table of steps, or of several URLs; empty with one.
 pub(super) fn table(report: &Report<'_>, style: Style) -> Vec<String> {
-    let Some(breakdown) = &report.summary.breakdown else {
-        return Vec::new();
+    let urls = report.summary.urls.iter();
+    let rows = match &report.summary.breakdown {
+        Some(breakdown) => rows(breakdown),
+        None => urls
+            .map(|row| StepTextRow::of(&row.label, "", 0, &row.metrics))
+            .collect(),
     };
-    let rows = rows(breakdown);
+    if rows.is_empty() {
+        return Vec::new();
+    }
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     let mut lines = draw(&rows[..rows.len() - left_out], style);
     if left_out > 0 {

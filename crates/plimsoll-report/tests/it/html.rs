@@ -20,6 +20,7 @@ pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
         ("search", runs::search()),
         ("plain", runs::plain(400.0, 60)),
         ("sweep", runs::sweep()),
+        ("detailed", runs::detailed()),
         ("failing", runs::plain_failing()),
         ("void", runs::plain_void()),
         ("void search", runs::search_void()),

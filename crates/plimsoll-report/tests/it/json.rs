@@ -55,6 +55,7 @@ fn keys(object: &Value) -> Vec<&str> {
 fn every_run_is_valid_against_the_schema() {
     for run in [
         runs::plain(400.0, 10),
+        runs::detailed(),
         runs::plain_failing(),
         runs::plain_void(),
         runs::users(),

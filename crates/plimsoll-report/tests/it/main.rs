@@ -3,6 +3,7 @@
 
 mod browser;
 mod compare;
+mod details;
 mod exports;
 mod html;
 mod json;

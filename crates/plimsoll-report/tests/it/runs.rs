@@ -16,12 +16,14 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 use plimsoll_testkit::plan::get_root;
 
+mod detailed;
 mod readings;
 mod search;
 mod server;
 mod users;
 mod websockets;
 
+pub(crate) use detailed::detailed;
 pub(crate) use search::{
     gate, search, search_not_confirmed, search_out_of_time, search_users, search_void,
     search_without_line,

@@ -19,7 +19,7 @@ fn summary(run: &Run) -> String {
 
 #[test]
 fn every_summary_fits_on_one_screen() {
-    for run in [
+    for run in vec![
         runs::plain(400.0, 10),
         runs::plain_failing(),
         runs::plain_void(),

@@ -51,6 +51,13 @@ pub enum OriginFault {
     NeverAnswers,
     /// Sends the body one byte at a time, with this pause before each.
     SlowBody(Duration),
+    /// Waits before the first byte, and again in the middle of the body.
+    LateAnswer {
+        /// Before the first byte.
+        first_byte: Duration,
+        /// Before the second half of the body.
+        rest: Duration,
+    },
     /// Redirects every path to itself.
     RedirectLoop,
     /// Redirects to this location.

@@ -40,7 +40,7 @@ const EXAMPLES: [(&str, &[&str]); 32] = [
     (
         "compare",
         &[
-            "plimsoll compare before.plim after.plim",
+            "plimsoll compare before.run after.run",
             "plimsoll compare --base-url http://127.0.0.1:3000/ --head-url http://127.0.0.1:3001/",
         ],
     ),
@@ -60,7 +60,7 @@ const EXAMPLES: [(&str, &[&str]); 32] = [
     ),
     (
         "report",
-        &["plimsoll report plimsoll/run.plim --html report.html"],
+        &["plimsoll report plimsoll/exam.run --html report.html"],
     ),
     (
         "ui",
@@ -73,7 +73,7 @@ const EXAMPLES: [(&str, &[&str]); 32] = [
     ("ledger", &["plimsoll ledger cycles.jsonl"]),
     (
         "export",
-        &["plimsoll export plimsoll/run.plim --csv --out tables"],
+        &["plimsoll export plimsoll/exam.run --csv --out tables"],
     ),
     ("import", &["plimsoll import log access.log > plan.yaml"]),
     ("import har", &["plimsoll import har visit.har --out plan"]),

@@ -11,12 +11,17 @@ use plimsoll_config::plan::{HEADS, HEADS_VALID};
 use plimsoll_config::sentence::{self as sentences, DemandSentence};
 use plimsoll_config::{Problem, load, objective as objectives, status, units};
 use plimsoll_model::objective::Objective;
+use plimsoll_model::patience::PatienceBand;
 use plimsoll_model::plan::GoodStatus;
 use plimsoll_model::schedule::LoadPhase;
 
 /// Bounds of the response classes, ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes(pub(crate) [u64; 2]);
+
+/// Bands of patience, in the order of their limits.
+#[derive(Clone, Debug)]
+pub(crate) struct Patience(pub(crate) Vec<PatienceBand>);
 
 /// A whole number within a range.
 pub(crate) fn within(
@@ -128,6 +133,10 @@ pub(crate) fn classes(text: &str) -> Result<Classes, Problem> {
     } else {
         Ok(Classes(bounds))
     }
+}
+
+pub(crate) fn patience(text: &str) -> Result<Patience, Problem> {
+    plimsoll_config::patience::bands(text).map(Patience)
 }
 
 /// A name that is safe in a file name.

@@ -114,8 +114,10 @@ fn a_coded_body_is_read() {
     let mut step = written.get("/gzip");
     step.expectations = vec![contains(TextTemplate::literal("Hello gzip"))];
     written.journey(Vec::new(), vec![request_step(step)]);
-    assert_all(
-        &written.run(site.address(), iterations(1.0, 3)),
-        Outcome::Ok,
-    );
+    let total = written.run(site.address(), iterations(1.0, 3));
+    assert_all(&total, Outcome::Ok);
+    // It was decoded to be read, and its lengths are known.
+    let gzip = total.bodies.gzip;
+    assert_eq!((gzip.answers, gzip.decoded), (3, 3 * 10));
+    assert_eq!(gzip.decoded_from, gzip.bytes);
 }

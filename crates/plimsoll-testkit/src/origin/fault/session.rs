@@ -124,6 +124,9 @@ fn respond(
             (bytes, AfterResponse::Close)
         }
         OriginFault::SlowBody(pause) => return slow_body(stream, shared, *pause),
+        OriginFault::LateAnswer { first_byte, rest } => {
+            return late_answer(stream, shared, *first_byte, *rest);
+        }
         OriginFault::RedirectLoop => (answer::redirect(&request.path), AfterResponse::KeepAlive),
         OriginFault::RedirectTo(location) => (answer::redirect(location), AfterResponse::KeepAlive),
         OriginFault::Status(status) => (
@@ -165,6 +168,23 @@ fn respond(
     stream.write_all(&bytes)?;
     stream.flush()?;
     Ok(next)
+}
+
+fn late_answer(
+    stream: &mut impl Write,
+    shared: &FaultOriginState,
+    first_byte: Duration,
+    rest: Duration,
+) -> io::Result<AfterResponse> {
+    let bytes = whole(200, &[], &answer::body());
+    let (first, second) = bytes.split_at(bytes.len() - BODY_LEN / 2);
+    for (pause, bytes) in [(first_byte, first), (rest, second)] {
+        if !shared.wait(pause) {
+            return Ok(AfterResponse::Close);
+        }
+        stream.write_all(bytes)?;
+    }
+    Ok(AfterResponse::KeepAlive)
 }
 
 fn slow_body(
