@@ -1,5 +1,6 @@
 //! The static binary with man pages and completions, tried in an empty root.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -16,15 +17,28 @@ use crate::roots::{debian, shell};
 const VERSION_WITHIN: Duration = Duration::from_millis(10);
 /// Of so many starts the fastest counts: other work on the machine makes some slower and none faster.
 const STARTS: usize = 20;
-/// Functions of the C library that load modules of another one.
-const FOREIGN: [&str; 6] = [
+/// Functions of the C library that load modules of another one: for hosts, services, users, groups and alphabets.
+const FOREIGN: [&str; 15] = [
     "getaddrinfo",
+    "getnameinfo",
+    "gethostbyname",
     "gethostbyname_r",
+    "gethostbyname2_r",
+    "gethostbyaddr_r",
+    "getservbyname_r",
     "getpwnam_r",
+    "getpwuid_r",
     "getgrnam_r",
+    "getgrgid_r",
+    "getgrouplist",
     "initgroups",
     "iconv_open",
+    "dlopen",
 ];
+/// What every static binary with symbols has: without these, an absent name would prove nothing.
+const OWN: [&str; 2] = ["main", "malloc"];
+/// Files that only the C library's search for names opens.
+const FOREIGN_FILES: [&str; 4] = ["nsswitch.conf", "libnss_", "ld.so.cache", "gconv"];
 
 /// Name servers answer in a network of its own, at the address of the root's `resolv.conf`. The site prints a line when it
 /// listens. Random numbers come from a device, which each container has.
@@ -40,7 +54,8 @@ dnsmasq --conf-file=/dev/null --no-hosts --no-resolv --user=root --pid-file= \
 mkfifo "$1/ready"
 chroot "$1" /bin/plimsoll demo --serve 127.0.0.1:8080 --out /tmp > "$1/ready" &
 read -r line < "$1/ready"
-chroot "$1" /bin/plimsoll run http://shop.test:8080/ --rate 20/s --for 2s
+strace --follow-forks --quiet=all --trace=open,openat,openat2,stat,newfstatat,access,execve --output="$2" \
+    chroot "$1" /bin/plimsoll run http://shop.test:8080/ --rate 20/s --for 2s
 chroot "$1" /bin/plimsoll run http://printed.test:8080/ --rate 20/s --for 2s
 if chroot "$1" /bin/plimsoll run http://gone.test:8080/ --rate 20/s --for 2s; then exit 1; fi
 rm -r "$1/etc"
@@ -130,16 +145,36 @@ fn answers_quickly(release: &Release, root: &Path) -> Result<()> {
 
 /// The C library's own functions for names would load modules of the C library of the system.
 fn has_no_foreign_names(release: &Release) -> Result<()> {
-    if !release.binary().exists() {
-        println!("the binary with symbols is not there: its functions are not checked");
-        return Ok(());
-    }
+    let binary = release.binary();
+    ensure!(
+        binary.exists(),
+        "{} is missing, whose symbols prove that names are not left to the C library; build it by `cargo xtask package archive`",
+        binary.display()
+    );
     let mut nm = Command::new("nm");
-    nm.arg("--format=just-symbols").arg(release.binary());
+    nm.arg("--format=just-symbols").arg(binary);
     let symbols = output(&mut nm)?;
-    let found: Vec<&str> = symbols
-        .lines()
-        .filter(|symbol| FOREIGN.contains(&symbol.trim_start_matches('_')))
+    knows_names_itself(&symbols)?;
+    println!(
+        "of {} symbols none is getaddrinfo, nor another of {} functions that load modules",
+        symbols.lines().count(),
+        FOREIGN.len()
+    );
+    Ok(())
+}
+
+fn knows_names_itself(symbols: &str) -> Result<()> {
+    let symbols = symbols.lines().map(|symbol| symbol.trim_start_matches('_'));
+    let symbols: BTreeSet<&str> = symbols.collect();
+    for own in OWN {
+        ensure!(
+            symbols.contains(own),
+            "the binary lacks the symbol {own}: it is stripped or not static, and proves nothing"
+        );
+    }
+    let found: Vec<&str> = FOREIGN
+        .into_iter()
+        .filter(|name| symbols.contains(name))
         .collect();
     ensure!(
         found.is_empty(),
@@ -156,10 +191,58 @@ fn finds_names(root: &Path) -> Result<()> {
     std::fs::create_dir_all(root.join("tmp"))?;
     std::fs::write(etc.join("resolv.conf"), "nameserver 127.0.0.1\n")?;
     std::fs::write(etc.join("hosts"), "127.0.0.1 printed.test\n")?;
+    let trace = root.with_extension("trace");
     let mut command = Command::new("unshare");
     command
         .args(["--net", "--mount", "--pid", "--fork", "--kill-child"])
         .args(["sh", "-euc", NAMES, "names"])
-        .arg(root);
-    execute(&mut command).context("names are not found in an empty root")
+        .args([root, &trace]);
+    execute(&mut command).context("names are not found in an empty root")?;
+    opens_nothing_foreign(&std::fs::read_to_string(trace)?)
+}
+
+/// What was opened while a name was found, by the lines of strace after the program began.
+fn opens_nothing_foreign(trace: &str) -> Result<()> {
+    let (_, trace) = trace
+        .split_once("\"/bin/plimsoll\"")
+        .context("the trace does not have the start of the program")?;
+    ensure!(
+        trace.contains("/etc/resolv.conf"),
+        "the program found a name without /etc/resolv.conf, or was not watched"
+    );
+    let lines: Vec<&str> = trace
+        .lines()
+        .filter(|line| FOREIGN_FILES.iter().any(|file| line.contains(file)))
+        .collect();
+    ensure!(
+        lines.is_empty(),
+        "a name was looked for by the C library's modules: {}",
+        lines.join("; ")
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_the_c_library_for_names_is_refused_and_so_is_a_binary_without_symbols() {
+        assert!(knows_names_itself("main\n__libc_malloc\nmalloc\nplimsoll_names\n").is_ok());
+        let with = knows_names_itself("main\nmalloc\n__getaddrinfo\n").unwrap_err();
+        assert!(with.to_string().contains("getaddrinfo"), "{with}");
+        let stripped = knows_names_itself("").unwrap_err();
+        assert!(stripped.to_string().contains("stripped"), "{stripped}");
+    }
+
+    #[test]
+    fn modules_that_were_opened_are_found_in_a_trace() {
+        let start = "1 execve(\"/usr/sbin/chroot\")\n1 openat(\"/etc/ld.so.cache\")\n1 execve(\"/bin/plimsoll\")\n";
+        let good = format!("{start}1 openat(\"/etc/resolv.conf\")\n");
+        assert!(opens_nothing_foreign(&good).is_ok());
+        let bad = format!("{good}1 openat(\"/etc/nsswitch.conf\")\n");
+        assert!(opens_nothing_foreign(&bad).is_err());
+        assert!(opens_nothing_foreign(start).is_err());
+        assert!(opens_nothing_foreign("").is_err());
+    }
 }

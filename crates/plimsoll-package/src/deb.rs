@@ -1,5 +1,6 @@
 //! The Debian package, by cargo-deb from the metadata in `crates/plimsoll/Cargo.toml`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -10,6 +11,21 @@ use crate::build::RUSTFLAGS;
 use crate::guide;
 use crate::release::{Release, TARGET, copy, output};
 use crate::roots::{debian, shell};
+
+/// What a purge need not remove: the records of package managers, former versions of the lists of accounts, and the files
+/// that this check installs.
+const OF_OTHERS: [&str; 10] = [
+    "var/lib/dpkg",
+    "var/lib/apt",
+    "var/cache",
+    "var/log/apt",
+    "var/log/dpkg.log",
+    "etc/passwd-",
+    "etc/group-",
+    "etc/shadow-",
+    "etc/gshadow-",
+    "root",
+];
 
 /// A version before every other, for the upgrade.
 const EARLIER: &str = "0.0.1";
@@ -60,6 +76,8 @@ pub(crate) fn check(release: &Release) -> Result<()> {
     let root = release.try_folder()?;
     let root = root.path();
     debian(release, root)?;
+    copy_targets(root)?;
+    let before = files(root)?;
     for from in [release.file(&name), release.staging().join(&earlier)] {
         let to = from.file_name().context("a package has a name")?;
         copy(&from, &root.join("root").join(to))?;
@@ -76,17 +94,26 @@ pub(crate) fn check(release: &Release) -> Result<()> {
     unit_is_hardened(root)?;
     shell(
         root,
-        "mkdir -p /var/lib/plimsoll /var/log/plimsoll\napt-get purge --yes --quiet=2 plimsoll",
+        "mkdir -p /var/lib/plimsoll/cache /var/log/plimsoll\ntouch /var/lib/plimsoll/cache/a /var/log/plimsoll/b\n\
+         dpkg --purge plimsoll\nid --user plimsoll",
     )?;
-    for path in [
-        "usr/bin/plimsoll",
-        "etc/plimsoll",
-        "var/lib/plimsoll",
-        "var/log/plimsoll",
-    ] {
-        ensure!(!root.join(path).exists(), "/{path} is left after a purge");
-    }
+    let left: Vec<String> = files(root)?.difference(&before).cloned().collect();
+    ensure!(left.is_empty(), "a purge leaves {}", left.join(", "));
+    println!("a purge leaves no file; the user stays, as the guide says");
     Ok(())
+}
+
+/// Files and folders of a root, without those that dpkg, apt and this check keep for themselves.
+fn files(root: &Path) -> Result<BTreeSet<String>> {
+    let mut find = Command::new("find");
+    find.arg(root).args(["-xdev", "-mindepth", "1"]);
+    for path in OF_OTHERS {
+        find.args(["-path"])
+            .arg(root.join(path))
+            .args(["-prune", "-o"]);
+    }
+    find.args(["-printf", "/%P\n"]);
+    Ok(output(&mut find)?.lines().map(str::to_owned).collect())
 }
 
 fn installed_is_whole(release: &Release, root: &Path) -> Result<()> {
@@ -115,15 +142,18 @@ fn installed_is_whole(release: &Release, root: &Path) -> Result<()> {
     )
 }
 
-fn unit_is_hardened(root: &Path) -> Result<()> {
-    // Those that the unit is ordered by; a root without systemd has none.
+/// The targets that the unit is ordered by; a root without systemd has none.
+fn copy_targets(root: &Path) -> Result<()> {
     shell(
         Path::new("/"),
         &format!(
             "cp --update /lib/systemd/system/*.target {}/usr/lib/systemd/system/",
             root.display()
         ),
-    )?;
+    )
+}
+
+fn unit_is_hardened(root: &Path) -> Result<()> {
     for action in [
         &["verify", "--man=no"][..],
         &[

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::step::execute;
 
 use crate::guide;
-use crate::release::{Release, copy, output};
+use crate::release::{Release, copy, output, renew};
 
 /// The version of Kubernetes that templates are rendered for; without one, helm takes a very old one.
 const KUBERNETES: &str = "--kube-version=1.34.0";
@@ -45,15 +45,27 @@ fn helm(release: &Release) -> Command {
     helm
 }
 
-/// Packs the chart with the version of the workspace.
+/// Packs the chart with the version of the workspace. Helm gives its files the time of the clock, so they are packed again
+/// with that of the commit.
 pub(crate) fn make(release: &Release) -> Result<()> {
+    let staging = release.staging().join("helm");
+    renew(&staging)?;
     execute(
         helm(release)
             .args(["package", "--version", &release.version])
             .args(["--app-version", &release.version, "--destination"])
-            .arg(release.folder())
-            .arg(release.source("helm/plimsoll-edge")),
-    )
+            .arg(&staging)
+            .arg(release.source("helm/plimsoll-edge"))
+            .stdout(Stdio::null()),
+    )?;
+    execute(
+        Command::new("tar")
+            .args(["--extract", "--gzip", "--file"])
+            .arg(staging.join(chart(release)))
+            .arg("--directory")
+            .arg(&staging),
+    )?;
+    release.pack(&staging, "plimsoll-edge", &release.file(&chart(release)))
 }
 
 /// Lints it, holds its pods against Kubernetes' own rules and its configuration against the edge's.

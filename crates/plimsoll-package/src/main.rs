@@ -8,6 +8,7 @@
     reason = "a task talks to the person who started it"
 )]
 
+mod again;
 mod archive;
 mod build;
 mod ci;
@@ -21,6 +22,8 @@ mod records;
 mod release;
 mod roots;
 mod sbom;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod wheel;
 
@@ -145,13 +148,20 @@ fn package(arguments: &PackageArguments) -> Result<ExitCode> {
         })
         .is_some();
     if is_ready {
-        for kind in kinds {
+        for &kind in &kinds {
             let name = format!("{kind:?}").to_lowercase();
             let is_made = arguments.check || steps.run(&name, || kind.make(&release)).is_some();
             if is_made {
                 steps.run(&format!("{name}: check"), || kind.check(&release));
             }
         }
+        if !arguments.check && steps.failed().is_empty() {
+            steps.run("made again", || {
+                let same = Release::new(&arguments.downloads, &arguments.homepage)?;
+                again::check(&release, same, &kinds)
+            });
+        }
+        records::list(&release)?;
     }
     println!("took {:.0} s", stopwatch.elapsed().as_secs_f64());
     if !steps.failed().is_empty() {
@@ -160,40 +170,4 @@ fn package(arguments: &PackageArguments) -> Result<ExitCode> {
     }
     println!("packages: {}", release.folder().display());
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use saphyr_parser::{Event, Parser};
-
-    /// Files that other programs read. What they make of them is tried by `cargo xtask package`.
-    #[test]
-    fn files_of_packages_are_well_formed() {
-        for (name, text) in [
-            (
-                "edge.yaml",
-                include_str!("../../../packaging/deb/edge.yaml"),
-            ),
-            (
-                "Chart.yaml",
-                include_str!("../../../packaging/helm/plimsoll-edge/Chart.yaml"),
-            ),
-            (
-                "values.yaml",
-                include_str!("../../../packaging/helm/plimsoll-edge/values.yaml"),
-            ),
-            (
-                "github-workflow.yml",
-                include_str!("../../../packaging/ci/github-workflow.yml"),
-            ),
-        ] {
-            let events: Result<Vec<Event<'_>>, _> = Parser::new_from_str(text)
-                .map(|event| event.map(|(event, _)| event))
-                .collect();
-            assert!(events.is_ok(), "{name}: {events:?}");
-        }
-        let project = include_str!("../../../packaging/wheel/pyproject.toml");
-        let project: toml::Table = project.parse().unwrap();
-        assert_eq!(project["project"]["name"].as_str(), Some("plimsoll-load"));
-    }
 }

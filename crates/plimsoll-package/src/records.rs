@@ -72,7 +72,7 @@ pub(crate) fn digest(file: &Path) -> Result<String> {
 }
 
 /// Names and checksums of the files of a folder, in order of their names.
-fn sums(folder: &Path, without: &[&str]) -> Result<Vec<(String, String)>> {
+pub(crate) fn sums(folder: &Path, without: &[&str]) -> Result<Vec<(String, String)>> {
     let mut sums = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -83,6 +83,15 @@ fn sums(folder: &Path, without: &[&str]) -> Result<Vec<(String, String)>> {
     }
     sums.sort_unstable();
     Ok(sums)
+}
+
+/// Prints the files and their sizes.
+pub(crate) fn list(release: &Release) -> Result<()> {
+    for (name, _) in sums(&release.folder(), &[])? {
+        let size = std::fs::metadata(release.file(&name))?.len();
+        println!("{:>9.3} MB  {name}", size as f64 / 1e6);
+    }
+    Ok(())
 }
 
 /// A statement of SLSA provenance. It is not signed: it says how the files were made, and proves nothing by itself.

@@ -20,6 +20,8 @@ pub(crate) struct Release {
     pub(crate) commit: String,
     pub(crate) downloads: String,
     pub(crate) homepage: String,
+    /// Where the packages are written to.
+    folder: PathBuf,
 }
 
 impl Release {
@@ -44,13 +46,20 @@ impl Release {
             commit: git("%H")?,
             downloads: downloads.trim_end_matches('/').to_owned(),
             homepage: homepage.to_owned(),
+            folder: workspace.target().join("package"),
             workspace,
         })
     }
 
+    /// The same release with its packages in another folder.
+    pub(crate) fn into_folder(mut self, folder: &Path) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
+    }
+
     /// The folder of the packages.
     pub(crate) fn folder(&self) -> PathBuf {
-        self.workspace.target().join("package")
+        self.folder.clone()
     }
 
     /// A package.
