@@ -196,7 +196,34 @@ fn files_of_packages_are_well_formed() {
             .collect();
         assert!(events.is_ok(), "{name}: {events:?}");
     }
-    let project = include_str!("../../../packaging/wheel/pyproject.toml");
-    let project: toml::Table = project.parse().unwrap();
-    assert_eq!(project["project"]["name"].as_str(), Some("plimsoll-load"));
+}
+
+/// What cargo-deb reads: files that are there, and lines that it does not break.
+#[test]
+fn the_debian_package_has_a_synopsis_of_one_line_and_sources_for_its_files() {
+    let manifest = include_str!("../../plimsoll/Cargo.toml");
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let package = &manifest["package"];
+    let synopsis = package["description"].as_str().unwrap();
+    assert!(synopsis.len() < 80, "{synopsis}");
+    let deb = &package["metadata"]["deb"];
+    let description = deb["extended-description"].as_str().unwrap();
+    for line in description.lines() {
+        assert!(line.len() < 79, "{line}");
+    }
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll");
+    for asset in deb["assets"].as_array().unwrap() {
+        let source = asset[0].as_str().unwrap();
+        let is_built = source.contains("target/");
+        assert!(is_built || crate_folder.join(source).exists(), "{source}");
+    }
+    let units = &deb["systemd-units"];
+    for key in ["enable", "start"] {
+        assert_eq!(units[key].as_bool(), Some(false), "{key}");
+    }
+    let unit = format!("{}.service", units["unit-name"].as_str().unwrap());
+    let scripts = crate_folder.join(units["unit-scripts"].as_str().unwrap());
+    for file in [unit.as_str(), "postinst", "postrm"] {
+        assert!(scripts.join(file).exists(), "{file}");
+    }
 }

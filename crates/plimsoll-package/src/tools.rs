@@ -50,7 +50,7 @@ pub(crate) fn install(release: &Release) -> Result<()> {
         &release.source("tools/requirements.txt"),
         &release.tool("packaging"),
     )
-    .context("missing: maturin and zizmor, which pip installs")?;
+    .context("missing: wheel, zizmor and CycloneDX' validator, which pip installs")?;
     cargo_deb(release)?;
     GO.into_iter().try_for_each(|(package, name)| {
         go::build(

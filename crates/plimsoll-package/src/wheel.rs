@@ -1,4 +1,4 @@
-//! The wheel `plimsoll-load`, by maturin. Cargo finds the binary built already: target, flags and profile are the same.
+//! The wheel `plimsoll-load`: the static binary as a script, packed by `PyPA`'s own `wheel`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -6,21 +6,32 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::step::execute;
 
-use crate::build::RUSTFLAGS;
 use crate::guide;
-use crate::release::{Release, TARGET, copy, output};
+use crate::release::{Release, copy, output, renew};
 
-/// Builds the wheel.
+/// Writes what a wheel consists of, and packs it; that lists the files with their checksums, too.
 pub(crate) fn make(release: &Release) -> Result<()> {
+    let staging = release.staging().join("wheel");
+    renew(&staging)?;
+    let name = format!("plimsoll_load-{}", release.version);
+    let info = staging.join(format!("{name}.dist-info"));
+    copy(
+        &release.stripped(),
+        &staging.join(format!("{name}.data/scripts/plimsoll")),
+    )?;
+    copy(
+        &release.workspace.root().join("LICENSE"),
+        &info.join("licenses/LICENSE"),
+    )?;
+    copy(&release.source("wheel/WHEEL"), &info.join("WHEEL"))?;
+    let read = |name: &str| std::fs::read_to_string(release.source("wheel").join(name));
+    let metadata = read("METADATA")?.replace("@VERSION@", &release.version);
+    std::fs::write(info.join("METADATA"), metadata + &read("README.md")?)?;
     execute(
-        Command::new(release.tool("packaging/bin/maturin"))
-            .args(["build", "--release", "--locked", "--target", TARGET])
-            .args(["--compatibility", "manylinux2014", "--out"])
+        Command::new(release.tool("packaging/bin/wheel"))
+            .args(["pack", "--dest-dir"])
             .arg(release.folder())
-            .arg("--target-dir")
-            .arg(release.cargo_target())
-            .current_dir(release.source("wheel"))
-            .env("RUSTFLAGS", RUSTFLAGS)
+            .arg(&staging)
             .env("SOURCE_DATE_EPOCH", &release.epoch)
             .stdin(Stdio::null()),
     )
