@@ -11,6 +11,7 @@ use plimsoll_model::window::Window;
 
 use crate::aborts;
 use crate::summary::Summary;
+use crate::summary::websockets::WebSocketSummary;
 use crate::verdict::{self, TrialFacts};
 
 /// The judgement of a run.
@@ -34,9 +35,10 @@ pub fn evaluate(run: &Run) -> Judgement {
     let void = void_reasons(run);
     let summary = Summary::of(run);
     let is_aborted = aborts::first_hit(run).is_some();
-    let objective_met = summary.objective.is_none_or(|objective| objective.met);
     let users = summary.breakdown.as_ref().and_then(|by_step| by_step.users);
-    let nobody_got_in = summary.requests == 0 && users.is_some_and(|users| users.lost > 0);
+    let nobody_got_in = summary.requests == 0 && users.is_some_and(|users| users.lost > 0)
+        || opened_nothing(run, &summary);
+    let objective_met = summary.objective.is_none_or(|objective| objective.met);
     let thresholds_met = summary
         .breakdown
         .map_or(Some(true), |breakdown| breakdown.met());
@@ -50,6 +52,14 @@ pub fn evaluate(run: &Run) -> Judgement {
         Some(_) => Verdict::Met,
     };
     Judgement { verdict, void }
+}
+
+/// Whether a load of WebSockets or streams was refused as a whole. What it was to hold and to hear is missing, so that no
+/// run succeeds by it, not even one without an objective.
+fn opened_nothing(run: &Run, summary: &Summary) -> bool {
+    let is_held = run.header.plan.load.websockets().is_some();
+    let websocket = summary.websocket.as_ref().filter(|_| is_held);
+    websocket.is_some_and(WebSocketSummary::opened_nothing)
 }
 
 /// Whether requests ended and not one of them got a connection, TLS included, to be answered on.

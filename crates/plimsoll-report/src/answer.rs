@@ -22,7 +22,7 @@ pub(crate) use patience::{band_shares, patience_text};
 pub use remarks::remarks;
 pub(crate) use required::{margin_text, required_answer, required_sentence};
 pub(crate) use websockets::{
-    kind as websocket_kind, load as websocket_load, opened, received, sent,
+    kind as websocket_kind, load as websocket_load, none_opened, opened, received, sent,
 };
 
 /// The result in a sentence; before it, the answer to the demand that was asked about.
@@ -185,6 +185,9 @@ fn run_sentence(report: &Report<'_>) -> String {
     let url = &report.run.header.plan.target.url;
     if summary.verdict == Some(Verdict::Unreachable) {
         return format!("No result: {}", unreachable(report.run));
+    }
+    if let Some(why) = none_opened(report).filter(|_| summary.void.is_empty()) {
+        return format!("Nothing was measured at {url}: {why}.");
     }
     if summary.requests == 0 {
         let why = nobody_got_in(report).unwrap_or_else(|| "no request ended".to_owned());

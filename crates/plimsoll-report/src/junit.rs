@@ -223,7 +223,9 @@ fn validity(report: &Report<'_>) -> TestCase {
     let ended = match summary.verdict {
         _ if !reasons.is_empty() => CaseOutcome::Error(reasons.join("; ")),
         None => CaseOutcome::Error("the run log is truncated".to_owned()),
-        Some(_) if summary.requests == 0 => CaseOutcome::Error(answer::sentence(report)),
+        Some(_) if summary.requests == 0 || answer::none_opened(report).is_some() => {
+            CaseOutcome::Error(answer::sentence(report))
+        }
         Some(Verdict::Unreachable) => CaseOutcome::Error("unreachable".to_owned()),
         Some(Verdict::Void) => CaseOutcome::Error("void".to_owned()),
         Some(Verdict::Interrupted) => CaseOutcome::Error("interrupted".to_owned()),

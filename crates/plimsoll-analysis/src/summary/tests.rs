@@ -6,10 +6,12 @@ use plimsoll_model::run::RunEnding;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::trial::TrialSpec;
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
+use plimsoll_model::websocket::{WebSocketLoad, WebSocketWindow};
 use plimsoll_testkit::plan::get_root;
 
 use super::timeline::Timeline;
 use super::*;
+use crate::whole_run;
 
 pub(super) fn plan(lasting: Duration) -> Plan {
     Plan {
@@ -252,4 +254,38 @@ fn a_long_run_is_merged_by_counts_and_keeps_its_gaps() {
         plimsoll_model::histogram::bucket_top(9000)
     );
     assert!((point.completed - 5.0).abs() < 1e-9 && (point.failed - 0.5).abs() < 1e-9);
+}
+
+/// Whether an objective was given or not: a load that opened nothing is no success.
+#[test]
+fn websockets_that_were_all_refused_are_missed() {
+    let verdict = |opened: u64, refused: u64| {
+        let mut run = run(Duration::from_secs(1));
+        run.header.plan.objective = None;
+        run.header.plan.load = Load::WebSockets(WebSocketLoad {
+            connections: 4,
+            per_second: 4.0,
+            hold: Duration::from_secs(1),
+            message: None,
+            timestamp: None,
+            sequence: None,
+            compress: false,
+            is_stream: false,
+            reconnect: None,
+        });
+        let mut window = Window::new(0);
+        window.offered = opened + refused;
+        window.outcomes.add_many(Outcome::Ok, opened);
+        window.outcomes.add_many(Outcome::WrongStatus, refused);
+        let mut websocket = WebSocketWindow {
+            connected: opened,
+            ..WebSocketWindow::default()
+        };
+        websocket.failed.insert("status 403".to_owned(), refused);
+        window.websocket = Some(Box::new(websocket));
+        run.windows.push(window);
+        whole_run::evaluate(&run).verdict
+    };
+    assert_eq!(verdict(0, 4), Verdict::Missed);
+    assert_eq!(verdict(1, 3), Verdict::Met);
 }

@@ -161,6 +161,11 @@ impl WebSocketSummary {
         self.failures.values().sum()
     }
 
+    /// Whether handshakes ended and none opened anything: nothing of what is held was measured.
+    pub fn opened_nothing(&self) -> bool {
+        self.connected == 0 && self.failed() > 0
+    }
+
     /// Open ones that the target ended.
     pub fn closed(&self) -> u64 {
         self.close_codes.values().sum()

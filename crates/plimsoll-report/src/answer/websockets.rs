@@ -7,6 +7,7 @@ use plimsoll_model::plan::Load;
 use plimsoll_model::websocket::WebSocketLoad;
 
 use crate::number::{count, duration, micros, percent, short};
+use crate::report::Report;
 
 /// Most causes, codes or errors listed per kind.
 const KINDS_MAX: usize = 4;
@@ -128,6 +129,56 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
     Some(texts.join(", "))
 }
 
+/// Why no WebSocket or stream of a load was opened, and what to do; `None` when one was, or the load is another.
+pub(crate) fn none_opened(report: &Report<'_>) -> Option<String> {
+    let load = &report.run.header.plan.load;
+    let held = load.websockets()?;
+    let websocket = report.summary.websocket.as_ref();
+    none_of(websocket?, held.is_stream)
+}
+
+fn none_of(websocket: &WebSocketSummary, is_stream: bool) -> Option<String> {
+    if !websocket.opened_nothing() {
+        return None;
+    }
+    let failures = websocket.failures.iter();
+    let (most, _) = failures.max_by_key(|(_, number)| **number)?;
+    Some(format!(
+        "none of {} {} opened ({}); {}",
+        count(websocket.failed()),
+        kind_of(is_stream),
+        kinds(websocket.failures.iter()),
+        remedy(most, is_stream)
+    ))
+}
+
+/// What to look at when handshakes fail for this cause.
+fn remedy(cause: &str, is_stream: bool) -> &'static str {
+    match cause {
+        "status 401" | "status 403" | "status 407" => {
+            "does it want a login or an Origin? give it with --header 'Authorization: …' or --header 'Origin: …'"
+        }
+        "status 429" => "it limits how many come: lower --connect-rate, or raise its limit",
+        "not HTTP" => "does an HTTP server listen on this port?",
+        "not switched" if is_stream => {
+            "is this the path of an event stream (text/event-stream)? a WebSocket is opened by --ws"
+        }
+        "not switched" | "wrong accept key" => {
+            "is this the path of a WebSocket, and does a proxy in between forward Upgrade? a stream of events is heard \
+             by --sse"
+        }
+        "unasked protocol" => "ask for its protocol with --header 'Sec-WebSocket-Protocol: …'",
+        cause if cause.starts_with("status 5") => "see the log of the service",
+        cause if cause.starts_with("status ") && is_stream => {
+            "is this the path of its event stream? it must answer with status 200"
+        }
+        cause if cause.starts_with("status ") => {
+            "is this the path of its WebSockets? it must answer with status 101"
+        }
+        _ => "see the log of the service, and whether one opens alone: --connections 1",
+    }
+}
+
 /// A share whose last hundredth matters: 99.99 % is not 100 %.
 pub(super) fn percent_exactly(share: f64) -> String {
     let is_all_but = share < 1.0 && share > 0.999;
@@ -230,5 +281,38 @@ mod tests {
         assert_eq!(percent_exactly(1.0 - 1e-9), "99.9999 %");
         assert_eq!(percent_exactly(0.99991), "99.9910 %");
         assert_eq!(percent_exactly(0.5), percent(0.5));
+    }
+
+    #[test]
+    fn a_load_that_opened_nothing_names_the_remedy_of_its_most_common_cause() {
+        let mut websocket = WebSocketSummary::default();
+        assert_eq!(none_of(&websocket, false), None);
+        for (cause, number, is_stream, wanted) in [
+            (
+                "status 503",
+                2,
+                false,
+                "none of 2 WebSockets opened (status 503: 2); see the log of the service",
+            ),
+            (
+                "status 403",
+                3,
+                false,
+                "none of 5 WebSockets opened (status 403: 3, status 503: 2); does it want a login",
+            ),
+            (
+                "not switched",
+                9,
+                true,
+                "is this the path of an event stream",
+            ),
+            ("status 404", 99, false, "with status 101"),
+        ] {
+            websocket.failures.insert(cause.to_owned(), number);
+            let text = none_of(&websocket, is_stream).unwrap();
+            assert!(text.contains(wanted), "{text}");
+        }
+        websocket.connected = 1;
+        assert_eq!(none_of(&websocket, false), None);
     }
 }

@@ -453,6 +453,17 @@ fn a_refusal_is_told_with_its_status() {
     let flags = ["--connections", "7", "--hold", "200ms"];
     let output = run(&place, &server.url("/refused"), &flags);
     let json = output.json();
+    // Nothing was opened: that is no success, although nothing was to be judged.
+    assert!([3, 6].contains(&output.code), "{output:?}");
+    let url = server.url("/refused");
+    let output = place.run(&[&["run", &url, "--ws"][..], &flags].concat());
+    if output.code != 6 {
+        assert_eq!(output.code, 3, "{output:?}");
+        let words: Vec<&str> = output.stdout.split_whitespace().collect();
+        let message =
+            "none of 7 WebSockets opened (status 403: 7); does it want a login or an Origin?";
+        assert!(words.join(" ").contains(message), "{output:?}");
+    }
     let websocket = &json["websocket"];
     assert_eq!(
         (count(websocket, "connected"), count(websocket, "failed")),
