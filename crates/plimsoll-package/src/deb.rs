@@ -13,8 +13,9 @@ use crate::release::{Release, TARGET, copy, output};
 use crate::roots::{debian, shell};
 
 /// What a purge need not remove: the records of package managers, former versions of the lists of accounts, and the files
-/// that this check installs.
-const OF_OTHERS: [&str; 10] = [
+/// that this check installs; `/run` is empty after a start.
+const OF_OTHERS: [&str; 11] = [
+    "run",
     "var/lib/dpkg",
     "var/lib/apt",
     "var/cache",

@@ -127,7 +127,8 @@ impl Release {
             .arg(format!("--mtime=@{}", self.epoch))
             .arg("--directory")
             .arg(parent);
-        if to.extension() == Some(OsStr::new("gz")) {
+        let is_compressed = |ending: &OsStr| ending == "gz" || ending == "tgz";
+        if to.extension().is_some_and(is_compressed) {
             tar.arg("--use-compress-program=gzip --no-name --best");
         }
         tar.arg("--file").arg(to).arg(name);
