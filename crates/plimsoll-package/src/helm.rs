@@ -60,7 +60,7 @@ pub(crate) fn make(release: &Release) -> Result<()> {
     )?;
     execute(
         Command::new("tar")
-            .args(["--extract", "--gzip", "--file"])
+            .args(["--extract", "--gzip", "--warning=no-timestamp", "--file"])
             .arg(staging.join(chart(release)))
             .arg("--directory")
             .arg(&staging),
