@@ -10,9 +10,9 @@ use crate::records::sums;
 use crate::release::Release;
 
 /// Makes the packages once more in another folder, of the same binary, man pages and completions.
-pub(crate) fn check(release: &Release, again: Release, kinds: &[Kind]) -> Result<()> {
+pub(crate) fn check(release: &Release, kinds: &[Kind]) -> Result<()> {
     let folder = release.try_folder()?;
-    let again = again.into_folder(folder.path());
+    let again = release.in_folder(folder.path())?;
     execute(
         Command::new("cp")
             .arg("--recursive")

@@ -51,10 +51,17 @@ impl Release {
         })
     }
 
-    /// The same release with its packages in another folder.
-    pub(crate) fn into_folder(mut self, folder: &Path) -> Self {
-        folder.clone_into(&mut self.folder);
-        self
+    /// The same release, of the same commit, with its packages in another folder.
+    pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
+        Ok(Self {
+            workspace: Workspace::find()?,
+            version: self.version.clone(),
+            epoch: self.epoch.clone(),
+            commit: self.commit.clone(),
+            downloads: self.downloads.clone(),
+            homepage: self.homepage.clone(),
+            folder: folder.to_owned(),
+        })
     }
 
     /// The folder of the packages.
