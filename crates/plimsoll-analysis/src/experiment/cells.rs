@@ -8,11 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
-
 use super::effect::Direction;
 use super::matrix::Matrix;
 use super::trial::Scale;
+use crate::stats::exact::student_bound;
 
 /// Rounds of the fit; a balanced matrix needs two.
 const ROUNDS: usize = 100;
@@ -173,9 +172,7 @@ impl CellFit {
     }
 
     fn student(&self, confidence: f64) -> f64 {
-        StudentsT::new(0.0, 1.0, self.freedom)
-            .expect("a positive scale and freedom")
-            .inverse_cdf(confidence)
+        student_bound(self.freedom, confidence).expect("a positive number of degrees")
     }
 }
 

@@ -9,11 +9,10 @@
 //! rank test shows a difference at all, so a second look costs no false alarms.
 
 use plimsoll_model::seed::Seed;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::trial::Scale;
 use crate::stats::bca;
-use crate::stats::exact::normal_quantile;
+use crate::stats::exact::{normal_quantile, student_quantile};
 use crate::stats::order::median;
 use crate::stats::ranks::{self, Shift};
 
@@ -302,11 +301,9 @@ impl Effect {
 /// tails are normal, not Student's (Hesterberg, The American Statistician 69, 2015, the expanded interval).
 fn small_sample_factor(trials: usize, confidence: f64) -> f64 {
     let n = trials as f64;
-    let tail = 1.0 - (1.0 - confidence) / 2.0;
-    match StudentsT::new(0.0, 1.0, n - 1.0) {
-        Ok(law) => law.inverse_cdf(tail) / normal_quantile(tail) * (n / (n - 1.0)).sqrt(),
-        Err(_) => 1.0,
-    }
+    let normal = normal_quantile(f64::midpoint(1.0, confidence));
+    student_quantile(n - 1.0, confidence)
+        .map_or(1.0, |student| student / normal * (n / (n - 1.0)).sqrt())
 }
 
 fn mean_of(values: &[f64]) -> f64 {

@@ -6,9 +6,9 @@
 use plimsoll_model::labels;
 use plimsoll_model::metric;
 use plimsoll_model::run::Run;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::metrics::{self, RunMetrics};
+use crate::stats::exact::student_quantile;
 use crate::stats::line::line_through;
 
 /// Runs that a slope takes at least.
@@ -126,7 +126,7 @@ fn trend(name: &str, values: &[Option<f64>], level: f64) -> RepeatedMetric {
         .collect();
     let fitted = line_through(&points).and_then(|line| {
         let freedom = points.len() as f64 - 2.0;
-        let reach = |p: f64| Some(student(freedom, 1.0 - p / 2.0)? * line.slope_error);
+        let reach = |p: f64| Some(student_quantile(freedom, 1.0 - p)? * line.slope_error);
         let ends = (points.first()?.0, points.last()?.0);
         Some((line, reach(0.05)?, reach(level)?, ends))
     });
@@ -151,11 +151,6 @@ fn trend(name: &str, values: &[Option<f64>], level: f64) -> RepeatedMetric {
         slope,
         recovers,
     }
-}
-
-fn student(freedom: f64, probability: f64) -> Option<f64> {
-    let law = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(law.inverse_cdf(probability))
 }
 
 #[cfg(test)]

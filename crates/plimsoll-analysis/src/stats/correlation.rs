@@ -1,8 +1,6 @@
 //! Correlation by ranks (Spearman, American Journal of Psychology 15, 1904).
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
-
-use super::exact::normal_quantile;
+use super::exact::{normal_quantile, student_p};
 use super::trend::ranks;
 
 /// A correlation of ranks.
@@ -37,12 +35,11 @@ pub fn spearman(first: &[f64], second: &[f64]) -> Option<Spearman> {
     }
     let rho = (product(&a, &b) / squares.sqrt()).clamp(-1.0, 1.0);
     let freedom = first.len() as f64 - 2.0;
-    let law = StudentsT::new(0.0, 1.0, freedom).expect("a positive scale and freedom");
     let rest = 1.0 - rho * rho;
     let p = if rest <= 0.0 {
         0.0
     } else {
-        2.0 * law.sf(rho.abs() * (freedom / rest).sqrt())
+        student_p(freedom, rho * (freedom / rest).sqrt())?
     };
     Some(Spearman { rho, p })
 }

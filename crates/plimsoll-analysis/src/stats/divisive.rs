@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use super::exact;
 
 /// Values of a series that are looked at: the newest.
 pub const SERIES_MAX: usize = 10_000;
@@ -271,8 +271,7 @@ fn student_p(left: &[f64], right: &[f64]) -> f64 {
     if !t.is_finite() {
         return 1.0;
     }
-    let law = StudentsT::new(0.0, 1.0, freedom).expect("a positive scale and freedom");
-    (2.0 * law.sf(t)).min(1.0)
+    exact::student_p(freedom, t).unwrap_or(1.0)
 }
 
 #[cfg(test)]

@@ -50,9 +50,22 @@ pub fn normal_quantile(p: f64) -> f64 {
 
 /// How many standard errors a two-sided interval of this confidence, 0 to 1, reaches on each side; `None` without a degree of
 /// freedom.
-pub(super) fn student_quantile(freedom: f64, confidence: f64) -> Option<f64> {
-    let law = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(law.inverse_cdf(f64::midpoint(1.0, confidence)))
+pub(crate) fn student_quantile(freedom: f64, confidence: f64) -> Option<f64> {
+    student_bound(freedom, f64::midpoint(1.0, confidence))
+}
+
+/// The same of a one-sided bound: the `confidence` quantile of Student's law.
+pub(crate) fn student_bound(freedom: f64, confidence: f64) -> Option<f64> {
+    Some(student(freedom)?.inverse_cdf(confidence))
+}
+
+/// The chance that a value of Student's law is at least as far from 0 as `t`; `None` without a degree of freedom.
+pub(crate) fn student_p(freedom: f64, t: f64) -> Option<f64> {
+    Some((2.0 * student(freedom)?.sf(t.abs())).min(1.0))
+}
+
+fn student(freedom: f64) -> Option<StudentsT> {
+    StudentsT::new(0.0, 1.0, freedom).ok()
 }
 
 #[cfg(test)]

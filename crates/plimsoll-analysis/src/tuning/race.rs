@@ -2,11 +2,10 @@
 //! mostly luck.
 
 use plimsoll_model::seed::Seed;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::evidence::{Evidence, SettingEvidence};
 use super::space::{Levels, Space};
-use crate::stats::exact::normal_quantile;
+use crate::stats::exact::student_bound;
 
 /// Settings that race.
 const CONTENDERS: usize = 4;
@@ -80,10 +79,9 @@ fn is_beaten(evidence: &Evidence, setting: &SettingEvidence, best: (f64, usize))
     let (Some(mean), Some((deviation, degrees))) = (setting.mean(), evidence.deviation()) else {
         return false;
     };
-    let quantile = StudentsT::new(0.0, 1.0, degrees as f64).map_or_else(
-        |_| normal_quantile(CONFIDENCE),
-        |law| law.inverse_cdf(CONFIDENCE),
-    );
+    let Some(quantile) = student_bound(degrees as f64, CONFIDENCE) else {
+        return false;
+    };
     let counts = 1.0 / setting.values.len() as f64 + 1.0 / best.1 as f64;
     mean - best.0 + quantile * deviation * counts.sqrt() < 0.0
 }

@@ -2,7 +2,6 @@
 //! and change points as Otava finds them. None of them decides here.
 
 use plimsoll_model::histogram::Histogram;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::ComparisonVerdict;
 use super::blocks::{BASELINE, CANDIDATE};
@@ -10,6 +9,7 @@ use crate::experiment::effect::Direction;
 use crate::experiment::metrics::definition;
 use crate::experiment::trial::{ExperimentTrial, Scale};
 use crate::stats::divisive::{Parameters, change_points};
+use crate::stats::exact::student_p;
 
 /// A change of the last value that counts.
 const LAST_CHANGE: f64 = 0.1;
@@ -124,8 +124,7 @@ fn t_test_change(before: &Histogram, after: &Histogram) -> Option<f64> {
     }
     let freedom = error * error
         / (error_before * error_before / (n - 1.0) + error_after * error_after / (m - 1.0));
-    let t = (mean_after - mean_before).abs() / error.sqrt();
-    let p = 2.0 * StudentsT::new(0.0, 1.0, freedom).ok()?.sf(t);
+    let p = student_p(freedom, (mean_after - mean_before) / error.sqrt())?;
     Some(if p < T_TEST_P {
         mean_after - mean_before
     } else {
