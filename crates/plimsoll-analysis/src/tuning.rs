@@ -1,12 +1,13 @@
 //! The search for better settings: screen, race, confirm (docs/decisions/0502).
 //!
-//! Each block of trials holds the default, so the machine's drift can be taken out. The screen spreads settings over the
-//! space; rounds of proposals follow, by a forest of trees; the best race until each has several values; changes of the
+//! Each block of trials holds the default, so the machine's drift can be taken out. The screen tries what usually suffices,
+//! and spreads settings over the space; rounds of proposals follow, by a forest of trees; the best race until each has several values; changes of the
 //! winner that cost nothing go back; and the rest is compared with the default in pairs. Only a gain whose lower bound
 //! exceeds 3 % is adopted.
 //!
 //! Nothing here carries out a trial or reads a clock, and the search holds no state: all follows from the observations.
 
+mod advised;
 mod conclusion;
 mod confirm;
 mod course;
@@ -29,7 +30,7 @@ use plimsoll_model::seed::Seed;
 use self::confirm::{ConfirmTrials, Confirmation};
 use self::course::{Course, Stage};
 pub use self::observation::{Guard, Observation, Phase, Score};
-pub use self::outcome::{BestSetting, Rejected, RejectedWhy, TuneOutcome};
+pub use self::outcome::{BestSetting, Rejected, RejectedWhy, RevertedKnob, TuneOutcome};
 pub use self::space::{KNOBS_MAX, KnobSpace, LEVELS_MAX, Levels, Space};
 use crate::experiment::order::{mirrored_order, random_order};
 
@@ -43,10 +44,12 @@ const IMPORTANCE: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TuneLimits {
     /// Trials before the confirmation at most, with those of the default. A caller that is short of time may lower it
-    /// during the search: what is known then races at once.
+    /// during the search: the best by what is known is then confirmed at once.
     pub evaluations: usize,
     /// Rounds of proposals at most.
     pub rounds: usize,
+    /// Whether there is time for a block more than that: the best beside itself without all changes that hardly matter.
+    pub reverts: bool,
 }
 
 impl TuneLimits {
@@ -54,6 +57,7 @@ impl TuneLimits {
     pub const STANDARD: Self = Self {
         evaluations: 80,
         rounds: 12,
+        reverts: true,
     };
 }
 
@@ -101,7 +105,15 @@ impl TuneSearch {
             .map(|observation| observation.block + 1)
             .max()
             .unwrap_or(0);
-        let candidates = match self.course(observations).stage(self.limits, feasible) {
+        let course = self.course(observations);
+        // A confirmation that has begun is carried on, whatever the limits are by now.
+        let is_confirming = observations.iter().any(|it| it.phase == Phase::Confirm);
+        let stage = if is_confirming {
+            Stage::Confirm(course.candidates())
+        } else {
+            course.stage(self.limits, feasible)
+        };
+        let candidates = match stage {
             Stage::Search(settings) => return self.search_block(settings, block),
             Stage::Confirm(candidates) => candidates,
         };
@@ -119,6 +131,13 @@ impl TuneSearch {
             }
         }
         Step::Done
+    }
+
+    /// Pairs of trials that the confirmation takes at least, by what is known so far: four where the gain of the best is
+    /// plain, else six.
+    pub fn pairs_needed(&self, observations: &[Observation]) -> usize {
+        let (gain, deviation) = self.course(observations).best_gain();
+        confirm::pairs_needed(gain, deviation)
     }
 
     /// The best setting by what is known so far, which may be the default; `None` before the first line was measured.

@@ -42,6 +42,7 @@ fn space(surface: &ResponseSurface) -> Space {
         levels: knob.levels(),
         is_ordered: knob.is_ordered(),
         default: knob.default,
+        usual: None,
     });
     Space::new(knobs.collect())
 }

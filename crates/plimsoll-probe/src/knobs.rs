@@ -88,6 +88,8 @@ pub struct FoundKnob {
     pub now: String,
     /// All levels, `now` among them.
     pub levels: Vec<String>,
+    /// The least level that usually suffices, where what stands does not.
+    pub usual: Option<String>,
     /// How it is applied.
     pub place: KnobPlace,
     /// Whether the program is restarted for it.

@@ -72,17 +72,25 @@ pub enum UserRowResult {
     Open,
 }
 
-/// The load line of the best settings.
+/// A load line by a full search, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct BestLine {
+pub struct SearchedLine {
+    /// Lower end of its 90 % interval.
+    pub low: f64,
     /// The line.
-    line: f64,
-    /// Its interval, where there is one.
-    interval: Option<(f64, f64)>,
-    /// Whether it is by a full search, and not by loads that rise.
-    is_searched: bool,
-    /// Whether it may be higher: a load ended before the service did.
-    is_at_least: bool,
+    pub line: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The full searches of the load line: one before, and one with what is adopted. Each is a measurement of its own, at
+/// another time than the pairs of the confirmation and by another kind of load, so that none is a figure of the gain.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SearchedLines {
+    /// Of the settings that stand.
+    pub default: Option<SearchedLine>,
+    /// Of the settings that are adopted.
+    pub best: Option<SearchedLine>,
 }
 
 /// Everything about a search that is shown.
@@ -106,8 +114,8 @@ pub struct TuneReport<'t> {
     pub trials: &'t [TuneTrial],
     /// What they show.
     pub outcome: &'t TuneOutcome,
-    /// The load line of the settings by a full search: low, median, high.
-    pub searched_line: Option<(f64, f64, f64)>,
+    /// The full searches of the load line.
+    pub searches: SearchedLines,
     /// What limits the service with these settings.
     pub next_limit: Option<&'t str>,
     /// Everything that was changed for trials is put back.
@@ -122,6 +130,11 @@ pub struct TuneReport<'t> {
     pub files: TuneFiles,
     /// The command that makes the settings permanent.
     pub apply_command: &'t str,
+}
+
+/// What the lines beside a gain are from: `pairs` of the confirmation, or `ramps`, trials of the search.
+fn line_from(best: &BestSetting) -> &'static str {
+    if best.pairs > 0 { "pairs" } else { "ramps" }
 }
 
 impl TuneReport<'_> {
@@ -172,32 +185,12 @@ impl TuneReport<'_> {
             .collect()
     }
 
-    /// The load line of the best settings: by a full search with them, else by loads that rise.
-    fn best_line(&self, best: &BestSetting) -> BestLine {
-        match self.searched_line.filter(|_| self.is_adopted()) {
-            Some((low, median, high)) => BestLine {
-                line: median,
-                interval: Some((low, high)),
-                is_searched: true,
-                is_at_least: false,
-            },
-            None => BestLine {
-                line: best.line,
-                interval: best.high.is_finite().then_some((best.low, best.high)),
-                is_searched: false,
-                is_at_least: best.is_at_least,
-            },
+    /// The load line of the settings that stand, and what it is from: of the trials that the gain is of, where there is one.
+    fn baseline(&self) -> (Option<f64>, &'static str) {
+        match &self.outcome.best {
+            Some(best) => (Some(best.default_line), line_from(best)),
+            None => (self.outcome.baseline, "search"),
         }
-    }
-
-    /// What the best settings carry at least by loads that rise: the lower end of their own line, or of the gain over the
-    /// full search of the settings that stand, whichever is less.
-    fn least_line(&self, best: &BestSetting) -> f64 {
-        let by_gain = self
-            .outcome
-            .baseline
-            .map(|line| line * (1.0 + best.gain_low));
-        by_gain.map_or(best.low, |line| line.min(best.low))
     }
 
     /// A load line with its unit.

@@ -4,7 +4,7 @@ use super::confirm::{ConfirmTrials, Confirmation, MARGIN};
 use super::course::Course;
 use super::evidence::{SettingEvidence, log_carried};
 use super::observation::{Observation, Phase, Score};
-use super::outcome::{BestSetting, Rejected, RejectedWhy, TuneOutcome};
+use super::outcome::{BestSetting, Rejected, RejectedWhy, RevertedKnob, TuneOutcome};
 use super::race::is_unstable;
 use super::space::Levels;
 use super::{IMPORTANCE, TuneSearch};
@@ -47,12 +47,14 @@ pub(super) fn outcome(search: &TuneSearch, observations: &[Observation]) -> Tune
     };
     let count = |score: Score| evaluated().filter(|trial| trial.score == score).count();
     let adopt = confirmed.is_some();
+    let adopted = best.as_ref().filter(|_| adopt);
     TuneOutcome {
         baseline,
         adopt,
         reason: reason(&compared, best.as_ref(), &course, baseline),
         importance: course.forest().importance(&search.space, &samples, seed),
         reverted: reverted(&course, best.as_ref(), &compared),
+        unshown: adopted.map_or_else(Vec::new, |best| course.unshown(&best.levels)),
         rejected: rejected(search, &course, &compared, best.as_ref(), adopt),
         best,
         evaluations: evaluated().count(),
@@ -102,9 +104,13 @@ fn best_setting(candidate: &Compared, course: &Course<'_>) -> Option<BestSetting
     let Some(gain) = candidate.trials.gain() else {
         let setting = course.evidence().get(&levels)?;
         let (ratio, is_at_least) = setting.carried()?;
+        let line = setting.line()?;
         return Some(BestSetting {
             levels,
-            line: setting.line()?,
+            line,
+            default_line: line / ratio.exp(),
+            default_low: 0.0,
+            default_high: f64::INFINITY,
             is_at_least,
             low: 0.0,
             high: f64::INFINITY,
@@ -115,9 +121,13 @@ fn best_setting(candidate: &Compared, course: &Course<'_>) -> Option<BestSetting
         });
     };
     let line = candidate.trials.line()?;
+    let default = candidate.trials.default_line()?;
     Some(BestSetting {
         levels,
         line: line.value,
+        default_line: default.value,
+        default_low: default.low,
+        default_high: default.high,
         is_at_least: candidate.trials.is_at_least,
         low: line.low,
         high: line.high,
@@ -133,7 +143,7 @@ fn reverted(
     course: &Course<'_>,
     best: Option<&BestSetting>,
     compared: &[Compared],
-) -> Vec<(usize, f64)> {
+) -> Vec<RevertedKnob> {
     let is_first = match (best, compared.first()) {
         (Some(best), Some(first)) => best.levels == first.levels,
         _ => false,
@@ -141,9 +151,13 @@ fn reverted(
     if !is_first {
         return Vec::new();
     }
-    let knobs = course.reverted_knobs().into_iter();
-    knobs
-        .map(|(knob, cost)| (knob, -(-cost).exp_m1()))
+    let changes = course.reverted_knobs().into_iter();
+    changes
+        .map(|change| RevertedKnob {
+            knob: change.knob,
+            cost: -(-change.cost).exp_m1(),
+            together: change.together,
+        })
         .collect()
 }
 
@@ -223,23 +237,26 @@ fn reason(
     };
     match (candidate.state, best) {
         (Confirmation::Confirmed, Some(best)) => format!(
-            "The gain is confirmed: {} more, at least {} with 95 % confidence, from {} pairs of trials.",
-            percent(best.gain),
-            percent(best.gain_low),
+            "The gain is confirmed: {}, at least {} with 95 % confidence, from {} pairs of trials.",
+            more(best.gain),
+            more(best.gain_low),
             best.pairs
         ),
         (Confirmation::Rejected(why), _) => refusal(why, best),
         (_, Some(best)) if best.pairs == 0 && best.gain > 0.0 => format!(
-            "The default is kept: in the search the best setting carried {}{} more, and nothing of that was confirmed before the \
+            "The default is kept: in the search the best setting carried {}{}, and nothing of that was confirmed before the \
              search ended.",
             if best.is_at_least { "at least " } else { "" },
-            percent(best.gain)
+            more(best.gain)
         ),
         (_, Some(best)) if best.pairs > 0 => format!(
-            "The default is kept: the best setting carried {} more in {} pairs of trials, and the search ended before they were \
-             enough to tell a gain of more than {} from chance.",
-            percent(best.gain),
-            best.pairs,
+            "The default is kept: the best setting carried {} in {} of trials, and the search ended before that was enough to \
+             tell a gain of more than {} from chance.",
+            more(best.gain),
+            match best.pairs {
+                1 => "1 pair".to_owned(),
+                pairs => format!("{pairs} pairs"),
+            },
             percent(MARGIN)
         ),
         _ => "The default is kept: the search ended before the best setting was confirmed."
@@ -263,14 +280,23 @@ fn refusal(why: RejectedWhy, best: Option<&BestSetting>) -> String {
             format!("{kept}: the best setting costs more than the default.")
         }
         (_, Some(best)) if best.gain_low > -1.0 => format!(
-            "{kept}: the best setting carries {} more, between {} and {} with 95 % confidence; only a gain of more than {} is \
+            "{kept}: the best setting carries {}, between {} and {} with 95 % confidence; only a gain of more than {} is \
              adopted.",
-            percent(best.gain),
-            percent(best.gain_low),
-            percent(best.gain_high),
+            more(best.gain),
+            more(best.gain_low),
+            more(best.gain_high),
             percent(MARGIN)
         ),
         _ => format!("{kept}: no gain was confirmed."),
+    }
+}
+
+/// A gain: from twice as much on as a factor.
+fn more(gain: f64) -> String {
+    if gain >= 1.0 {
+        format!("{:.1} times as much", gain + 1.0)
+    } else {
+        format!("{} more", percent(gain))
     }
 }
 

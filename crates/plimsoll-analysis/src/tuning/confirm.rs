@@ -10,6 +10,7 @@ use super::observation::{Guard, Observation, Phase, Score};
 use super::outcome::RejectedWhy;
 use crate::experiment::effect::{Criteria, Direction, Effect};
 use crate::experiment::trial::Scale;
+use crate::stats::exact::student_quantile;
 use crate::stats::order::median;
 use crate::stats::ranks;
 use crate::stats::student::mean_interval;
@@ -22,6 +23,8 @@ const PAIRS_MIN: usize = 6;
 const PLAIN_PAIRS_MIN: usize = 4;
 /// Confidence of a plain gain.
 const PLAIN_CONFIDENCE: f64 = 0.999;
+/// Deviation of trials, as a logarithm, with which is reckoned at least: few trials may be alike by chance.
+const NOISE_MIN: f64 = 0.05;
 /// Confidence of intervals that are shown.
 const CONFIDENCE: f64 = 0.95;
 /// Pairs after which there is no further block.
@@ -47,8 +50,10 @@ pub(super) enum Confirmation {
 pub(super) struct ConfirmTrials {
     /// Differences of logarithms of pairs, candidate minus default.
     differences: Vec<f64>,
-    /// Logarithms of what the candidate carried.
+    /// Logarithms of what the candidate carried in these pairs.
     lines: Vec<f64>,
+    /// The same of the default.
+    default_lines: Vec<f64>,
     /// Whether it may carry more: a load ended before the service did.
     pub(super) is_at_least: bool,
     /// Trials of the candidate in which the service failed.
@@ -90,15 +95,14 @@ impl ConfirmTrials {
             .iter()
             .filter(|trial| trial.score == Score::Failed)
             .count();
+        let pairs: Vec<Pair> = blocks
+            .iter()
+            .flat_map(|block| pairs(block, default, candidate))
+            .collect();
         Self {
-            differences: blocks
-                .iter()
-                .flat_map(|block| pair_differences(block, default, candidate))
-                .collect(),
-            lines: own
-                .iter()
-                .filter_map(|trial| log_carried(&trial.score))
-                .collect(),
+            differences: pairs.iter().map(Pair::difference).collect(),
+            lines: pairs.iter().map(|pair| pair.candidate).collect(),
+            default_lines: pairs.iter().map(|pair| pair.default).collect(),
             is_at_least: own
                 .iter()
                 .any(|trial| matches!(trial.score, Score::AtLeast(_))),
@@ -125,15 +129,24 @@ impl ConfirmTrials {
         Some(self.unless_plain(by_ranks, &self.differences))
     }
 
-    /// What the candidate carried, in the unit of the load; `None` without trials.
+    /// What the candidate carried in the pairs, in the unit of the load; `None` without pairs.
     pub(super) fn line(&self) -> Option<Estimated> {
-        let line = ranks::signed_rank(&self.lines, CONFIDENCE)?;
+        self.line_of(&self.lines)
+    }
+
+    /// What the default carried in the pairs; `None` without pairs.
+    pub(super) fn default_line(&self) -> Option<Estimated> {
+        self.line_of(&self.default_lines)
+    }
+
+    fn line_of(&self, logarithms: &[f64]) -> Option<Estimated> {
+        let line = ranks::signed_rank(logarithms, CONFIDENCE)?;
         let by_ranks = Estimated {
             value: line.estimate.exp(),
             low: line.low.exp(),
             high: line.high.exp(),
         };
-        Some(self.unless_plain(by_ranks, &self.lines))
+        Some(self.unless_plain(by_ranks, logarithms))
     }
 
     /// The estimate; of a plain gain, for which ranks have too few pairs, with the interval of the mean of logarithms.
@@ -172,6 +185,18 @@ impl ConfirmTrials {
     }
 }
 
+/// Pairs that a confirmation takes at least where a gain, a logarithm, is expected, and trials differ by this deviation, a
+/// logarithm: of a plain gain fewer than of others.
+pub(super) fn pairs_needed(gain: f64, deviation: f64) -> usize {
+    let error = deviation.max(NOISE_MIN) * (2.0 / PLAIN_PAIRS_MIN as f64).sqrt();
+    let reach = student_quantile(PLAIN_PAIRS_MIN as f64 - 1.0, PLAIN_CONFIDENCE);
+    if reach.is_some_and(|reach| gain > MARGIN.ln_1p() + reach * error) {
+        PLAIN_PAIRS_MIN
+    } else {
+        PAIRS_MIN
+    }
+}
+
 /// The blocks of the confirmation that hold a trial of `candidate`, each in the order of time.
 fn blocks_with<'a>(observations: &'a [Observation], candidate: &[usize]) -> Vec<InOrder<'a>> {
     super::blocks(observations, Phase::Confirm)
@@ -180,8 +205,29 @@ fn blocks_with<'a>(observations: &'a [Observation], candidate: &[usize]) -> Vec<
         .collect()
 }
 
-/// Differences of the pairs of a block: the first trials of both, the second of both, ...
-fn pair_differences(block: &[&Observation], default: &[usize], candidate: &[usize]) -> Vec<f64> {
+/// A trial of the default and one of the candidate that were both measured: logarithms of what they carried.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    default: f64,
+    candidate: f64,
+    /// Whether the line of the default was reached.
+    is_bounded: bool,
+}
+
+impl Pair {
+    fn difference(&self) -> f64 {
+        let difference = self.candidate - self.default;
+        // A default whose line was not reached may carry as much as the candidate.
+        if self.is_bounded {
+            difference
+        } else {
+            difference.min(0.0)
+        }
+    }
+}
+
+/// The pairs of a block: the first trials of both, the second of both, ...
+fn pairs(block: &[&Observation], default: &[usize], candidate: &[usize]) -> Vec<Pair> {
     let of = |levels: &[usize]| -> Vec<Score> {
         let own = block.iter().filter(|trial| trial.levels == levels);
         own.map(|trial| trial.score).collect()
@@ -189,13 +235,10 @@ fn pair_differences(block: &[&Observation], default: &[usize], candidate: &[usiz
     let pairs = of(default).into_iter().zip(of(candidate));
     pairs
         .filter_map(|(default, candidate)| {
-            let difference = log_carried(&candidate)? - log_carried(&default)?;
-            let is_bounded = matches!(default, Score::Line(_));
-            // A default whose line was not reached may carry as much as the candidate.
-            Some(if is_bounded {
-                difference
-            } else {
-                difference.min(0.0)
+            Some(Pair {
+                default: log_carried(&default)?,
+                candidate: log_carried(&candidate)?,
+                is_bounded: matches!(default, Score::Line(_)),
             })
         })
         .collect()
@@ -264,6 +307,30 @@ mod tests {
         );
         assert!((line.value / 2000.0 - 1.0).abs() < 0.1);
         assert!(1500.0 < line.low && line.high < 2700.0, "{line:?}");
+        // The line of the default is that of the same pairs.
+        let default = trials.default_line().unwrap();
+        assert!((line.value / default.value / gain.value - 1.0).abs() < 0.05);
+        assert!(default.low < default.value && default.value < default.high);
+    }
+
+    #[test]
+    fn a_plain_gain_needs_fewer_pairs() {
+        // t of 3 degrees at 99.9 % is 12.924, and 5 % of each trial are 3.5 % of a mean of four differences.
+        assert_eq!(pairs_needed(0.48, 0.01), 6);
+        assert_eq!(pairs_needed(0.49, 0.01), 4);
+        assert_eq!(pairs_needed(0.49, 0.06), 6);
+        assert_eq!(pairs_needed(2.7, 0.2), 4);
+        assert_eq!(pairs_needed(0.0, 0.05), 6);
+    }
+
+    #[test]
+    fn lines_are_those_of_the_pairs() {
+        let mut observations = trials(3, 2.0, 1);
+        observations[0].score = Score::Void;
+        observations[1].score = Score::Line(1e6);
+        let trials = ConfirmTrials::of(&observations, &[0], &[1], Seed(1));
+        assert_eq!((trials.pairs(), trials.lines.len()), (5, 5));
+        assert!(trials.line().unwrap().value < 250.0);
     }
 
     #[test]

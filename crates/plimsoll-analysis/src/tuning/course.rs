@@ -10,12 +10,12 @@ use plimsoll_model::seed::Seed;
 
 use super::TuneLimits;
 use super::confirm::MARGIN;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, SettingEvidence};
 use super::forest::Forest;
 use super::observation::{Observation, Phase, Score};
 use super::propose::{PROPOSED, proposals};
 use super::race::{self, contenders, remaining, standings};
-use super::revert::{Reversion, Reverted};
+use super::revert::{self, Reversion, Reverted};
 use super::screen::screened;
 use super::space::{Feasible, Levels, Space};
 
@@ -27,6 +27,8 @@ const ROUNDS_MIN: usize = 6;
 const IMPROVEMENT_MIN: f64 = 0.01;
 /// ... in as many rounds.
 const ROUNDS_STAGNANT: usize = 2;
+/// Settings whose gains, as logarithms, differ by less may carry the same: two deviations of a trial.
+const TIE: f64 = 0.1;
 
 /// Labels of the seeds.
 const SCREEN: u64 = 0;
@@ -54,6 +56,16 @@ pub(super) struct Course<'a> {
     /// What is known of all settings.
     evidence: Evidence,
     forest: Forest,
+    joint: Option<JointReversion>,
+}
+
+/// A block in which the winner ran twice, and twice without several of its changes. The confirmation follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct JointReversion {
+    /// Index of the block.
+    block: usize,
+    winner: Levels,
+    without: Levels,
 }
 
 /// The end of the race.
@@ -76,6 +88,7 @@ impl<'a> Course<'a> {
             space,
             seed,
             explored: explored(space, &blocks),
+            joint: joint(space, &blocks),
             blocks,
             evidence,
             forest,
@@ -93,7 +106,13 @@ impl<'a> Course<'a> {
     /// What comes next.
     pub(super) fn stage(&self, limits: TuneLimits, feasible: Feasible<'_>) -> Stage {
         let is_spent = self.evaluations() >= limits.evaluations;
-        if self.explored == self.blocks.len() && !is_spent {
+        if self.joint.is_some() {
+            return Stage::Confirm(self.candidates());
+        }
+        if is_spent {
+            return self.at_once(limits, feasible);
+        }
+        if self.explored == self.blocks.len() {
             let settings = self.exploring(limits, feasible);
             if !settings.is_empty() {
                 return Stage::Search(settings);
@@ -102,16 +121,54 @@ impl<'a> Course<'a> {
         let contenders = self.contenders();
         let Some(race) = self.race(&contenders) else {
             let settings = remaining(self.space, &self.evidence, &contenders);
-            if is_spent || settings.is_empty() {
+            if settings.is_empty() {
                 return Stage::Confirm(self.candidates());
             }
             return Stage::Search(settings);
         };
         let settings = self.reverting(&race, feasible);
-        if is_spent || settings.is_empty() {
+        if settings.is_empty() {
             return Stage::Confirm(self.candidates());
         }
         Stage::Search(settings)
+    }
+
+    /// What comes when there is no time for more of the race: the best beside itself without all changes that hardly matter,
+    /// if there is time for that, and then the confirmation.
+    fn at_once(&self, limits: TuneLimits, feasible: Feasible<'_>) -> Stage {
+        let contenders = self.contenders();
+        let race = self.race(&contenders);
+        // Where single changes are measured, they tell which go back.
+        let singles = race.as_ref().map(|race| self.reverting(race, feasible));
+        let settings = match singles {
+            Some(settings) if settings.is_empty() || is_joint(self.space, &settings) => settings,
+            _ => self.without_minor_changes(&contenders, feasible),
+        };
+        if settings.is_empty() || !limits.reverts {
+            return Stage::Confirm(self.candidates());
+        }
+        Stage::Search(settings)
+    }
+
+    /// The best so far, and that of the others which cannot be told from it with the fewest changes, or else it without the
+    /// changes that hardly matter, each twice; nothing where none can go back.
+    fn without_minor_changes(&self, contenders: &[Levels], feasible: Feasible<'_>) -> Vec<Levels> {
+        let standings = self.standings(self.blocks.len(), contenders);
+        let Some(((winner, best), others)) = standings.split_first() else {
+            return Vec::new();
+        };
+        if !is_gain(*best) {
+            return Vec::new();
+        }
+        let changes = |levels: &Levels| self.space.changed(levels).len();
+        let alike = others.iter().filter(|(levels, gain)| {
+            best - gain < TIE && changes(levels) < changes(winner) && is_gain(*gain)
+        });
+        let simpler = alike.map(|(levels, _)| levels).min_by_key(|it| changes(it));
+        let without = || revert::without_minor_changes(self.space, winner, &self.forest);
+        let without = simpler.cloned().or_else(without);
+        let without = without.filter(|levels| feasible(levels));
+        without.map_or_else(Vec::new, |without| twice(winner, without))
     }
 
     /// The settings to be confirmed, by what is known so far: the winner, without the changes that cost nothing, and the
@@ -121,13 +178,11 @@ impl<'a> Course<'a> {
         let race = self.race(&contenders);
         let standings = match &race {
             Some(race) => race.standings.clone(),
-            None => self.standings(self.blocks.len(), &contenders),
+            None => self.standings(self.end_of_singles(), &contenders),
         };
-        let better = standings
-            .into_iter()
-            .filter(|(_, gain)| *gain > MARGIN.ln_1p());
+        let better = standings.into_iter().filter(|(_, gain)| is_gain(*gain));
         let mut candidates: Vec<Levels> = better.map(|(levels, _)| levels).take(2).collect();
-        let reverted = race.as_ref().and_then(|race| self.reverted(race));
+        let reverted = self.reverted(race.as_ref());
         if let (Some((without, _)), [winner, ..]) = (reverted, candidates.as_mut_slice()) {
             *winner = without;
         }
@@ -135,11 +190,34 @@ impl<'a> Course<'a> {
         candidates
     }
 
-    /// The changes of the winner that went back, with the cost of each as a logarithm.
+    /// The changes of the winner that went back, with what that costs as a logarithm.
     pub(super) fn reverted_knobs(&self) -> Reverted {
         let race = self.race(&self.contenders());
-        let reverted = race.and_then(|race| self.reverted(&race));
+        let reverted = self.reverted(race.as_ref());
         reverted.map(|(_, knobs)| knobs).unwrap_or_default()
+    }
+
+    /// The changes of a setting of several that nothing shows to matter: without one of them alone it was not measured, or
+    /// carried as much; the change alone was not measured to gain most of it; and the forest, where the search had time to learn, does
+    /// not tell it from the others.
+    pub(super) fn unshown(&self, levels: &[usize]) -> Vec<usize> {
+        let mut changed = self.space.changed(levels);
+        if changed.len() < 2 {
+            return Vec::new();
+        }
+        let is_raced = self.race(&self.contenders()).is_some();
+        let all = changed.clone();
+        let gain = |levels: &[usize]| self.evidence.get(levels).and_then(SettingEvidence::mean);
+        let most = gain(levels).map_or(f64::INFINITY, |gain| gain / 2.0);
+        changed.retain(|&knob| {
+            let others: Vec<usize> = all.iter().copied().filter(|it| *it != knob).collect();
+            let alone = gain(&self.space.reverted(levels, &others));
+            let is_most = alone.is_some_and(|alone| alone > most.max(TIE));
+            let without = self.space.reverted(levels, &[knob]);
+            let (evidence, forest) = (&self.evidence, &self.forest);
+            !is_most && revert::is_unshown(evidence, forest, levels, &without, is_raced)
+        });
+        changed
     }
 
     /// The setting that is the best by what is known so far; `None` when nothing was measured. It may be the default.
@@ -155,6 +233,14 @@ impl<'a> Course<'a> {
             }
             _ => (self.evidence.count(&default) > 0).then_some(default),
         }
+    }
+
+    /// What the best setting is expected to gain, and the deviation of a trial: logarithms, 0 where they are not known.
+    pub(super) fn best_gain(&self) -> (f64, f64) {
+        let ranked = self.evidence.ranked(&self.forest);
+        let gain = ranked.first().map_or(0.0, |(_, gain)| *gain);
+        let deviation = self.evidence.deviation();
+        (gain, deviation.map_or(0.0, |(deviation, _)| deviation))
     }
 
     fn evaluations(&self) -> usize {
@@ -233,16 +319,17 @@ impl<'a> Course<'a> {
 
     /// The end of the race; `None` while it is going on.
     fn race(&self, contenders: &[Levels]) -> Option<RaceResult<'a>> {
+        let end = self.end_of_singles();
         let is_decided = |blocks: &usize| {
             let evidence = self.evidence_of(&self.blocks[..*blocks]);
             *blocks >= self.explored + race::BLOCKS_MAX
                 || remaining(self.space, &evidence, contenders).is_empty()
         };
-        let blocks = (self.explored..=self.blocks.len()).find(is_decided)?;
+        let blocks = (self.explored..=end).find(is_decided)?;
         let evidence = self.evidence_of(&self.blocks[..blocks]);
         let seed = self.forest_seed(blocks);
         let standings = standings(self.space, &evidence, contenders, seed);
-        let better = standings.first().filter(|(_, gain)| *gain > MARGIN.ln_1p());
+        let better = standings.first().filter(|(_, gain)| is_gain(*gain));
         let reversion = better.map(|(winner, _)| {
             Reversion::of(self.space, winner, &evidence.forest(self.space, seed))
         });
@@ -258,12 +345,12 @@ impl<'a> Course<'a> {
         let (Some(reversion), Some((winner, _))) = (&race.reversion, race.standings.first()) else {
             return Vec::new();
         };
-        let end = self.end_of_singles(race.blocks, winner);
-        if end < self.blocks.len() {
+        if self.joint.is_some() {
             return Vec::new();
         }
-        let evidence = self.evidence_of(&self.blocks[race.blocks..end]);
-        let mut settings = reversion.unmeasured(&evidence, end - race.blocks);
+        let blocks = &self.blocks[race.blocks..];
+        let evidence = self.evidence_of(blocks);
+        let mut settings = reversion.unmeasured(&evidence, blocks.len());
         settings.retain(|levels| feasible(levels));
         if !settings.is_empty() {
             settings.push(winner.clone());
@@ -271,40 +358,93 @@ impl<'a> Course<'a> {
         }
         let cheap = reversion.cheap(&evidence, &self.forest);
         match reversion.without(&cheap) {
-            Some(without) if feasible(&without) => {
-                vec![winner.clone(), without.clone(), winner.clone(), without]
-            }
+            Some(without) if feasible(&without) => twice(winner, without),
             _ => Vec::new(),
         }
     }
 
-    /// Blocks until the winner ran twice in a block: beside itself without several changes.
-    fn end_of_singles(&self, start: usize, winner: &Levels) -> usize {
-        let is_joint = |block: &Vec<&Observation>| {
-            block.iter().filter(|trial| trial.levels == *winner).count() > 1
-        };
-        let later = self.blocks[start..].iter().position(is_joint);
-        later.map_or(self.blocks.len(), |offset| start + offset)
+    /// Blocks until the winner ran beside itself without several changes.
+    fn end_of_singles(&self) -> usize {
+        let joint = self.joint.as_ref();
+        joint.map_or(self.blocks.len(), |joint| joint.block)
     }
 
     /// The winner without the changes that cost nothing, and these; `None` unless it was measured and carries as much.
-    fn reverted(&self, race: &RaceResult<'_>) -> Option<(Levels, Reverted)> {
-        let (reversion, (winner, _)) = (race.reversion.as_ref()?, race.standings.first()?);
-        let end = self.end_of_singles(race.blocks, winner);
-        if end == self.blocks.len() {
-            return None;
-        }
-        let singles = self.evidence_of(&self.blocks[race.blocks..end]);
-        let before = self
-            .evidence_of(&self.blocks[..end])
-            .forest(self.space, self.forest_seed(end));
-        let cheap = reversion.cheap(&singles, &before);
-        let without = reversion.without(&cheap)?;
-        let evidence = self.evidence_of(&self.blocks[race.blocks..]);
-        reversion
-            .is_as_good(&evidence, &self.forest, &without, &cheap)
-            .then_some((without, cheap))
+    fn reverted(&self, race: Option<&RaceResult<'_>>) -> Option<(Levels, Reverted)> {
+        let joint = self.joint.as_ref()?;
+        let by_singles = race.and_then(|race| self.reverted_by_singles(race, joint));
+        let (reverted, evidence) = by_singles.unwrap_or_else(|| {
+            // The luck by which the winner won does not count, so its earlier trials do not.
+            let evidence = self.evidence_of(&self.blocks[joint.block..]);
+            let (winner, without) = (&joint.winner, &joint.without);
+            let reverted = revert::together(self.space, &evidence, &self.forest, (winner, without));
+            (reverted, evidence)
+        });
+        let is_as_good = revert::is_as_good(
+            &evidence,
+            &self.forest,
+            (&joint.winner, &joint.without),
+            reverted.len(),
+        );
+        is_as_good.then(|| (joint.without.clone(), reverted))
     }
+
+    /// The changes that cost nothing one by one, and the trials since the race; `None` where others were taken back.
+    fn reverted_by_singles(
+        &self,
+        race: &RaceResult<'_>,
+        joint: &JointReversion,
+    ) -> Option<(Reverted, Evidence)> {
+        let reversion = race.reversion.as_ref()?;
+        let singles = self.evidence_of(&self.blocks[race.blocks..joint.block]);
+        let before = self
+            .evidence_of(&self.blocks[..joint.block])
+            .forest(self.space, self.forest_seed(joint.block));
+        let cheap = reversion.cheap(&singles, &before);
+        let is_same = reversion.winner() == joint.winner
+            && reversion.without(&cheap).as_ref() == Some(&joint.without);
+        is_same.then(|| (cheap, self.evidence_of(&self.blocks[race.blocks..])))
+    }
+}
+
+/// A block of a setting and of it without some of its changes, each twice.
+fn twice(winner: &[usize], without: Levels) -> Vec<Levels> {
+    let winner = winner.to_vec();
+    vec![winner.clone(), without.clone(), winner, without]
+}
+
+/// Whether a gain, as a logarithm, exceeds the margin.
+fn is_gain(gain: f64) -> bool {
+    gain > MARGIN.ln_1p()
+}
+
+/// The two settings of a block in which they run twice, that with more changes first: no other block repeats a setting.
+fn pair_of(space: &Space, settings: &[Levels]) -> Option<(Levels, Levels)> {
+    let others = || settings.iter().filter(|levels| !space.is_default(levels));
+    let distinct: BTreeSet<&Levels> = others().collect();
+    let mut pair: Vec<Levels> = distinct.into_iter().cloned().collect();
+    pair.sort_by_key(|levels| space.changed(levels).len());
+    let (Some(winner), Some(without), None) = (pair.pop(), pair.pop(), pair.pop()) else {
+        return None;
+    };
+    (others().count() > 2).then_some((winner, without))
+}
+
+fn is_joint(space: &Space, settings: &[Levels]) -> bool {
+    pair_of(space, settings).is_some()
+}
+
+/// The first block in which the winner ran twice beside itself without several changes.
+fn joint(space: &Space, blocks: &[Vec<&Observation>]) -> Option<JointReversion> {
+    let found = blocks.iter().enumerate().find_map(|(block, trials)| {
+        let settings: Vec<Levels> = trials.iter().map(|trial| trial.levels.clone()).collect();
+        Some((block, pair_of(space, &settings)?))
+    });
+    found.map(|(block, (winner, without))| JointReversion {
+        block,
+        winner,
+        without,
+    })
 }
 
 /// Blocks at the beginning whose settings had not been measured before.

@@ -5,7 +5,8 @@ use super::space::Levels;
 /// What a search found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneOutcome {
-    /// Load line of the default; `None` when it was never measured.
+    /// Load line of the default by a full search; without one, by its trials of the search; `None` when it was never
+    /// measured.
     pub baseline: Option<f64>,
     /// The best setting; `None` when none is better than the default.
     pub best: Option<BestSetting>,
@@ -15,9 +16,11 @@ pub struct TuneOutcome {
     pub reason: String,
     /// Share of each knob in the differences between settings, 0 to 1; together 1, or all 0 without differences.
     pub importance: Vec<f64>,
-    /// Knobs of the best setting that went back to the default, and what that costs: 0.005 is half a percent of the load
-    /// line; negative when it gains.
-    pub reverted: Vec<(usize, f64)>,
+    /// Knobs of the best setting that went back to the default.
+    pub reverted: Vec<RevertedKnob>,
+    /// Knobs of the setting that is adopted of whose change nothing shows that it matters: the setting was not measured
+    /// without it alone, or carried as much.
+    pub unshown: Vec<usize>,
     /// Other settings that were tried, the best first.
     pub rejected: Vec<Rejected>,
     /// Trials of search and confirmation.
@@ -28,8 +31,19 @@ pub struct TuneOutcome {
     pub void: usize,
 }
 
+/// A knob whose change went back, because the setting carries as much without it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RevertedKnob {
+    /// Index of the knob.
+    pub knob: usize,
+    /// What that costs: 0.005 is half a percent of the load line; negative when it gains.
+    pub cost: f64,
+    /// As many knobs went back together, this among them, and that is what they cost together.
+    pub together: usize,
+}
+
 /// The best setting, by what was measured of it: its trials beside the default in the confirmation; before the first pair,
-/// those of the search.
+/// those of the search. All lines and the gain are of the same trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestSetting {
     /// The setting.
@@ -42,6 +56,12 @@ pub struct BestSetting {
     pub low: f64,
     /// Upper end: ∞ with too few trials.
     pub high: f64,
+    /// Load line of the default in the same trials.
+    pub default_line: f64,
+    /// Lower end of its 95 % interval: 0 with too few trials.
+    pub default_low: f64,
+    /// Upper end: ∞ with too few trials.
+    pub default_high: f64,
     /// Gain over the default: 0.2 is a fifth more.
     pub gain: f64,
     /// Lower end of the 95 % interval of the gain: −1 with too few pairs.

@@ -6,6 +6,7 @@
 use super::evidence::Evidence;
 use super::forest::Forest;
 use super::space::{Levels, Space};
+use crate::stats::line::mean;
 
 /// A change that costs less of the load line, as a logarithm, goes back.
 const COST_MAX: f64 = 0.01;
@@ -28,8 +29,18 @@ pub(super) struct Reversion<'a> {
     knobs: Vec<usize>,
 }
 
-/// The knobs that go back together, each with the cost of its change as a logarithm.
-pub(super) type Reverted = Vec<(usize, f64)>;
+/// A change that goes back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RevertedChange {
+    pub(super) knob: usize,
+    /// What that costs as a logarithm, ...
+    pub(super) cost: f64,
+    /// ... of as many changes together.
+    pub(super) together: usize,
+}
+
+/// The changes that go back.
+pub(super) type Reverted = Vec<RevertedChange>;
 
 impl<'a> Reversion<'a> {
     /// Of the winner of the race, by the forest of all trials up to its end. The last change that is left cannot go back:
@@ -48,6 +59,10 @@ impl<'a> Reversion<'a> {
             winner: winner.to_vec(),
             knobs,
         }
+    }
+
+    pub(super) fn winner(&self) -> &[usize] {
+        &self.winner
     }
 
     /// The winner without single changes that have to be measured yet, after this many blocks of them.
@@ -73,44 +88,109 @@ impl<'a> Reversion<'a> {
     pub(super) fn cheap(&self, evidence: &Evidence, forest: &Forest) -> Reverted {
         let costs = self.knobs.iter().filter_map(|&knob| {
             let without = self.space.reverted(&self.winner, &[knob]);
-            Some((knob, self.cost(evidence, forest, &without)?))
+            Some(RevertedChange {
+                knob,
+                cost: cost(evidence, forest, &self.winner, &without)?,
+                together: 1,
+            })
         });
-        costs.filter(|(_, cost)| *cost < COST_MAX).collect()
+        costs.filter(|change| change.cost < COST_MAX).collect()
     }
 
     /// The winner without these changes; `None` when nothing goes back, or nothing is left.
     pub(super) fn without(&self, reverted: &Reverted) -> Option<Levels> {
-        let knobs: Vec<usize> = reverted.iter().map(|(knob, _)| *knob).collect();
+        let knobs: Vec<usize> = reverted.iter().map(|change| change.knob).collect();
         let levels = self.space.reverted(&self.winner, &knobs);
         (levels != self.winner && !self.space.is_default(&levels)).then_some(levels)
     }
+}
 
-    /// Whether the winner without all of these changes carries as much, but for 1 % for each.
-    pub(super) fn is_as_good(
-        &self,
-        evidence: &Evidence,
-        forest: &Forest,
-        without: &[usize],
-        reverted: &Reverted,
-    ) -> bool {
-        let has_failed = evidence
-            .get(without)
-            .is_none_or(|setting| setting.failed > 0);
-        let cost = self.cost(evidence, forest, without);
-        !has_failed && cost.is_some_and(|cost| cost < COST_MAX * reverted.len() as f64)
-    }
+/// A setting without the changes that matter less than the mean of its changes by the forest; `None` where none does. Of few
+/// trials a forest tells no more than that.
+pub(super) fn without_minor_changes(
+    space: &Space,
+    winner: &[usize],
+    forest: &Forest,
+) -> Option<Levels> {
+    let changed = space.changed(winner).into_iter();
+    let costs: Vec<(usize, f64)> = changed
+        .map(|knob| {
+            let without = space.reverted(winner, &[knob]);
+            (knob, predicted_cost(forest, winner, &without))
+        })
+        .collect();
+    let mean = mean(&costs.iter().map(|(_, cost)| *cost).collect::<Vec<_>>())?;
+    let minor = costs.iter().filter(|(_, cost)| *cost < mean);
+    let minor: Vec<usize> = minor.map(|(knob, _)| *knob).collect();
+    (!minor.is_empty()).then(|| space.reverted(winner, &minor))
+}
 
-    /// What the winner loses by being another setting; `None` when either was not measured or failed.
-    fn cost(&self, evidence: &Evidence, forest: &Forest, without: &[usize]) -> Option<f64> {
-        let (winner, other) = (evidence.get(&self.winner)?, evidence.get(without)?);
-        if other.failed > 0 {
-            return None;
-        }
-        let measured = winner.mean()? - other.mean()?;
-        let predicted = predicted_cost(forest, &self.winner, without);
-        let count = other.values.len() as f64;
-        Some((count * measured + FOREST_WEIGHT * predicted) / (count + FOREST_WEIGHT))
+/// All changes of a setting that another of `pair` does not have, with what they cost together.
+pub(super) fn together(
+    space: &Space,
+    evidence: &Evidence,
+    forest: &Forest,
+    (winner, without): (&[usize], &[usize]),
+) -> Reverted {
+    let cost = cost(evidence, forest, winner, without).unwrap_or(f64::NAN);
+    let kept = space.changed(without);
+    let changes = space.changed(winner).into_iter();
+    let knobs: Vec<usize> = changes.filter(|knob| !kept.contains(knob)).collect();
+    let together = knobs.len();
+    let change = |knob| RevertedChange {
+        knob,
+        cost,
+        together,
+    };
+    knobs.into_iter().map(change).collect()
+}
+
+/// Whether the winner without so many changes carries as much, but for 1 % for each.
+pub(super) fn is_as_good(
+    evidence: &Evidence,
+    forest: &Forest,
+    (winner, without): (&[usize], &[usize]),
+    changes: usize,
+) -> bool {
+    let has_failed = evidence
+        .get(without)
+        .is_none_or(|setting| setting.failed > 0);
+    let cost = cost(evidence, forest, winner, without);
+    !has_failed && cost.is_some_and(|cost| cost < COST_MAX * changes as f64)
+}
+
+/// Whether nothing shows that a setting carries more than without a change: it was not measured without it, or carried as
+/// much. Where the search `has_learned`, what the forest says of a change that was not measured counts.
+pub(super) fn is_unshown(
+    evidence: &Evidence,
+    forest: &Forest,
+    levels: &[usize],
+    without: &[usize],
+    has_learned: bool,
+) -> bool {
+    let has_failed = evidence
+        .get(without)
+        .is_some_and(|setting| setting.failed > 0);
+    let measured = cost(evidence, forest, levels, without);
+    let predicted = has_learned.then(|| predicted_cost(forest, levels, without));
+    let is_shown = match (measured, predicted) {
+        (Some(cost), _) => cost >= COST_MAX,
+        (None, Some(cost)) => cost >= COST_PREDICTED_MAX,
+        (None, None) => false,
+    };
+    !has_failed && !is_shown
+}
+
+/// What the winner loses by being another setting; `None` when either was not measured or failed.
+fn cost(evidence: &Evidence, forest: &Forest, winner: &[usize], without: &[usize]) -> Option<f64> {
+    let (own, other) = (evidence.get(winner)?, evidence.get(without)?);
+    if other.failed > 0 {
+        return None;
     }
+    let measured = own.mean()? - other.mean()?;
+    let predicted = predicted_cost(forest, winner, without);
+    let count = other.values.len() as f64;
+    Some((count * measured + FOREST_WEIGHT * predicted) / (count + FOREST_WEIGHT))
 }
 
 fn predicted_cost(forest: &Forest, winner: &[usize], without: &[usize]) -> f64 {
@@ -153,6 +233,38 @@ mod tests {
         Evidence::of(space, &observations.iter().collect::<Vec<_>>())
     }
 
+    /// A change that costs nothing.
+    fn free(knob: usize) -> RevertedChange {
+        RevertedChange {
+            knob,
+            cost: 0.0,
+            together: 1,
+        }
+    }
+
+    #[test]
+    fn minor_changes_go_back_together() {
+        let space = Space::new(vec![ordered(2, 0); 3]);
+        let evidence = evidence(&space, false);
+        let forest = evidence.forest(&space, Seed(1));
+        let without = without_minor_changes(&space, &[1, 1, 1], &forest).unwrap();
+        assert_eq!(without, [1, 0, 0]);
+        let pair: (&[usize], &[usize]) = (&[1, 1, 1], &without);
+        let reverted = together(&space, &evidence, &forest, pair);
+        let changes: Vec<(usize, usize)> =
+            reverted.iter().map(|it| (it.knob, it.together)).collect();
+        assert_eq!(changes, [(1, 2), (2, 2)]);
+        assert!(is_as_good(&evidence, &forest, pair, 2));
+        let unshown =
+            |without: &[usize]| is_unshown(&evidence, &forest, &[1, 1, 1], without, false);
+        assert!(unshown(&[1, 0, 1]) && unshown(&[1, 1, 0]) && !unshown(&[0, 1, 1]));
+        assert_eq!(without_minor_changes(&space, &[1, 0, 0], &forest), None);
+        // What was not measured is not shown to matter, unless the search had time to learn.
+        let none = Evidence::of(&space, &[]);
+        assert!(is_unshown(&none, &forest, &[1, 1, 1], &[0, 1, 1], false));
+        assert!(!is_unshown(&none, &forest, &[1, 1, 1], &[0, 1, 1], true));
+    }
+
     #[test]
     fn changes_that_do_nothing_go_back() {
         let space = Space::new(vec![ordered(2, 0); 3]);
@@ -160,11 +272,12 @@ mod tests {
         let forest = evidence.forest(&space, Seed(1));
         let reversion = Reversion::of(&space, &[1, 1, 1], &forest);
         let cheap = reversion.cheap(&evidence, &forest);
-        let knobs: Vec<usize> = cheap.iter().map(|(knob, _)| *knob).collect();
+        let knobs: Vec<usize> = cheap.iter().map(|change| change.knob).collect();
         assert_eq!(knobs, [1, 2]);
         let without = reversion.without(&cheap).unwrap();
         assert_eq!(without, [1, 0, 0]);
-        assert!(reversion.is_as_good(&evidence, &forest, &without, &cheap));
+        let pair: (&[usize], &[usize]) = (&[1, 1, 1], &without);
+        assert!(is_as_good(&evidence, &forest, pair, cheap.len()));
         assert!(reversion.unmeasured(&evidence, 0).is_empty());
     }
 
@@ -174,9 +287,9 @@ mod tests {
         let evidence = evidence(&space, true);
         let forest = evidence.forest(&space, Seed(1));
         let reversion = Reversion::of(&space, &[1, 1, 1], &forest);
-        let both = vec![(1, 0.0), (2, 0.0)];
-        let without = reversion.without(&both).unwrap();
-        assert!(!reversion.is_as_good(&evidence, &forest, &without, &both));
+        let without = reversion.without(&vec![free(1), free(2)]).unwrap();
+        let pair: (&[usize], &[usize]) = (&[1, 1, 1], &without);
+        assert!(!is_as_good(&evidence, &forest, pair, 2));
     }
 
     #[test]
@@ -187,7 +300,7 @@ mod tests {
         let single = Reversion::of(&space, &[0, 1, 0], &forest);
         assert!(single.unmeasured(&Evidence::of(&space, &[]), 0).is_empty());
         let reversion = Reversion::of(&space, &[0, 1, 1], &forest);
-        assert_eq!(reversion.without(&vec![(1, 0.0), (2, 0.0)]), None);
+        assert_eq!(reversion.without(&vec![free(1), free(2)]), None);
         assert_eq!(reversion.without(&Vec::new()), None);
     }
 }

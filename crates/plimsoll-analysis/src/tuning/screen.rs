@@ -1,4 +1,4 @@
-//! The first settings: spread over the space, each part of each knob's range once.
+//! The first settings: what usually suffices, then spread over the space, each part of each knob's range once.
 //!
 //! Latin hypercube samples (`McKay`, Beckman and Conover, Technometrics 21, 1979; `BestConfig`'s divide-and-diverge, `SoCC`
 //! 2017), and of several that whose two nearest settings are farthest apart (Johnson, Moore and Ylvisaker, Journal of
@@ -7,27 +7,32 @@
 use plimsoll_model::seed::Seed;
 use rand::RngExt as _;
 
+use super::advised::advised;
 use super::space::{Feasible, Levels, Space};
 use crate::experiment::order::random_order;
 
-/// Settings beside the default.
-pub(super) const SCREENED: usize = 11;
+/// Settings of a sample, ...
+const SAMPLED: usize = 11;
+/// ... fewer where they would be more than this with those that are advised: three blocks.
+const SCREENED_MAX: usize = 12;
 /// Samples of which the best spread is taken.
 const SAMPLES: u64 = 50;
 /// Settings of which the farthest replaces an infeasible or repeated setting.
 const REPLACEMENTS: usize = 30;
 
-/// The settings of the first round, without the default: at most [`SCREENED`], fewer where the space has fewer.
+/// The settings of the first round, without the default: those that are advised first, at most [`SCREENED_MAX`] together,
+/// fewer where the space has fewer.
 pub(super) fn screened(space: &Space, seed: Seed, feasible: Feasible<'_>) -> Vec<Levels> {
-    let default = space.default_levels();
+    let mut chosen = vec![space.default_levels()];
+    chosen.extend(advised(space, feasible));
+    let sampled = SAMPLED.min(SCREENED_MAX + 1 - chosen.len());
     let spread = |sample: &Vec<Levels>| {
-        let with_default = sample.iter().chain([&default]);
-        let all: Vec<&Levels> = with_default.collect();
+        let all: Vec<&Levels> = sample.iter().chain(&chosen).collect();
         nearest_distance(space, &all)
     };
     let mut best: Option<(Vec<Levels>, f64)> = None;
     for index in 0..SAMPLES {
-        let sample = latin(space, seed.derive(index));
+        let sample = latin(space, seed.derive(index), sampled);
         let distance = spread(&sample);
         if best.as_ref().is_none_or(|best| distance > best.1) {
             best = Some((sample, distance));
@@ -35,7 +40,6 @@ pub(super) fn screened(space: &Space, seed: Seed, feasible: Feasible<'_>) -> Vec
     }
     let drawn = best.map(|best| best.0).unwrap_or_default();
     let mut random = seed.derive(SAMPLES).generator();
-    let mut chosen = vec![default];
     for levels in drawn {
         if feasible(&levels) && !chosen.contains(&levels) {
             chosen.push(levels);
@@ -62,15 +66,15 @@ fn farthest(space: &Space, candidates: &[Levels], known: &[Levels]) -> Option<Le
         .map(|(levels, _)| levels.clone())
 }
 
-/// A sample in which each knob has each of as many equal parts of its range once.
-fn latin(space: &Space, seed: Seed) -> Vec<Levels> {
+/// A sample of so many settings in which each knob has each of as many equal parts of its range once.
+fn latin(space: &Space, seed: Seed, count: usize) -> Vec<Levels> {
     let mut random = seed.generator();
-    let mut sample = vec![Levels::new(); SCREENED];
+    let mut sample = vec![Levels::new(); count];
     for (label, knob) in (0_u32..).zip(space.knobs()) {
-        let parts = random_order(SCREENED, label, seed);
+        let parts = random_order(count, label, seed);
         for (levels, part) in sample.iter_mut().zip(parts) {
             let within = random.random_range(0..knob.levels);
-            levels.push((part * knob.levels + within) / SCREENED);
+            levels.push((part * knob.levels + within) / count);
         }
     }
     sample
@@ -103,7 +107,7 @@ mod tests {
         ]);
         for seed in 0..20 {
             let settings = screened(&space, Seed(seed), &|_| true);
-            assert_eq!(settings.len(), SCREENED);
+            assert_eq!(settings.len(), SAMPLED);
             for (index, knob) in space.knobs().iter().enumerate() {
                 let levels: BTreeSet<usize> = settings.iter().map(|levels| levels[index]).collect();
                 assert_eq!(levels.len(), knob.levels, "knob {index}");
@@ -119,12 +123,24 @@ mod tests {
             let settings = screened(&space, Seed(seed), &feasible);
             let distinct: BTreeSet<&Levels> = settings.iter().collect();
             assert_eq!(distinct.len(), settings.len());
-            assert!(settings.len() >= SCREENED - 2, "{}", settings.len());
+            assert!(settings.len() >= SAMPLED - 2, "{}", settings.len());
             assert!(
                 settings
                     .iter()
                     .all(|levels| feasible(levels) && !space.is_default(levels))
             );
+        }
+    }
+
+    #[test]
+    fn what_usually_suffices_is_screened_first() {
+        let mut knobs = vec![ordered(8, 0); 5];
+        knobs[1].usual = Some(3);
+        let space = Space::new(knobs);
+        for seed in 0..20 {
+            let settings = screened(&space, Seed(seed), &|_| true);
+            assert_eq!(settings[..2], [vec![0, 3, 0, 0, 0], vec![0, 7, 0, 0, 0]]);
+            assert_eq!(settings.len(), SCREENED_MAX);
         }
     }
 

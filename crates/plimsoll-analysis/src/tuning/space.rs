@@ -27,6 +27,8 @@ pub struct KnobSpace {
     pub is_ordered: bool,
     /// Index of the level that stands today.
     pub default: usize,
+    /// Index of a level that usually suffices, where it is known: it is among the first that are tried.
+    pub usual: Option<usize>,
 }
 
 /// All settings.
@@ -39,13 +41,14 @@ impl Space {
     /// A space of these knobs.
     ///
     /// # Panics
-    /// When there are more than [`KNOBS_MAX`] knobs, a knob has no level or more than [`LEVELS_MAX`], or its default is
-    /// no level of it.
+    /// When there are more than [`KNOBS_MAX`] knobs, a knob has no level or more than [`LEVELS_MAX`], or its default or
+    /// what usually suffices is no level of it.
     pub fn new(knobs: Vec<KnobSpace>) -> Self {
         assert!(knobs.len() <= KNOBS_MAX, "{} knobs", knobs.len());
         for knob in &knobs {
             assert!(
-                (1..=LEVELS_MAX).contains(&knob.levels) && knob.default < knob.levels,
+                (1..=LEVELS_MAX).contains(&knob.levels)
+                    && knob.default.max(knob.usual.unwrap_or(0)) < knob.levels,
                 "{knob:?}"
             );
         }
@@ -153,6 +156,7 @@ pub(super) mod tests {
             levels,
             is_ordered: true,
             default,
+            usual: None,
         }
     }
 
@@ -161,6 +165,7 @@ pub(super) mod tests {
             levels,
             is_ordered: false,
             default,
+            usual: None,
         }
     }
 

@@ -182,12 +182,25 @@ fn lowered_limits_end_exploring_at_once() {
     let next = |evaluations| {
         TuneSearch::new(space(), Seed(4), limits(evaluations)).next(&observations, feasible)
     };
+    let next_without_time = |evaluations| {
+        let limits = TuneLimits {
+            reverts: false,
+            ..limits(evaluations)
+        };
+        TuneSearch::new(space(), Seed(4), limits).next(&observations, feasible)
+    };
     let known: BTreeSet<&Levels> = observations.iter().map(|trial| &trial.levels).collect();
     match next(40) {
         Step::Search(settings) => assert!(settings.iter().all(|levels| known.contains(levels))),
         other => panic!("a race, not {other:?}"),
     }
-    assert!(matches!(next(20), Step::Confirm { .. }));
+    // Short of time, the best runs beside itself without what hardly matters, and is confirmed.
+    let Step::Search(joint) = next(20) else {
+        panic!("no reversion");
+    };
+    let distinct: BTreeSet<&Levels> = joint.iter().collect();
+    assert_eq!((joint.len(), distinct.len()), (5, 3));
+    assert!(matches!(next_without_time(20), Step::Confirm { .. }));
 }
 
 #[test]
@@ -353,4 +366,115 @@ fn a_candidate_without_a_trial_of_the_default_beside_it_has_no_best() {
     let best = search.outcome(&observations).best.unwrap();
     assert_eq!((best.levels, best.is_at_least), (vec![7, 1, 0, 0], true));
     assert!((best.line - 208.0).abs() < 1e-9 && (best.gain - 191.0 / 17.0).abs() < 1e-9);
+}
+
+/// One worker of a server behind a proxy, which only waits, and settings of both and of a database that do nothing: what a
+/// draft of `tune --discover` had of such a stack, with what usually suffices or without.
+fn waiting_workers(is_known: bool) -> Space {
+    let mut knobs = vec![
+        ordered(7, 0),
+        ordered(5, 0),
+        ordered(5, 0),
+        ordered(7, 0),
+        ordered(7, 2),
+        ordered(7, 2),
+        ordered(5, 1),
+        ordered(4, 0),
+    ];
+    if is_known {
+        for (knob, usual) in [(0, 5), (1, 2), (2, 2)] {
+            knobs[knob].usual = Some(usual);
+        }
+    }
+    Space::new(knobs)
+}
+
+/// Workers and threads of 1, 2, 4, 8 or 16: sixteen requests wait at once at most.
+fn waiting(levels: &[usize]) -> Score {
+    let at_once = (1_u32 << (levels[1] + levels[2])).min(16);
+    Score::Line(46.0 * f64::from(at_once))
+}
+
+/// Searches with time for a single block before the confirmation: the steps, the observations and the result of each.
+fn short_searches(is_known: bool) -> Vec<(Vec<Step>, TuneOutcome)> {
+    let limits = TuneLimits {
+        evaluations: 5,
+        ..LIMITS
+    };
+    let feasible = |levels: &[usize]| (1 << levels[1]) * (1 << levels[2]) <= 20;
+    let searches = (0..20).map(|seed| {
+        let search = TuneSearch::new(waiting_workers(is_known), Seed(seed), limits);
+        let (steps, observations) = run(&search, &feasible, |levels, trial| {
+            noisy(waiting(levels), trial + 1_000 * seed)
+        });
+        (steps, search.outcome(&observations))
+    });
+    searches.collect()
+}
+
+/// The changes of workers and threads do something; those of others that were adopted are marked, unless noise showed them
+/// to matter in the block `joint`.
+fn assert_idle_changes_are_marked(outcome: &TuneOutcome, joint: &[Levels]) -> Vec<usize> {
+    let best = outcome.best.as_ref().unwrap();
+    let space = waiting_workers(false);
+    let changed = space.changed(&best.levels);
+    for knob in changed.iter().filter(|knob| !(1..=2).contains(*knob)) {
+        let was_tried = joint.contains(&space.reverted(&best.levels, &[*knob]));
+        assert!(was_tried || outcome.unshown.contains(knob), "{outcome:?}");
+    }
+    changed
+}
+
+#[test]
+fn a_plain_lack_of_workers_is_found_in_the_first_block() {
+    let mut small = 0;
+    for (steps, outcome) in short_searches(true) {
+        let Step::Search(first) = &steps[0] else {
+            panic!("{steps:?}");
+        };
+        assert!(first.contains(&vec![6, 4, 0, 0, 2, 2, 1, 0]), "{first:?}");
+        // A block, the winner beside itself with less, and four pairs.
+        let Step::Search(joint) = &steps[1] else {
+            panic!("{steps:?}");
+        };
+        assert_eq!(joint.len(), 5);
+        assert!(matches!(
+            steps[2..],
+            [Step::Confirm { .. }, Step::Confirm { .. }, Step::Done]
+        ));
+        let best = outcome.best.as_ref().unwrap();
+        assert!(outcome.adopt && best.pairs == 4, "{outcome:?}");
+        assert_eq!(waiting(&best.levels), Score::Line(736.0), "{best:?}");
+        // The lines of both are of the pairs that the gain is of.
+        let ratio = best.line / best.default_line - 1.0;
+        assert!(
+            best.gain_low <= ratio && ratio <= best.gain_high,
+            "{best:?}"
+        );
+        let changed = assert_idle_changes_are_marked(&outcome, joint);
+        small += usize::from(changed.iter().all(|knob| *knob < 3));
+    }
+    assert!(small >= 15, "{small} of 20");
+}
+
+#[test]
+fn changes_that_do_nothing_go_back_in_a_short_search_or_are_marked() {
+    let (mut adopted, mut reduced) = (0, 0);
+    for (steps, outcome) in short_searches(false) {
+        if !outcome.adopt {
+            continue;
+        }
+        adopted += 1;
+        let best = outcome.best.as_ref().unwrap();
+        let Step::Search(joint) = &steps[1] else {
+            panic!("{steps:?}");
+        };
+        assert!(joint.contains(&best.levels), "what is adopted was measured");
+        let changed = assert_idle_changes_are_marked(&outcome, joint);
+        let back: BTreeSet<usize> = outcome.reverted.iter().map(|it| it.knob).collect();
+        assert!(changed.iter().all(|knob| !back.contains(knob)));
+        assert!(outcome.reverted.iter().all(|it| it.together == back.len()));
+        reduced += usize::from(!back.is_empty());
+    }
+    assert!(adopted >= 15 && reduced >= 3, "{reduced} of {adopted}");
 }

@@ -54,6 +54,7 @@ impl TuneProposer {
             levels: knob.levels(),
             is_ordered: knob.is_ordered(),
             default: knob.default,
+            usual: None,
         });
         let default = surface.default_setting();
         Self {

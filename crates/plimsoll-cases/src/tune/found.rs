@@ -16,7 +16,10 @@ pub(super) struct FoundSettings {
     pub(super) state: String,
     pub(super) seed: u64,
     pub(super) load_unit: String,
+    /// Of the same trials as the line of the best.
     pub(super) baseline: Option<f64>,
+    #[serde(default)]
+    pub(super) searches: SearchedLines,
     pub(super) best: Option<BestSetting>,
     pub(super) adopt: bool,
     pub(super) reason: String,
@@ -68,6 +71,20 @@ pub(super) struct RejectedSetting {
 pub(super) struct RevertedKnob {
     pub(super) knob: String,
     pub(super) cost: f64,
+    /// As many went back together, and that is what they cost.
+    #[serde(default)]
+    pub(super) together: usize,
+}
+
+/// Load lines by full searches.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct SearchedLines {
+    pub(super) baseline: Option<SearchedLine>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct SearchedLine {
+    pub(super) line: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -79,6 +96,12 @@ pub(super) struct UsersRow {
 }
 
 impl FoundSettings {
+    /// The load line at the start by a full search, as those of the comparison are.
+    pub(super) fn searched_start(&self) -> Option<f64> {
+        let searched = self.searches.baseline.map(|found| found.line);
+        searched.or(self.baseline)
+    }
+
     pub(super) fn of(report: &RunReport) -> Result<Self> {
         let found: Self = report.read().context("`plimsoll tune --json`")?;
         ensure!(

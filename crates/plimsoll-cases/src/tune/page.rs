@@ -184,7 +184,7 @@ impl TunePage<'_> {
                     format!("{:.0}", line.value),
                     ends.map_or_else(none, |(low, high)| format!("{low:.0} to {high:.0}")),
                     found
-                        .baseline
+                        .searched_start()
                         .filter(|start| *start > 0.0)
                         .map_or_else(none, |start| format!("{:.2}", line.value / start)),
                     none(),
@@ -307,10 +307,11 @@ impl TunePage<'_> {
         }
         for reverted in &self.found.reverted {
             let cost = percent(reverted.cost);
-            sentences.push(format!(
-                "`{}` went back, which costs {cost}.",
-                reverted.knob
-            ));
+            let knob = &reverted.knob;
+            sentences.push(match reverted.together {
+                0 | 1 => format!("`{knob}` went back, which costs {cost}."),
+                together => format!("`{knob}` went back: {together} together cost {cost}."),
+            });
         }
         let items = sentences.iter().map(|sentence| format!("- {sentence}"));
         items.collect::<Vec<_>>().join("\n")

@@ -42,6 +42,8 @@ settings! {
         levels: Option<u32> = None, "levels": count(3..=16);
         /// The level that stands today. Default: the first.
         "default": Text;
+        /// A level that usually suffices: the first settings that are tried have it; in the second, the first three such knobs have their highest level.
+        "usual": Text;
         /// Whether the service restarts for another level. Default: whether a level is part of what is started.
         restart: Option<bool> = None, "restart": switch();
         /// What the knob does, in a sentence for the report.
@@ -137,12 +139,17 @@ impl KnobsRead<'_> {
     }
 
     fn add(&mut self, reader: &DocumentReader<'_>, name: &str, node: &DocumentNode) {
+        let mut usual = None;
         let (levels, settings) = match &node.kind {
             NodeKind::List(_) => (listed(reader, node, None), None),
             NodeKind::Map(_) => match reader.fields(node, &KNOB) {
                 Some(fields) => {
                     let settings = KnobSettings::read(reader, &fields);
                     let levels = knob_levels(reader, &fields, &settings);
+                    usual = fields
+                        .get("usual")
+                        .zip(levels.as_ref())
+                        .and_then(|(node, levels)| level_index(reader, node, &levels.texts));
                     (levels, Some(settings))
                 }
                 None => (None, None),
@@ -169,6 +176,7 @@ impl KnobsRead<'_> {
                 .collect(),
             levels: levels.texts,
             default: levels.default,
+            usual,
             is_ordered: levels.is_ordered,
             needs_restart: false,
             meaning: settings.meaning,
@@ -254,21 +262,28 @@ fn listed(
     }
     let default = match default {
         None => 0,
-        Some(node) => {
-            let text = reader.word(node, "a level of the knob")?;
-            let found = texts.iter().position(|level| *level == text);
-            if found.is_none() {
-                let names: Vec<&str> = texts.iter().map(String::as_str).collect();
-                reader.unknown(&node.span, "level", &text, &names);
-            }
-            found?
-        }
+        Some(node) => level_index(reader, node, &texts)?,
     };
     Some(KnobLevels {
         is_ordered: is_ascending(&texts),
         texts,
         default,
     })
+}
+
+/// Index of a level that the file names.
+fn level_index(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    levels: &[String],
+) -> Option<usize> {
+    let text = reader.word(node, "a level of the knob")?;
+    let found = levels.iter().position(|level| *level == text);
+    if found.is_none() {
+        let names: Vec<&str> = levels.iter().map(String::as_str).collect();
+        reader.unknown(&node.span, "level", &text, &names);
+    }
+    found
 }
 
 /// Whether levels are numbers of one dimension, each above the one before.

@@ -28,9 +28,8 @@ use super::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
 
 /// Trials of a load line by a whole search at most; a void one is repeated.
 const LIMIT_TRIALS_MAX: usize = 2;
-/// Trials for which time is kept free: the removal of knobs, and six pairs of the confirmation.
-const CONFIRM_TRIALS: u32 = 5 + 12;
-
+/// Trials of a block that takes back what hardly matters.
+const REVERSION_TRIALS: u32 = 5;
 /// Trials of a block of the search.
 const BLOCK_TRIALS: u32 = 5;
 /// Blocks at the begin in which the load line of the default may be searched.
@@ -112,7 +111,8 @@ impl TuneBlocks {
 
     /// The result so far.
     pub fn outcome(&self, records: &[TrialRecord]) -> TuneOutcome {
-        self.search(records).outcome(&self.scores(records))
+        let observations = self.scores(records);
+        self.search(records, &observations).outcome(&observations)
     }
 
     /// The longest time of a trial: a longer one hangs.
@@ -161,25 +161,31 @@ impl TuneBlocks {
         records.iter().rev().find(is_limit)
     }
 
-    /// The search with the trials for which there is time.
-    fn search(&self, records: &[TrialRecord]) -> TuneSearch {
+    /// The search with the trials for which there is time beside those that the confirmation takes at least.
+    fn search(&self, records: &[TrialRecord], observations: &[Observation]) -> TuneSearch {
         let knobs = self.tuning.knobs.iter().map(|knob| KnobSpace {
             levels: knob.levels.len(),
             is_ordered: knob.is_ordered,
             default: knob.default,
+            usual: knob.usual,
         });
+        let space = Space::new(knobs.collect());
+        let search = |limits| TuneSearch::new(space.clone(), self.seed, limits);
         let mut limits = TuneLimits::STANDARD;
-        if self.is_time_to_confirm(records) {
+        let pairs = search(limits).pairs_needed(observations);
+        let confirmation = 2 * u32::try_from(pairs).unwrap_or(u32::MAX);
+        if !self.has_time_for(BLOCK_TRIALS + REVERSION_TRIALS + confirmation, records) {
             let is_of_search = |record: &&TrialRecord| {
                 matches!(record.trial.role, TrialRole::Reference | TrialRole::Cell)
             };
             limits.evaluations = records.iter().filter(is_of_search).count();
+            limits.reverts = self.has_time_for(REVERSION_TRIALS + confirmation, records);
         }
-        TuneSearch::new(Space::new(knobs.collect()), self.seed, limits)
+        search(limits)
     }
 
-    /// Whether a further block of the search would take the time of the confirmation and of the last load line.
-    fn is_time_to_confirm(&self, records: &[TrialRecord]) -> bool {
+    /// Whether there is time for so many trials and the last load line.
+    fn has_time_for(&self, further: u32, records: &[TrialRecord]) -> bool {
         let (mut trials, mut trials_ms, mut limit_ms) = (0_u32, 0_u64, 0_u64);
         for record in records {
             if record.trial.role == TrialRole::Limit {
@@ -190,14 +196,13 @@ impl TuneBlocks {
             }
         }
         if trials == 0 {
-            return false;
+            return true;
         }
         let mean_ms = trials_ms.div_ceil(u64::from(trials));
-        // The next block, the confirmation, and the load line.
         let needed_ms = mean_ms
-            .saturating_mul(u64::from(CONFIRM_TRIALS + BLOCK_TRIALS))
+            .saturating_mul(u64::from(further))
             .saturating_add(limit_ms);
-        taken_ms(records).saturating_add(needed_ms) > self.within_ms()
+        taken_ms(records).saturating_add(needed_ms) <= self.within_ms()
     }
 
     fn within_ms(&self) -> u64 {
@@ -223,7 +228,8 @@ impl TuneBlocks {
         let default = self.default_cell();
         let is_feasible = |levels: &[usize]| self.tuning.is_feasible(levels);
         let observations = self.scores(records);
-        match self.search(records).next(&observations, &is_feasible) {
+        let search = self.search(records, &observations);
+        match search.next(&observations, &is_feasible) {
             Step::Search(settings) => settings
                 .iter()
                 .map(|levels| match self.cell_of(levels) {

@@ -35,6 +35,9 @@ pub struct Knob {
     pub numbers: Vec<Option<f64>>,
     /// Index of the level that stands today.
     pub default: usize,
+    /// Index of a level that usually suffices, where it is known: the search tries it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual: Option<usize>,
     /// Whether the levels ascend, so that neighbours are alike; otherwise they are choices.
     pub is_ordered: bool,
     /// Whether the service restarts for another level.
@@ -275,6 +278,7 @@ mod tests {
             levels: levels.iter().map(|(text, _)| (*text).to_owned()).collect(),
             numbers: levels.iter().map(|(_, number)| *number).collect(),
             default: 0,
+            usual: None,
             is_ordered: true,
             needs_restart: false,
             meaning: None,

@@ -139,15 +139,26 @@ pub(super) struct Scale {
     pub(super) now: String,
     /// How much less than usual it is, as a power of 2.
     pub(super) tightness: f64,
+    /// The least level that usually suffices, where what stands does not.
+    pub(super) usual: Option<String>,
 }
 
 impl Scale {
+    /// What usually suffices among the levels that are left; the highest where that is beyond what is possible here.
+    pub(super) fn usual_left(&self) -> Option<String> {
+        let usual = self.usual.as_ref()?;
+        let highest = || self.levels.last().filter(|level| **level != self.now);
+        let found = self.levels.iter().find(|level| *level == usual);
+        found.or_else(highest).cloned()
+    }
+
     /// No levels: the value is not known.
     pub(super) fn unknown(now: &str) -> Self {
         Self {
             levels: Vec::new(),
             now: now.to_owned(),
             tightness: 0.0,
+            usual: None,
         }
     }
 }
@@ -165,6 +176,7 @@ fn of_words(words: &[&str], now: &str) -> Scale {
         levels,
         now,
         tightness: 0.0,
+        usual: None,
     }
 }
 
@@ -185,6 +197,7 @@ fn multiples(now: &str) -> Option<Scale> {
         levels: [1, 2, 4, 8].map(level).to_vec(),
         now: level(2),
         tightness: 0.0,
+        usual: None,
     })
 }
 
@@ -206,7 +219,7 @@ impl Range {
             scale.levels.truncate(LEVELS_MAX - 1);
             scale.levels.push(none.clone());
             scale.now = none;
-            scale.tightness = 0.0;
+            (scale.tightness, scale.usual) = (0.0, None);
             return Some(scale);
         }
         Some(self.geometric(value))
@@ -235,6 +248,9 @@ impl Range {
             levels.push(self.rounded(value * (at * step).exp2(), is_coarse));
             at += 1.0;
         }
+        let enough = levels.iter().find(|level| **level >= self.usual);
+        let usual = enough.or(levels.last()).filter(|level| **level > value);
+        let usual = usual.map(|level| self.written(*level));
         let mut levels: Vec<String> = levels.iter().map(|&level| self.written(level)).collect();
         levels.dedup();
         levels.truncate(LEVELS_MAX);
@@ -242,6 +258,7 @@ impl Range {
             levels,
             now: self.written(value),
             tightness: (self.usual / value).log2().clamp(0.0, 6.0),
+            usual: usual.filter(|_| self.usual > value),
         }
     }
 
@@ -351,6 +368,19 @@ mod tests {
         let tight = |now| workers.around(now, &MACHINE).unwrap().tightness;
         assert!((tight("1") - 2.0).abs() < 1e-9);
         assert!(tight("8").abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_least_level_that_usually_suffices_is_named() {
+        let workers = KnobLevels::number(1, Amount::PerCpu(8.0), Amount::PerCpu(2.0), 1, "");
+        let usual = |now| workers.around(now, &MACHINE).unwrap().usual;
+        assert_eq!(usual("1").as_deref(), Some("4"));
+        assert_eq!(usual("3").as_deref(), Some("6"));
+        // What stands suffices, or is no limit.
+        assert_eq!((usual("4"), usual("0")), (None, None));
+        let few = KnobLevels::number(1, Amount::Fixed(3.0), Amount::Fixed(8.0), 1, "");
+        let highest = few.around("1", &MACHINE).unwrap();
+        assert_eq!(highest.usual, highest.levels.last().cloned());
     }
 
     #[test]

@@ -269,6 +269,7 @@ impl<'a> KnobReader<'a> {
             name: name.clone(),
             program: self.program.clone(),
             now: now.clone(),
+            usual: scale.usual_left(),
             levels: scale.levels,
             place,
             restart,

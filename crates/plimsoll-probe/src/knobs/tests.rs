@@ -185,6 +185,7 @@ fn a_stack_is_found_from_its_proxy_on() {
     let workers = knob(&found, "gunicorn_workers");
     assert_eq!((workers.now.as_str(), workers.restart), ("1", false));
     assert_eq!(workers.levels, ["1", "2", "4", "8", "16"]);
+    assert_eq!(workers.usual.as_deref(), Some("4"));
     assert!(
         found
             .notes

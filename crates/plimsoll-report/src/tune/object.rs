@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::rows::{rejected_detail, why_word};
 use super::text::sentence;
-use super::{TuneReport, UserRow, UserRowResult};
+use super::{SearchedLine, TuneReport, UserRow, UserRowResult, line_from};
 use crate::pretty;
 
 /// The output of `plimsoll tune --json`.
@@ -33,8 +33,18 @@ pub struct TuneObject {
     pub objective: Option<String>,
     /// Unit of load lines: `req/s` or `users`.
     pub load_unit: String,
-    /// The load line of the settings that stand; null when it was not measured.
+    /// The load line of the settings that stand, of the trials that `baseline_from` names; null when it was not measured. With
+    /// `best` it is of the same trials, so that `best.line` divided by it is the gain but for the noise that the intervals have.
     pub baseline: Option<f64>,
+    /// `pairs`: its trials in the pairs of the confirmation. `ramps`: its trials of the search, before the first pair.
+    /// `search`: a full search, where there is no `best`.
+    pub baseline_from: &'static str,
+    /// Lower end of the 95 % interval of `baseline` from pairs; else null.
+    pub baseline_low: Option<f64>,
+    /// Upper end.
+    pub baseline_high: Option<f64>,
+    /// The full searches of the load line, each a measurement apart from the pairs: their ratio is not the gain.
+    pub searches: SearchesObject,
     /// The best settings that were measured beside those that stand; null when none was. Without `pairs` nothing is confirmed.
     pub best: Option<BestObject>,
     /// Whether to change the settings: the gain is above 3 % with 95 % confidence, and nothing else gets worse.
@@ -72,18 +82,18 @@ pub struct TuneObject {
 pub struct BestObject {
     /// The level of each knob.
     pub settings: BTreeMap<String, String>,
-    /// Their load line.
+    /// Their load line, of the trials that `line_from` names.
     pub line: f64,
-    /// How it was measured: `search`, a full search with these settings, or `ramps`, loads that rise, less the queue that grows
-    /// before they are noticed to be beyond the line.
+    /// How it was measured: `pairs`, their trials in the pairs of the confirmation, or `ramps`, their trials of the search, before
+    /// the first pair. Both are loads that rise, less the queue that grows before they are noticed to be beyond the line.
     pub line_from: &'static str,
-    /// Whether the line, and the gain with `ramps`, is only what was carried: a load ended before the service did.
+    /// Whether line and gain are only what was carried: a load ended before the service did.
     pub is_at_least: bool,
     /// Lower end of its 95 % interval; null with too few trials.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Gain over the settings that stand, by loads that rise on both, as a share: 0.25 is 25 % more.
+    /// Gain over the settings that stand, of the same trials as `line` and `baseline`, as a share: 0.25 is 25 % more.
     pub gain: f64,
     /// Lower end of its 95 % interval; null with too few pairs.
     pub gain_low: Option<f64>,
@@ -91,6 +101,26 @@ pub struct BestObject {
     pub gain_high: Option<f64>,
     /// Pairs of trials of the confirmation; 0 when it was not reached, and the gain is that of the search.
     pub pairs: usize,
+}
+
+/// The full searches of the load line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct SearchesObject {
+    /// With the settings that stand; null where none found a line.
+    pub baseline: Option<SearchedObject>,
+    /// With the settings that are adopted; null where none found a line.
+    pub best: Option<SearchedObject>,
+}
+
+/// A load line by a full search.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SearchedObject {
+    /// The line.
+    pub line: f64,
+    /// Lower end of its 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// A knob.
@@ -102,6 +132,9 @@ pub struct KnobObject {
     pub to: String,
     /// Its share of the differences between settings, 0 to 1.
     pub importance: f64,
+    /// False where it is changed and nothing shows that this matters: these settings were not measured without it alone, or
+    /// carried as much. The gain is that of all changes together.
+    pub shown: bool,
     /// All of its levels.
     pub levels: Vec<String>,
     /// Whether a change needs a restart.
@@ -145,6 +178,8 @@ pub struct RevertedObject {
     pub knob: String,
     /// What that costs of the load line, as a share.
     pub cost: f64,
+    /// As many knobs went back together, this among them, and that is what they cost together.
+    pub together: usize,
 }
 
 /// A number of users and its settings.
@@ -173,15 +208,19 @@ pub struct TuneFiles {
 
 impl TuneObject {
     /// Version of the object.
-    pub const FORMAT_VERSION: &'static str = "1.0";
+    pub const FORMAT_VERSION: &'static str = "1.1";
 
     /// The object of a search.
     pub fn of(report: &TuneReport<'_>) -> Self {
         let outcome = report.outcome;
         let best = outcome.best.as_ref().map(|best| best_object(report, best));
-        let reverted = outcome.reverted.iter().map(|(knob, cost)| RevertedObject {
-            knob: name(report, *knob),
-            cost: *cost,
+        let (baseline, baseline_from) = report.baseline();
+        let paired = outcome.best.as_ref().filter(|best| best.pairs > 0);
+        let paired = paired.filter(|best| best.default_high.is_finite());
+        let reverted = outcome.reverted.iter().map(|change| RevertedObject {
+            knob: name(report, change.knob),
+            cost: change.cost,
+            together: change.together,
         });
         Self {
             format_version: Self::FORMAT_VERSION.to_owned(),
@@ -192,7 +231,14 @@ impl TuneObject {
             answer: sentence(report),
             objective: report.objective.clone(),
             load_unit: report.load_unit.to_owned(),
-            baseline: outcome.baseline,
+            baseline,
+            baseline_from,
+            baseline_low: paired.map(|best| best.default_low),
+            baseline_high: paired.map(|best| best.default_high),
+            searches: SearchesObject {
+                baseline: report.searches.default.map(SearchedObject::of),
+                best: report.searches.best.map(SearchedObject::of),
+            },
             best,
             adopt: report.is_adopted(),
             reason: outcome.reason.clone(),
@@ -225,6 +271,13 @@ impl TuneObject {
     }
 }
 
+impl SearchedObject {
+    fn of(line: SearchedLine) -> Self {
+        let SearchedLine { low, line, high } = line;
+        Self { line, low, high }
+    }
+}
+
 /// The JSON schema of [`TuneObject`].
 pub fn schema() -> String {
     pretty::schema::<TuneObject>()
@@ -247,14 +300,14 @@ pub(super) fn counts(report: &TuneReport<'_>) -> TuneCounts {
 fn best_object(report: &TuneReport<'_>, best: &BestSetting) -> BestObject {
     // Without an interval its ends are those of all that is possible.
     let has_gain = best.gain_high.is_finite();
-    let shown = report.best_line(best);
+    let has_line = best.high.is_finite();
     BestObject {
         settings: settings(report, &best.levels, false),
-        line: shown.line,
-        line_from: if shown.is_searched { "search" } else { "ramps" },
-        is_at_least: shown.is_at_least,
-        low: shown.interval.map(|(low, _)| low),
-        high: shown.interval.map(|(_, high)| high),
+        line: best.line,
+        line_from: line_from(best),
+        is_at_least: best.is_at_least,
+        low: has_line.then_some(best.low),
+        high: has_line.then_some(best.high),
         gain: best.gain,
         gain_low: has_gain.then_some(best.gain_low),
         gain_high: has_gain.then_some(best.gain_high),
@@ -276,6 +329,7 @@ fn knobs(report: &TuneReport<'_>) -> BTreeMap<String, KnobObject> {
             from: report.level_text(index, knob.default).to_owned(),
             to: report.level_text(index, levels[index]).to_owned(),
             importance: importance.filter(|share| share.is_finite()).unwrap_or(0.0),
+            shown: !report.outcome.unshown.contains(&index),
             levels: knob.levels.clone(),
             restart: knob.needs_restart,
             meaning: knob.meaning.clone(),

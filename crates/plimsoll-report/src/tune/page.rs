@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::object::counts;
 use super::rows::{self, TriedRow, line_text, user_row_text};
-use super::text::{notices, sentence, without_search};
+use super::text::{notices, searched, sentence};
 use super::{TuneReport, chart};
 use crate::history_page::day;
 use crate::html::{StaticPage, page_banner};
@@ -62,7 +62,7 @@ fn answer(report: &TuneReport<'_>) -> Markup {
         section.answer aria-labelledby="answer" {
             h1 #answer tabindex="-1" { (unbroken(&sentence(report))) }
             dl.facts {
-                @if let Some(baseline) = report.outcome.baseline {
+                @if let Some(baseline) = report.baseline().0 {
                     div { dt { "load line as it stands" } dd { (report.line_text(baseline)) } }
                 }
                 @if let Some(best) = best {
@@ -85,7 +85,14 @@ fn answer(report: &TuneReport<'_>) -> Markup {
             @if report.is_adopted() && report.applied.is_empty() {
                 p { "To make it permanent: " code { (printable(report.apply_command)) } }
             }
-            @if let Some(text) = without_search(report) { p { "Load line: " (text) "." } }
+            @let searched = searched(report);
+            @if !searched.is_empty() { p { "Load line " (searched) "." } }
+            @if !report.outcome.unshown.is_empty() {
+                p {
+                    "The gain is that of all changes together. Of those marked \"not shown to matter\" nobody knows whether they add to it: \
+                     these settings were not measured without one of them alone, or carried as much."
+                }
+            }
             @for text in report.applied { p { "Applied: " (printable(text)) } }
             @for text in report.by_hand { p { "By hand: " (printable(text)) } }
         }

@@ -59,8 +59,15 @@ fn knob_remark(
     importance: Option<f64>,
 ) -> String {
     let mut reverted = report.outcome.reverted.iter();
-    if let Some((_, cost)) = reverted.find(|(reverted, _)| *reverted == knob) {
-        return format!("back to what stands: that costs {}", cost_text(*cost));
+    if let Some(change) = reverted.find(|change| change.knob == knob) {
+        let cost = cost_text(change.cost);
+        return match change.together {
+            0 | 1 => format!("back to what stands: that costs {cost}"),
+            together => format!("back to what stands: {together} together cost {cost}"),
+        };
+    }
+    if report.outcome.unshown.contains(&knob) {
+        return "not shown to matter".to_owned();
     }
     let is_known = importance.is_some_and(|share| share < NO_IMPORTANCE);
     if stays && is_known && report.outcome.evaluations > 0 {
@@ -218,14 +225,8 @@ pub(super) fn gain_text(gain: f64) -> String {
 
 /// The load line of the best settings, or what they carry at least.
 pub(super) fn best_line_text(report: &TuneReport<'_>, best: &BestSetting) -> String {
-    let shown = report.best_line(best);
-    if report.is_adopted() && !shown.is_searched {
-        format!("at least {}", report.line_text(report.least_line(best)))
-    } else if shown.is_at_least {
-        format!("at least {}", report.line_text(shown.line))
-    } else {
-        report.line_text(shown.line)
-    }
+    let least = if best.is_at_least { "at least " } else { "" };
+    format!("{least}{}", report.line_text(best.line))
 }
 
 /// The gain of the best settings, and whether it is confirmed.

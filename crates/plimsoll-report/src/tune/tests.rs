@@ -1,4 +1,4 @@
-use plimsoll_analysis::tuning::{BestSetting, Rejected, RejectedWhy};
+use plimsoll_analysis::tuning::{BestSetting, Rejected, RejectedWhy, RevertedKnob};
 use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_model::experiment::Knob;
 
@@ -18,6 +18,7 @@ fn knob(name: &str, levels: &[&str]) -> Knob {
         levels: levels.iter().map(|level| (*level).to_owned()).collect(),
         numbers: vec![None; levels.len()],
         default: 0,
+        usual: None,
         is_ordered: true,
         needs_restart: name == "workers",
         meaning: None,
@@ -40,6 +41,15 @@ fn trial(index: u32, levels: [usize; 3], score: Score) -> TuneTrial {
     }
 }
 
+fn rejected(levels: [usize; 3], why: RejectedWhy, ratio: Option<f64>) -> Rejected {
+    Rejected {
+        levels: levels.to_vec(),
+        why,
+        ratio,
+        is_at_least: ratio.is_some(),
+    }
+}
+
 fn fixture() -> Fixture {
     let best = BestSetting {
         levels: vec![2, 1, 0],
@@ -47,6 +57,9 @@ fn fixture() -> Fixture {
         is_at_least: false,
         low: 800.0,
         high: 830.0,
+        default_line: 214.0,
+        default_low: 210.0,
+        default_high: 220.0,
         gain: 2.8,
         gain_low: 2.6,
         gain_high: 3.0,
@@ -72,20 +85,15 @@ fn fixture() -> Fixture {
             adopt: true,
             reason: "The gain is confirmed.".to_owned(),
             importance: vec![0.71, 0.285, 0.005],
-            reverted: vec![(2, 0.004)],
+            reverted: vec![RevertedKnob {
+                knob: 2,
+                cost: 0.004,
+                together: 1,
+            }],
+            unshown: Vec::new(),
             rejected: vec![
-                Rejected {
-                    levels: vec![1, 0, 1],
-                    why: RejectedWhy::Slower,
-                    ratio: Some(1.4),
-                    is_at_least: true,
-                },
-                Rejected {
-                    levels: vec![2, 0, 1],
-                    why: RejectedWhy::Failed,
-                    ratio: None,
-                    is_at_least: false,
-                },
+                rejected([1, 0, 1], RejectedWhy::Slower, Some(1.4)),
+                rejected([2, 0, 1], RejectedWhy::Failed, None),
             ],
             evaluations: 5,
             failed: 1,
@@ -119,7 +127,14 @@ impl Fixture {
             objective: Some("p95 < 500ms".to_owned()),
             trials: &self.trials,
             outcome: &self.outcome,
-            searched_line: None,
+            searches: SearchedLines {
+                default: Some(SearchedLine {
+                    low: 180.0,
+                    line: 190.0,
+                    high: 195.0,
+                }),
+                best: None,
+            },
             next_limit: Some("CPU of app"),
             undone: true,
             applied: &[],
@@ -135,27 +150,23 @@ impl Fixture {
 fn an_adopted_gain_is_a_sentence_with_its_difference() {
     let fixture = fixture();
     let mut report = fixture.report();
-    assert_eq!(
-        sentence(&report),
-        "workers 2 → 8, pool 5 → 16: the service carries at least 684 req/s instead of 190 req/s, 3.8 times as much, at \
-         least 3.6 times with 95 % confidence, from rising loads."
-    );
+    let expected = "workers 2 → 8, pool 5 → 16: the service carries 812 req/s instead of 214 req/s, 3.8 times as much, \
+                    between 3.6 times and 4 times with 95 % confidence, in 6 pairs of rising loads.";
+    assert_eq!(sentence(&report), expected);
     let text = summary(&report, false);
-    assert!(text.contains("about 812 req/s by rising loads"), "{text}");
-    let best = TuneObject::of(&report).best.unwrap();
-    assert_eq!((best.line, best.line_from), (812.0, "ramps"));
-    // Full searches are compared with each other.
-    report.searched_line = Some((690.0, 700.0, 720.0));
-    assert!(
-        sentence(&report).contains("700 req/s instead of 190 req/s"),
-        "{}",
-        sentence(&report)
-    );
-    let best = TuneObject::of(&report).best.unwrap();
-    assert_eq!((best.line, best.line_from), (700.0, "search"));
-    assert_eq!((best.low, best.high), (Some(690.0), Some(720.0)));
+    assert!(text.contains("none with the change"), "{text}");
+    // A full search is a measurement apart: it changes neither the sentence nor the figures beside the gain.
+    report.searches.best = Some(SearchedLine {
+        low: 690.0,
+        line: 700.0,
+        high: 720.0,
+    });
+    assert_eq!(sentence(&report), expected);
     let text = summary(&report, false);
-    assert!(!text.contains("rising"), "{text}");
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let searches = "by full searches, apart from the pairs: 190 req/s (90 % interval 180 to 195) as it stands; 700 req/s (90 % \
+                    interval 690 to 720) with the change";
+    assert!(unwrapped.contains(searches), "{text}");
     for part in [
         "at least +40 % against what stands",
         "idle",
@@ -167,6 +178,59 @@ fn an_adopted_gain_is_a_sentence_with_its_difference() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+#[test]
+fn lines_and_gain_of_the_object_are_of_the_same_trials() {
+    let mut fixture = fixture();
+    let object = TuneObject::of(&fixture.report());
+    let best = object.best.unwrap();
+    assert_eq!(
+        (object.baseline, object.baseline_from),
+        (Some(214.0), "pairs")
+    );
+    assert_eq!(
+        (object.baseline_low, object.baseline_high),
+        (Some(210.0), Some(220.0))
+    );
+    assert_eq!((best.line, best.line_from), (812.0, "pairs"));
+    assert_eq!((best.low, best.high), (Some(800.0), Some(830.0)));
+    let ratio = best.line / object.baseline.unwrap();
+    let gains = 1.0 + best.gain_low.unwrap()..=1.0 + best.gain_high.unwrap();
+    assert!(gains.contains(&ratio), "{ratio}");
+    let searched = object.searches.baseline.unwrap();
+    assert_eq!(
+        (searched.low, searched.line, searched.high),
+        (180.0, 190.0, 195.0)
+    );
+    assert_eq!(object.searches.best, None);
+    // Without a setting to compare, the full search is all there is.
+    fixture.outcome.best = None;
+    fixture.outcome.adopt = false;
+    let object = TuneObject::of(&fixture.report());
+    assert_eq!(
+        (object.baseline, object.baseline_from),
+        (Some(190.0), "search")
+    );
+    assert_eq!(object.baseline_low, None);
+}
+
+#[test]
+fn changes_that_nothing_shows_to_matter_are_marked() {
+    let mut fixture = fixture();
+    fixture.outcome.unshown = vec![1];
+    fixture.outcome.reverted[0].together = 3;
+    let text = summary(&fixture.report(), false);
+    for part in [
+        "not shown to matter",
+        "back to what stands: 3 together cost 0.4 %",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let object = TuneObject::of(&fixture.report());
+    assert!(object.settings["workers"].shown && !object.settings["pool"].shown);
+    assert_eq!(object.reverted[0].together, 3);
+    assert!(render(&fixture.report()).contains("The gain is that of all changes together"));
 }
 
 #[test]
@@ -205,7 +269,8 @@ fn the_object_has_the_stable_fields() {
     let fixture = fixture();
     let json: serde_json::Value =
         serde_json::from_str(&TuneObject::of(&fixture.report()).json()).unwrap();
-    assert_eq!(json["baseline"], 190.0);
+    assert_eq!(json["baseline"], 214.0);
+    assert_eq!(json["searches"]["baseline"]["line"], 190.0);
     assert_eq!(json["best"]["line"], 812.0);
     assert_eq!(json["best"]["gain_low"], 2.6);
     assert_eq!(json["settings"]["workers"]["to"], "8");
@@ -225,6 +290,7 @@ fn an_interval_without_trials_is_null() {
     fixture.outcome.adopt = false;
     let best = fixture.outcome.best.as_mut().unwrap();
     (best.low, best.high, best.pairs) = (0.0, f64::INFINITY, 0);
+    (best.default_low, best.default_high) = (0.0, f64::INFINITY);
     (best.gain_low, best.gain_high) = (-1.0, f64::INFINITY);
     let page = render(&fixture.report());
     assert!(page.contains("3.8 times, not confirmed"));

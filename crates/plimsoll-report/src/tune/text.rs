@@ -3,9 +3,9 @@
 use plimsoll_model::experiment::ExperimentEnd;
 use std::fmt::Write as _;
 
-use super::TuneReport;
 use super::object::counts;
 use super::rows::{self, KnobRow, gain_text, rejected_text, user_row_text};
+use super::{SearchedLine, SearchedLines, TuneReport};
 use crate::number::{count, percent, seconds, users, whole};
 use crate::printable::printable;
 use crate::text::{Style, block, table, wrap};
@@ -24,28 +24,19 @@ pub fn sentence(report: &TuneReport<'_>) -> String {
         return kept(report);
     };
     let changes = changes(report, &best.levels);
+    // All figures are of the same trials: a full search is another measurement, and has lines of its own.
+    let least = if best.is_at_least { "at least " } else { "" };
     let many = if best.gain >= 1.0 { " as much" } else { "" };
-    let gain = format!(
-        "{}{many}, at least {}",
+    format!(
+        "{changes}: the service carries {least}{} instead of {}, {least}{}{many}, between {} and {} with 95 % confidence, in {} \
+         pairs of rising loads.",
+        report.line_text(best.line),
+        report.line_text(best.default_line),
         gain_text(best.gain),
-        gain_text(best.gain_low)
-    );
-    // Lines of full searches are compared with each other; of loads that rise only what is carried at least.
-    match (report.searched_line, outcome.baseline) {
-        (Some((_, after, _)), Some(before)) => format!(
-            "{changes}: the service carries {} instead of {}, {gain} with 95 % confidence.",
-            report.line_text(after),
-            report.line_text(before)
-        ),
-        (_, before) => {
-            let instead = before.map(|line| format!(" instead of {}", report.line_text(line)));
-            format!(
-                "{changes}: the service carries at least {}{}, {gain} with 95 % confidence, from rising loads.",
-                report.line_text(report.least_line(best)),
-                instead.unwrap_or_default()
-            )
-        }
-    }
+        gain_text(best.gain_low),
+        gain_text(best.gain_high),
+        best.pairs
+    )
 }
 
 /// That nothing is to be changed, and why.
@@ -136,17 +127,7 @@ pub fn summary(report: &TuneReport<'_>, colour: bool) -> String {
     lines.push(String::new());
     lines.extend(block(style, "tried", &tried(report), 3));
     lines.extend(rejected(report, style));
-    if let Some((low, median, high)) = report.searched_line {
-        let text = format!(
-            "{} by a full search, between {} and {}",
-            report.line_text(median),
-            report.line_text(low),
-            report.line_text(high)
-        );
-        lines.extend(block(style, "load line", &text, 2));
-    } else if let Some(text) = without_search(report) {
-        lines.extend(block(style, "load line", &text, 3));
-    }
+    lines.extend(block(style, "load line", &searched(report), 5));
     if let Some(limit) = report.next_limit {
         lines.extend(block(style, "next limit", limit, 3));
     }
@@ -165,21 +146,35 @@ pub fn summary(report: &TuneReport<'_>, colour: bool) -> String {
     lines.join("\n") + "\n"
 }
 
-/// That the load line of what is adopted is not by a full search; `None` where it is, or nothing is adopted.
-pub(super) fn without_search(report: &TuneReport<'_>) -> Option<String> {
-    let best = report
-        .outcome
-        .best
-        .as_ref()
-        .filter(|_| report.is_adopted())?;
-    let shown = report.best_line(best);
-    (!shown.is_searched).then(|| {
+/// The load lines by full searches, as what they are; empty where none was found.
+pub(super) fn searched(report: &TuneReport<'_>) -> String {
+    let with_interval = |found: SearchedLine| {
         format!(
-            "{}{} by rising loads: no full search with these settings has found the line; give it more time with `limit`",
-            if shown.is_at_least { "at least " } else { "about " },
-            report.line_text(shown.line)
+            "{} (90 % interval {} to {})",
+            report.line_text(found.line),
+            crate::number::short(found.low),
+            crate::number::short(found.high)
         )
-    })
+    };
+    let SearchedLines { default, best } = report.searches;
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(default.map(|line| format!("{} as it stands", with_interval(line))));
+    if report.is_adopted() {
+        parts.push(match best {
+            Some(line) => format!("{} with the change", with_interval(line)),
+            None => {
+                "none with the change: its full search found no line or had no time, give it more with `limit` and `--within`"
+                    .to_owned()
+            }
+        });
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "by full searches, apart from the pairs: {}",
+        parts.join("; ")
+    )
 }
 
 fn knobs(report: &TuneReport<'_>) -> Vec<String> {

@@ -5,10 +5,12 @@ use plimsoll_analysis::tuning::{Observation, Score, TuneOutcome};
 use plimsoll_lab::experiment::log::ExperimentHeader;
 use plimsoll_lab::experiment::trial::{RecordedOutcome, TrialRecord, TrialRole};
 use plimsoll_lab::experiment::tuning::{TuneBlocks, TuneStage};
-use plimsoll_lab::{output, run_log};
+use plimsoll_lab::output;
+use plimsoll_lab::run_log::{self, LoadedRunLog};
 use plimsoll_model::experiment::ExperimentEnd;
 use plimsoll_report::tune::{
-    self, TuneFiles, TuneObject, TuneReport, TuneTrial, TunedSource, UserRow,
+    self, SearchedLine, SearchedLines, TuneFiles, TuneObject, TuneReport, TuneTrial, TunedSource,
+    UserRow,
 };
 
 use super::{PreparedTune, TUNED_FILE, apply_command};
@@ -30,8 +32,7 @@ pub(super) struct SearchResult<'r> {
     end: ExperimentEnd,
     outcome: TuneOutcome,
     trials: Vec<TuneTrial>,
-    /// Low, median and high of the full search with the recommended settings.
-    searched_line: Option<(f64, f64, f64)>,
+    searches: SearchedLines,
     next_limit: Option<String>,
 }
 
@@ -56,15 +57,16 @@ impl<'r> SearchResult<'r> {
         let outcome = blocks.outcome(records);
         let best = outcome.best.as_ref().filter(|_| outcome.adopt);
         let cell = best.map_or(blocks.default_cell(), |best| blocks.cell_of(&best.levels));
-        let limit = blocks.limit_record(records, cell);
-        let run = limit.and_then(|record| {
+        let run = |cell| {
+            let record = blocks.limit_record(records, cell)?;
             let path = prepared.file.folder.join(record.runs.last()?);
             run_log::read(&path).ok()
-        });
-        let line = run.as_ref().and_then(|reading| {
-            let line = reading.run.search.as_ref()?.line.as_ref().ok()?;
-            Some((line.low, line.median, line.high))
-        });
+        };
+        let recommended = run(cell);
+        let searches = SearchedLines {
+            default: run(blocks.default_cell()).as_ref().and_then(searched_line),
+            best: best.and(recommended.as_ref()).and_then(searched_line),
+        };
         Self {
             prepared,
             header,
@@ -76,8 +78,8 @@ impl<'r> SearchResult<'r> {
                 records,
                 blocks.default_cell(),
             ),
-            searched_line: line,
-            next_limit: run.and_then(|reading| limit_of(&reading.run)),
+            searches,
+            next_limit: recommended.and_then(|reading| limit_of(&reading.run)),
             outcome,
         }
     }
@@ -98,7 +100,7 @@ impl<'r> SearchResult<'r> {
             objective: Some(self.prepared.objective.to_string()),
             trials: &self.trials,
             outcome: &self.outcome,
-            searched_line: self.searched_line,
+            searches: self.searches,
             next_limit: self.next_limit.as_deref(),
             undone: delivery.undone,
             applied: &delivery.applied,
@@ -209,6 +211,16 @@ fn trials(
         }
     };
     records.iter().map(trial).collect()
+}
+
+/// The line of a full search.
+fn searched_line(reading: &LoadedRunLog) -> Option<SearchedLine> {
+    let line = reading.run.search.as_ref()?.line.as_ref().ok()?;
+    Some(SearchedLine {
+        low: line.low,
+        line: line.median,
+        high: line.high,
+    })
 }
 
 /// What a search of the load line found.

@@ -70,6 +70,14 @@ fn knobs_are_read_with_their_levels() {
 }
 
 #[test]
+fn what_usually_suffices_is_a_level() {
+    let knobs = "{ workers: { range: 1..64, default: 4, usual: 16 }, cache: [off, on] }";
+    let read = accepted(&with_knobs(knobs, ""));
+    let usual = |knob: usize| read.tuning.as_ref().unwrap().knobs[knob].usual;
+    assert_eq!((usual(0), usual(1)), (Some(4), None));
+}
+
+#[test]
 fn cells_of_a_search_are_numbers() {
     let read = accepted(TUNING);
     assert!(read.listed().is_empty());
@@ -281,6 +289,11 @@ fn knobs_are_checked() {
     knobs(
         "{ values: [1, 2], default: 3 }",
         "1:64",
+        "unknown level `3`; valid: 1, 2",
+    );
+    knobs(
+        "{ values: [1, 2], usual: 3 }",
+        "1:62",
         "unknown level `3`; valid: 1, 2",
     );
     knobs("{ vales: [1, 2] }", "1:39", "did you mean `values`");

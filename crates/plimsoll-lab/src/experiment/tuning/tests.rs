@@ -305,6 +305,30 @@ fn time_for_the_confirmation_is_kept_free() {
 }
 
 #[test]
+fn a_plain_gain_is_confirmed_in_twenty_trials() {
+    // A search, a block, the best beside itself with less, four pairs and a search: a quarter of an hour.
+    let short = Duration::from_mins(17);
+    let plain = (1..=8).filter(|seed| {
+        let search = Search {
+            seed: *seed,
+            ..Search::of("buffer-pool", short)
+        };
+        let (_, records) = search.whole();
+        let taken = Duration::from_millis(records.iter().map(TrialRecord::lasted_ms).sum());
+        assert!(taken <= short, "{taken:?}");
+        let outcome = search.blocks().outcome(&records);
+        let is_plain = outcome.adopt && outcome.best.is_some_and(|best| best.pairs == 4);
+        if is_plain {
+            assert_eq!(of_role(&records, TrialRole::Reference).len(), 2);
+            assert_eq!(of_role(&records, TrialRole::Confirm).len(), 8);
+            assert_eq!(of_role(&records, TrialRole::Limit).len(), 2);
+        }
+        is_plain
+    });
+    assert!(plain.count() >= 1);
+}
+
+#[test]
 fn without_the_line_of_the_default_there_is_no_search() {
     let search = Search::of("gunicorn", HOURS);
     let failed = RecordedOutcome::Failed("never ready".to_owned());

@@ -285,10 +285,12 @@ impl DraftRenderer<'_> {
 /// The line of a knob.
 fn add_knob(text: &mut String, indent: &str, knob: &FoundKnob) {
     let levels: Vec<String> = knob.levels.iter().map(|level| scalar(level)).collect();
+    let usual = knob.usual.as_deref();
+    let usual = usual.map_or_else(String::new, |usual| format!(", usual: {}", scalar(usual)));
     let restart = if knob.restart { ", restart: true" } else { "" };
     let _ = writeln!(
         text,
-        "{indent}{}: {{ values: [{}], default: {}{restart}, meaning: {} }}",
+        "{indent}{}: {{ values: [{}], default: {}{usual}{restart}, meaning: {} }}",
         knob.name,
         levels.join(", "),
         scalar(&knob.now),

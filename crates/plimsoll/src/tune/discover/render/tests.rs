@@ -48,6 +48,7 @@ fn knob(ready: &'static ReadyKnob, name: &str, now: &str, place: KnobPlace) -> F
         program: format!("{} (pid 7)", ready.program()),
         now: now.to_owned(),
         levels: vec![now.to_owned(), "8".to_owned(), "16".to_owned()],
+        usual: (ready.setting == "workers").then(|| "8".to_owned()),
         place,
         restart: ready.means.needs_restart(),
         score: 1.0,
@@ -149,6 +150,7 @@ fn a_draft_is_an_experiment() {
     let knobs: Vec<&str> = tuning.knobs.iter().map(|knob| knob.name.as_str()).collect();
     assert_eq!(knobs, ["gunicorn_workers", "redis_maxclients"]);
     assert_eq!(tuning.knobs[0].levels, ["1", "8", "16"]);
+    assert_eq!(tuning.knobs[0].usual, Some(1));
     assert_eq!(tuning.constraints.len(), 1);
     assert_eq!(experiment.setups[0].files[0].to, "/srv/gunicorn.conf.py");
     assert_eq!(experiment.setups[0].tunables[0].setting, "maxclients");
