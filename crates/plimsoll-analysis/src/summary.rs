@@ -329,6 +329,16 @@ pub(crate) fn plain_span(plan: &Plan, windows: &[Window]) -> Option<MeasuredSpan
     })
 }
 
+/// The full seconds of a time of a run, which is not negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "seconds of a run, not negative; a float too large becomes the largest second"
+)]
+pub(crate) fn full_seconds(seconds: f64) -> u32 {
+    seconds as u32
+}
+
 /// A duration in seconds, rounded up.
 fn whole_seconds(duration: Duration) -> u32 {
     let rounded = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);

@@ -10,8 +10,8 @@ use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
 use crate::aborts;
-use crate::summary::Summary;
 use crate::summary::websockets::WebSocketSummary;
+use crate::summary::{Summary, full_seconds};
 use crate::verdict::{self, TrialFacts};
 
 /// The judgement of a run.
@@ -87,9 +87,9 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
         return Vec::new();
     };
     let plan = &run.header.plan;
-    let warmup_s = whole_seconds(plan.warmup.as_secs_f64().ceil());
+    let warmup_s = full_seconds(plan.warmup.as_secs_f64().ceil());
     let lasting_s =
-        whole_seconds(plan.load.lasting().as_secs_f64().ceil()).min(last.second + 1 - first.second);
+        full_seconds(plan.load.lasting().as_secs_f64().ceil()).min(last.second + 1 - first.second);
     let spec = TrialSpec {
         // This kind only requires a valid generator and machine.
         kind: TrialKind::Noise,
@@ -146,7 +146,7 @@ fn evaluate_steps(run: &Run, theft: Theft) -> Vec<Trial> {
             (start_ns + phase.lasting_ns) as f64 / 1e9,
         );
         start_ns += phase.lasting_ns;
-        let (from, to) = (whole_seconds(from_s.ceil()), whole_seconds(to_s.floor()));
+        let (from, to) = (full_seconds(from_s.ceil()), full_seconds(to_s.floor()));
         let is_level = (phase.from - phase.to).abs() < f64::EPSILON * phase.to.max(1.0);
         let was_run = run
             .windows
@@ -250,13 +250,4 @@ fn step_windows(run: &Run, start_second: u32, until: u32) -> Vec<Window> {
 /// Share of the CPU that the hypervisor took.
 pub fn steal_series() -> String {
     metric::series(metric::CPU_UTILIZATION, &[("cpu.mode", "steal")])
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "seconds of a run, rounded before; a float too large becomes the largest second"
-)]
-fn whole_seconds(seconds: f64) -> u32 {
-    seconds as u32
 }

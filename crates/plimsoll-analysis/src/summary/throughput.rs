@@ -8,7 +8,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::TrialKind;
 use plimsoll_model::window::Window;
 
-use super::{MeasuredSpan, answered, is_search, is_trial_judged};
+use super::{MeasuredSpan, answered, full_seconds, is_search, is_trial_judged};
 
 /// Steps at most; a load of more phases is cut into as many pieces.
 const STEPS_MAX: usize = 200;
@@ -47,8 +47,8 @@ impl LoadPoint {
         let pieces = pieces(&run.header.plan.load);
         let pieces = pieces.into_iter().filter_map(|piece| {
             // Whole seconds of one load, judged.
-            let from = (start + whole(piece.from_s.ceil())).max(span.from);
-            let to = (start + whole(piece.to_s.floor())).min(span.due_until);
+            let from = (start + full_seconds(piece.from_s.ceil())).max(span.from);
+            let to = (start + full_seconds(piece.to_s.floor())).min(span.due_until);
             let windows = run.windows_between(from, to);
             let mut point = Self::of(windows, piece.unit)?;
             point.load = match piece.unit {
@@ -130,7 +130,7 @@ fn pieces(load: &Load) -> Vec<Piece> {
         let number = if is_level {
             1
         } else {
-            whole(lasting_s).clamp(1, RAMP_PIECES)
+            full_seconds(lasting_s).clamp(1, RAMP_PIECES)
         };
         let place = |index: u32| f64::from(index) / f64::from(number);
         // Whole seconds, so that none falls between two pieces.
@@ -160,15 +160,6 @@ fn thinned(pieces: &[Piece]) -> Vec<Piece> {
         unit: chunk[0].unit,
     });
     chunks.collect()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "seconds of a run, not negative; a float too large becomes the largest second"
-)]
-fn whole(seconds: f64) -> u32 {
-    seconds as u32
 }
 
 #[cfg(test)]
