@@ -259,13 +259,7 @@ impl EdgeHandle {
         self.admin.as_ref().map(|admin| admin.address)
     }
 
-    /// The metrics as Prometheus text, as the admin address shows them.
-    pub fn metrics(&self) -> String {
-        let overview = self.control.admin().overview();
-        metrics::render(&overview, ExpositionFormat::Prometheus)
-    }
-
-    /// Reads the same metrics from any thread while the edge runs, without its admin address; `None` after its end.
+    /// Reads the metrics as Prometheus text, as the admin address shows them, from any thread; `None` after the end of the edge.
     pub fn metrics_reader(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static + use<> {
         // Whoever reads does not keep the edge alive: it ends when its last owner does.
         let control = Arc::downgrade(&self.control);

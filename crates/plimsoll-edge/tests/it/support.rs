@@ -182,7 +182,7 @@ pub(crate) fn open_admin() -> Admin {
 
 /// The value of a metric, by its name with labels.
 pub(crate) fn metric(edge: &Afloat, name: &str) -> Option<f64> {
-    let metrics = edge.running.as_ref().unwrap().metrics();
+    let metrics = edge.running.as_ref().unwrap().metrics_reader()().unwrap();
     let line = metrics
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
