@@ -37,10 +37,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub fn bind(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListener>> {
     let mut listeners = Vec::with_capacity(loops);
     let mut address = address;
-    if loops > 1 {
+    if loops > 1 && address.port() != 0 {
         // Sockets with SO_REUSEPORT share the port with any process of the same user too; binding one without it first
-        // detects another owner.
-        address = bind_socket(address, false)?.local_addr()?;
+        // detects another owner. A port that the kernel chooses has none, and given back for a moment it may get one.
+        bind_socket(address, false)?;
     }
     for _ in 0..loops {
         let listener = bind_socket(address, loops > 1)?;
@@ -219,9 +219,14 @@ async fn prepare(
         )
         .await;
     };
-    let handshake = tls.accept(Inbound::new(stream, &event_loop.memory));
-    let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
-        return event_loop.figures.rejected.increment();
+    // A failed handshake is counted before its socket is closed: a client that was rejected finds itself counted.
+    let mut handshake = tls
+        .accept(Inbound::new(stream, &event_loop.memory))
+        .into_fallible();
+    let mut stream = match tokio::time::timeout(timeout, &mut handshake).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(_socket)) => return event_loop.figures.rejected.increment(),
+        Err(_elapsed) => return event_loop.figures.rejected.increment(),
     };
     stream.get_mut().0.end_handshake();
     if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
