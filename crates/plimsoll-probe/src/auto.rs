@@ -17,6 +17,7 @@ use crate::collectors::discovery::{
 };
 use crate::collectors::integration::integration;
 use crate::files::Files;
+use crate::program::{technology_of, words_of};
 use admission::Admission;
 
 /// Components that are scraped in all, at most.
@@ -162,16 +163,13 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
         let before = found.len();
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
-        let kind = ComponentKind::of_process(&comm);
+        let kind = technology_of(files, pid, &comm);
         let line = if kind.is_some() {
             files.command_line(pid)
         } else {
             String::new()
         };
-        let words: Vec<&str> = line
-            .split(['\0', ' '])
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = words_of(&line);
         // Programs in Go have any name.
         let kind = kind.unwrap_or(ComponentKind::Go);
         integration(kind).discover(&mut ExaminedProcess {

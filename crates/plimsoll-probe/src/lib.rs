@@ -28,6 +28,7 @@ mod meter;
 mod names;
 mod parse;
 pub mod probe;
+mod program;
 pub mod rest;
 pub mod series;
 mod tree;

@@ -10,6 +10,7 @@ use crate::files::Files;
 use crate::host::sockets::SocketTable;
 use crate::kernel_files;
 use crate::parse::socket::{TcpSocket, socket_link};
+use crate::program::{technology, words_of};
 
 /// Listeners that are reported at most.
 const LISTENERS_MAX: usize = 64;
@@ -117,17 +118,10 @@ fn program(files: &mut Files, socket: TcpSocket, pid: Option<u32>) -> ListeningP
     } else {
         ip
     };
-    let kind = pid.and_then(|pid| {
-        let comm = files.read(&format!("proc/{pid}/comm")).ok()?;
-        ComponentKind::of_process(comm.trim_end())
-    });
+    let kind = pid.and_then(|pid| technology(files, pid));
     let command = pid.map_or_else(String::new, |pid| {
         let line = files.command_line(pid);
-        let words: Vec<&str> = line
-            .split(['\0', ' '])
-            .filter(|word| !word.is_empty())
-            .collect();
-        shortened(&words.join(" "))
+        shortened(&words_of(&line).join(" "))
     });
     ListeningProgram {
         address: SocketAddr::new(ip, port),

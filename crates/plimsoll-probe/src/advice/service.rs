@@ -16,6 +16,7 @@ use crate::collectors::integration::integration;
 use crate::collectors::timeouts::{ServerTimeouts, is_at};
 use crate::files::Files;
 use crate::parse::process;
+use crate::program::{technology, words_of};
 
 /// Programs whose files are read, and servers of all of them.
 const PROGRAMS_MAX: usize = 512;
@@ -233,21 +234,16 @@ fn programs(files: &mut Files) -> Vec<Program> {
     let (mut programs, mut servers) = (Vec::new(), 0);
     let pids = files.numbers_in("proc").unwrap_or_default();
     for pid in pids.into_iter().take(PROCESSES_MAX) {
-        let comm = files.read(&format!("proc/{pid}/comm"));
-        let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
-        let Some(kind) = ComponentKind::of_process(&comm) else {
+        let Some(kind) = technology(files, pid) else {
             continue;
         };
         let integration = integration(kind);
         let has_any = integration.timeouts().is_some() || integration.settings().is_some();
-        if !has_any || is_worker(files, pid, &comm) {
+        if !has_any || is_worker(files, pid, kind) {
             continue;
         }
         let line = files.command_line(pid);
-        let words: Vec<&str> = line
-            .split(['\0', ' '])
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = words_of(&line);
         let mut program = Program {
             kind,
             pid,
@@ -278,14 +274,11 @@ fn programs(files: &mut Files) -> Vec<Program> {
     programs
 }
 
-/// Whether a process is a child of one of the same name, with the same files.
-fn is_worker(files: &mut Files, pid: u32, comm: &str) -> bool {
+/// Whether a process is a child of one of the same technology, with the same files.
+fn is_worker(files: &mut Files, pid: u32, kind: ComponentKind) -> bool {
     let stat = files.read(&format!("proc/{pid}/stat")).ok();
     let parent = stat.and_then(process::stat).map(|stat| stat.parent);
-    parent.is_some_and(|parent| {
-        let above = files.read(&format!("proc/{parent}/comm"));
-        above.is_ok_and(|above| above.trim_end() == comm)
-    })
+    parent.is_some_and(|parent| technology(files, parent) == Some(kind))
 }
 
 #[cfg(test)]

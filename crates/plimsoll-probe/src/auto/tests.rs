@@ -4,6 +4,38 @@ use super::admission::Admission;
 use super::*;
 
 #[test]
+fn a_server_is_found_by_the_script_of_its_interpreter() {
+    let root = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = root.path().join("proc").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let line = "/usr/bin/python3.11\0/usr/bin/gunicorn\0-b\0:8001\0app:app\0";
+    // A supervisor in Python, the server, a worker of it, and a program of the same interpreter.
+    for (pid, parent, line) in [
+        (7, 1, "/usr/bin/python3.11\0/usr/bin/supervisord\0"),
+        (8, 7, line),
+        (9, 8, line),
+        (10, 1, "python3.11\0-m\0http.server\0-b\0gunicorn\0"),
+    ] {
+        put(&format!("{pid}/comm"), "python3.11\n");
+        put(
+            &format!("{pid}/stat"),
+            &format!("{pid} (python3.11) S {parent} 0"),
+        );
+        put(&format!("{pid}/cmdline"), line);
+    }
+    let mut files = Files::new(root.path().to_owned());
+    let found = discover(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Now).watched;
+    let shown: Vec<_> = found
+        .iter()
+        .map(|(component, known)| (component.to_string(), known.pid))
+        .collect();
+    assert_eq!(shown, [("gunicorn at 127.0.0.1:8001".to_owned(), Some(8))]);
+}
+
+#[test]
 fn servers_are_found_by_what_their_files_say() {
     let root = tempfile::tempdir().unwrap();
     let put = |path: &str, text: &str| {

@@ -12,6 +12,7 @@ use crate::files::Files;
 use crate::kernel_files;
 use crate::parse::process;
 use crate::parse::socket::{LISTEN, socket_link, tcp_line};
+use crate::program::{technology_of, words_of};
 use crate::untrusted::Credentials;
 
 /// Ids of users from here on are those of people.
@@ -98,7 +99,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerProcess> {
         let Some(stat) = stat.and_then(process::stat) else {
             continue;
         };
-        let kind = ComponentKind::of_process(&stat.comm);
+        let kind = technology_of(files, pid, &stat.comm);
         if let Some(kind) = kind.filter(|kind| is_known(*kind)) {
             all.insert(pid, (kind, stat.parent));
         }
@@ -116,7 +117,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerProcess> {
             ServerProcess {
                 kind,
                 pid,
-                words: words_of(files, pid),
+                words: command_words(files, pid),
                 executable: link_of(files, pid, "exe").filter(|_| is_ours),
                 owner,
                 folder: link_of(files, pid, "cwd"),
@@ -135,10 +136,9 @@ fn is_known(kind: ComponentKind) -> bool {
     table::all().iter().any(|knob| knob.kind == Some(kind))
 }
 
-fn words_of(files: &mut Files, pid: u32) -> Vec<String> {
+fn command_words(files: &mut Files, pid: u32) -> Vec<String> {
     let line = files.command_line(pid);
-    let words = line.split(['\0', ' ']).filter(|word| !word.is_empty());
-    words.map(str::to_owned).collect()
+    words_of(&line).into_iter().map(str::to_owned).collect()
 }
 
 fn link_of(files: &Files, pid: u32, name: &str) -> Option<String> {

@@ -123,7 +123,7 @@ fn stack() -> MachineFolder {
     machine.process(
         9,
         1,
-        "gunicorn",
+        "python3",
         &[
             "python3",
             "/usr/bin/gunicorn",
@@ -132,7 +132,7 @@ fn stack() -> MachineFolder {
             "app:app",
         ],
     );
-    machine.process(10, 9, "gunicorn", &["python3", "/usr/bin/gunicorn"]);
+    machine.process(10, 9, "python3", &["python3", "/usr/bin/gunicorn"]);
     machine.put("srv/conf.py", "bind = '127.0.0.1:8000'\nworkers = 1\n");
     machine.process(
         11,

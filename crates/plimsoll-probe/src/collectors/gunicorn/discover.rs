@@ -7,6 +7,7 @@ use crate::collectors::discovery::{DiscoveredComponent, address_of, text_beside,
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 use crate::parse::process;
+use crate::program::technology;
 
 /// Default of `worker_connections` for asynchronous worker classes.
 const CONNECTIONS: u64 = 1000;
@@ -18,10 +19,7 @@ pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<Discov
         .ok()
         .and_then(process::stat)?
         .parent;
-    let above = files
-        .read(&format!("proc/{parent}/comm"))
-        .unwrap_or_default();
-    if above.starts_with("gunicorn") {
+    if technology(files, parent) == Some(ComponentKind::Gunicorn) {
         return None;
     }
     let options = parse::command_line(words);
