@@ -9,6 +9,7 @@ pub mod ramp;
 mod scores;
 #[cfg(test)]
 mod tests;
+mod times;
 pub mod users;
 pub mod watched;
 
@@ -23,6 +24,7 @@ use plimsoll_model::price::HeldResources;
 use plimsoll_model::seed::Seed;
 
 pub use self::ramp::{RampShape, TrialRamps};
+use self::times::TrialTimes;
 use super::block::{BlockTrial, Blocks};
 use super::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
 
@@ -172,41 +174,38 @@ impl TuneBlocks {
         let space = Space::new(knobs.collect());
         let search = |limits| TuneSearch::new(space.clone(), self.seed, limits);
         let mut limits = TuneLimits::STANDARD;
-        let pairs = search(limits).pairs_needed(observations);
-        let confirmation = 2 * u32::try_from(pairs).unwrap_or(u32::MAX);
-        if !self.has_time_for(BLOCK_TRIALS + REVERSION_TRIALS + confirmation, records) {
+        let best = search(limits).incumbent(observations);
+        let best = best.map_or_else(|| self.default_cell(), |levels| self.cell_of(&levels));
+        let pairs = u32::try_from(search(limits).pairs_needed(observations)).unwrap_or(u32::MAX);
+        // Settings that a block tries are taken to be like the best: those that come late are near it.
+        let block = pairs.saturating_add(REVERSION_TRIALS + BLOCK_TRIALS);
+        let times = TrialTimes::of(records);
+        if !self.has_time_for(pairs, block, best, times) {
             let is_of_search = |record: &&TrialRecord| {
                 matches!(record.trial.role, TrialRole::Reference | TrialRole::Cell)
             };
             limits.evaluations = records.iter().filter(is_of_search).count();
-            limits.reverts = self.has_time_for(REVERSION_TRIALS + confirmation, records);
+            let reverting = pairs.saturating_add(REVERSION_TRIALS);
+            limits.reverts = self.has_time_for(pairs, reverting, best, times);
         }
         search(limits)
     }
 
-    /// Whether there is time for so many trials and the last load line.
-    fn has_time_for(&self, further: u32, records: &[TrialRecord]) -> bool {
-        let (mut trials, mut trials_ms, mut limit_ms) = (0_u32, 0_u64, 0_u64);
-        for record in records {
-            if record.trial.role == TrialRole::Limit {
-                limit_ms = limit_ms.max(record.lasted_ms());
-            } else {
-                trials += 1;
-                trials_ms += record.lasted_ms();
-            }
-        }
-        if trials == 0 {
-            return true;
-        }
-        let mean_ms = trials_ms.div_ceil(u64::from(trials));
-        let needed_ms = mean_ms
-            .saturating_mul(u64::from(further))
-            .saturating_add(limit_ms);
-        taken_ms(records).saturating_add(needed_ms) <= self.within_ms()
-    }
-
-    fn within_ms(&self) -> u64 {
-        u64::try_from(self.within.as_millis()).unwrap_or(u64::MAX)
+    /// Whether there is time for so many trials of the default and of the best setting so far, and for the last load line.
+    fn has_time_for(
+        &self,
+        defaults: u32,
+        candidates: u32,
+        best: usize,
+        times: TrialTimes<'_>,
+    ) -> bool {
+        let default = times.of_trial(self.default_cell());
+        let candidate = times.of_trial(best);
+        let needed = default
+            .saturating_mul(defaults)
+            .saturating_add(candidate.saturating_mul(candidates))
+            .saturating_add(times.longest_limit());
+        !times.has_trials() || times.taken().saturating_add(needed) <= self.within
     }
 
     /// The load line of a cell by a whole search, unless that is done or cannot be had.
@@ -254,10 +253,6 @@ impl TuneBlocks {
     }
 }
 
-fn taken_ms(records: &[TrialRecord]) -> u64 {
-    records.iter().map(TrialRecord::lasted_ms).sum()
-}
-
 impl Blocks for TuneBlocks {
     fn next_block(&mut self, _block: u32, records: &[TrialRecord]) -> Vec<BlockTrial> {
         let default = self.default_cell();
@@ -269,15 +264,14 @@ impl Blocks for TuneBlocks {
         }
     }
 
-    /// The time between a kill and the start that goes on is not counted.
     fn is_spent(&mut self, next: &PlannedTrial, records: &[TrialRecord]) -> bool {
-        let alike = records.iter().filter(|record| {
-            (record.trial.role == TrialRole::Limit) == (next.role == TrialRole::Limit)
-        });
-        let (count, sum_ms) = alike.fold((0_u64, 0_u64), |(count, sum_ms), record| {
-            (count + 1, sum_ms + record.lasted_ms())
-        });
-        let expected_ms = sum_ms.checked_div(count).unwrap_or(0);
-        !records.is_empty() && taken_ms(records).saturating_add(expected_ms) > self.within_ms()
+        let times = TrialTimes::of(records);
+        let expected = match next.role {
+            TrialRole::Limit => times.of_limit(),
+            TrialRole::Reference | TrialRole::Cell | TrialRole::Confirm => {
+                times.of_trial(next.cell)
+            }
+        };
+        !records.is_empty() && times.taken().saturating_add(expected) > self.within
     }
 }

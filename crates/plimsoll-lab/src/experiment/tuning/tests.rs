@@ -73,6 +73,8 @@ struct VirtualService {
     /// The outcome of the load line of the default, if not its line.
     baseline: Option<RecordedOutcome>,
     loads: Cell<u32>,
+    /// How much longer a trial takes of a setting that carries more than twice what the default does, ms.
+    slow_ms: u64,
 }
 
 impl VirtualService {
@@ -117,7 +119,7 @@ impl Conduct for VirtualService {
             return Err(TrialError::Interrupted);
         }
         self.trials_left -= 1;
-        let began_ms = u64::from(trial.index) * TRIAL_MS;
+        let began_ms = records.last().map_or(0, |last| last.ended_ms);
         let levels = self.experiment.design.levels_at(trial.cell);
         let at_s = began_ms as f64 / 1e3;
         let line = self
@@ -133,10 +135,12 @@ impl Conduct for VirtualService {
             }
             (Some(line), _) => self.risen(trial, records, line * RAMP_BIAS),
         };
+        let default = self.surface.line(&self.surface.default_setting(), at_s);
+        let is_slow = line > default.map(|line| 2.0 * line);
         Ok(TrialRecord {
             trial: *trial,
             began_ms,
-            ended_ms: began_ms + TRIAL_MS,
+            ended_ms: began_ms + TRIAL_MS + if is_slow { self.slow_ms } else { 0 },
             outcome,
             traffic: TrialTraffic::default(),
             runs: Vec::new(),
@@ -155,6 +159,7 @@ struct Search {
     folder: tempfile::TempDir,
     within: Duration,
     seed: u64,
+    slow_ms: u64,
 }
 
 impl Search {
@@ -164,6 +169,7 @@ impl Search {
             folder: tempfile::tempdir().unwrap(),
             within,
             seed: 11,
+            slow_ms: 0,
         }
     }
 
@@ -203,6 +209,7 @@ impl Search {
             trials_left: trials,
             baseline,
             loads: Cell::new(0),
+            slow_ms: self.slow_ms,
         };
         let end = run_experiment(
             &mut log,
@@ -302,6 +309,22 @@ fn time_for_the_confirmation_is_kept_free() {
     let (end, records) = search.whole();
     assert_eq!(end, ExperimentEnd::Spent);
     assert!(!search.blocks().outcome(&records).adopt);
+}
+
+#[test]
+fn time_is_kept_for_a_candidate_whose_trials_take_longer() {
+    let within = Duration::from_mins(40);
+    for seed in 1..=8 {
+        let search = Search {
+            seed,
+            slow_ms: 2 * TRIAL_MS,
+            ..Search::of("gunicorn", within)
+        };
+        let (end, records) = search.whole();
+        let confirming = of_role(&records, TrialRole::Confirm).len();
+        assert!(confirming >= 8, "seed {seed}: {confirming}, {end:?}");
+        assert!(search.blocks().outcome(&records).adopt, "seed {seed}");
+    }
 }
 
 #[test]
