@@ -2,6 +2,9 @@
 //!
 //! A connection moves its deadline with almost every byte and rarely reaches it. So moving a deadline only writes a
 //! number; the entry stays in its slot until that tick, and is then filed again. Time is counted in ticks.
+//!
+//! Time in which the loop did not run counts for no deadline: it has read nothing of what came meanwhile, and a deadline that
+//! was set just before that time was counted would have passed at once.
 
 use std::time::Duration;
 
@@ -21,7 +24,10 @@ const NEVER: u64 = u64::MAX;
 pub struct Wheel<W> {
     entries: Slab<TimerEntry<W>>,
     slots: Box<[Vec<Filed>]>,
+    /// Ticks in which the loop ran.
     now: u64,
+    /// Ticks in which it did not.
+    lost: u64,
 }
 
 #[derive(Debug)]
@@ -48,6 +54,7 @@ impl<W> Wheel<W> {
             entries: Slab::new(),
             slots: (0..SLOTS).map(|_| Vec::new()).collect(),
             now: 0,
+            lost: 0,
         }
     }
 
@@ -70,7 +77,7 @@ impl<W> Wheel<W> {
     /// The current tick.
     #[inline]
     pub fn now(&self) -> u64 {
-        self.now
+        self.now + self.lost
     }
 
     /// Whether there is no connection.
@@ -118,8 +125,21 @@ impl<W> Wheel<W> {
         next.unwrap_or(most.clamp(1, SLOTS - 1))
     }
 
-    /// Advances to tick `now`; `wake` is called for expired connections.
-    pub fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
+    /// Advances to tick `now`; `wake` is called for expired connections. Of the ticks since the last call at most `most`
+    /// count, the others are lost.
+    pub fn advance_within(&mut self, now: u64, most: u64, wake: impl FnMut(&W)) {
+        let passed = now.saturating_sub(self.now());
+        let counted = if self.is_empty() {
+            passed
+        } else {
+            passed.min(most)
+        };
+        self.lost += passed - counted;
+        self.advance(self.now + counted, wake);
+    }
+
+    /// Advances to this tick of those that count.
+    fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
         // After a long stall each slot is visited once.
         self.now = self.now.max(now.saturating_sub(SLOTS));
         while self.now < now {
@@ -222,6 +242,25 @@ mod tests {
         wheel.set(b, 50);
         assert_eq!(woken(&mut wheel, 40), [0_u32; 0]);
         assert_eq!(woken(&mut wheel, 51), [2]);
+    }
+
+    #[test]
+    fn time_in_which_the_loop_did_not_run_counts_for_nobody() {
+        let mut wheel = Wheel::new();
+        wheel.advance_within(100, 5, |_: &u32| ());
+        let a = wheel.enter(0);
+        wheel.set_waker(a, 1);
+        wheel.set(a, 10);
+        let mut woken = Vec::new();
+        let mut advance = |wheel: &mut Wheel<u32>, now| {
+            wheel.advance_within(now, 5, |&who| woken.push((who, now)));
+            assert_eq!(wheel.now(), now);
+        };
+        // Only five ticks of these count, and then one of each.
+        for now in [600, 601, 602, 603, 604, 605, 606, 607] {
+            advance(&mut wheel, now);
+        }
+        assert_eq!(woken, [(1, 606)]);
     }
 
     proptest! {

@@ -17,6 +17,8 @@ use crate::memory::Memory;
 const SHARED_LEN: usize = 64 * 1024;
 /// Ticks per second.
 pub const SECOND_TICKS: u64 = 1000 / TICK_MS;
+/// Ticks by which a loop is late when it has much to do. One that is later did not run.
+const LATE_MAX: u64 = SECOND_TICKS / 2;
 
 /// State shared by the connections of one loop.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub struct LoopState {
     busy: Notify,
     /// The ticker skips ticks without due deadlines, or pauses without connections.
     is_dozing: Cell<bool>,
+    /// Ticks that the ticker waits for at most.
+    pause: Cell<u64>,
 }
 
 impl LoopState {
@@ -53,6 +57,7 @@ impl LoopState {
             draining: Cell::new(false),
             busy: Notify::new(),
             is_dozing: Cell::new(false),
+            pause: Cell::new(1),
         }
     }
 
@@ -101,6 +106,7 @@ impl LoopState {
         } else {
             1
         };
+        self.pause.set(pause);
         let sleep = tokio::time::sleep(Duration::from_millis(pause * TICK_MS));
         if pause == 1 {
             sleep.await;
@@ -118,11 +124,16 @@ impl LoopState {
     #[inline]
     fn rouse(&self) {
         if self.is_dozing.replace(false) {
-            self.wheel
-                .borrow_mut()
-                .advance(self.ticks(), Waker::wake_by_ref);
+            self.wake_expired();
             self.busy.notify_one();
         }
+    }
+
+    /// Wakes the connections whose deadlines have passed.
+    pub fn wake_expired(&self) {
+        let most = self.pause.get() + LATE_MAX;
+        let mut wheel = self.wheel.borrow_mut();
+        wheel.advance_within(self.ticks(), most, Waker::wake_by_ref);
     }
 
     /// Ticks since the clock started.

@@ -210,9 +210,8 @@ impl EventLoop {
             if self.pass_time(roused).await {
                 roused = self.ticks();
             }
-            let now = self.ticks();
-            self.wheel.borrow_mut().advance(now, Waker::wake_by_ref);
-            if now / SECOND_TICKS > second {
+            self.wake_expired();
+            if self.ticks() / SECOND_TICKS > second {
                 self.each_second();
                 let is_quiet = self.wheel.borrow().is_empty();
                 if is_quiet && self.has_no_idle() {
