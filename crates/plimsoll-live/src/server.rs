@@ -27,7 +27,9 @@ const CONNECTIONS_MAX: usize = 128;
 const BODY_LEN_MAX: usize = 16 << 10;
 /// Time-out of the head of a request, and of the body of an act.
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long responses may take to reach their browsers after the end.
+/// How long the work beside the requests may take to end: it has only its last message left.
+const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
+/// How long responses may take to reach their browsers after that.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The policy of a page of the report, which is one file with its style and script.
@@ -166,11 +168,9 @@ async fn serve(
     }
     drop(listener);
     let everyone = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
-    let all_gone = async {
-        // The work beside the requests ends with its last message.
-        let _ = background.await;
-        let _ = places.acquire_many(everyone).await;
-    };
+    // Not within the second of the browsers: where this thread stands still, they would not get the last message.
+    let _ = tokio::time::timeout(BACKGROUND_PATIENCE, background).await;
+    let all_gone = places.acquire_many(everyone);
     let _ = tokio::time::timeout(END_PATIENCE, all_gone).await;
 }
 

@@ -175,7 +175,7 @@ impl LocalHub {
         }
     }
 
-    /// Registers a client.
+    /// Registers a client, which [`Self::count_in`] counts once it is subscribed.
     pub(super) fn welcome(
         &self,
         client: ClientSocket,
@@ -188,8 +188,17 @@ impl LocalHub {
         subscribers
             .sockets
             .give(id, SubscriberSocket::new(client, waker.clone()));
-        self.count_of(format).increment();
         id
+    }
+
+    /// Counts a client. Whoever sees the count may rely on its subscriptions.
+    pub(super) fn count_in(&self, format: ClientFormat) {
+        self.count_of(format).increment();
+    }
+
+    /// No longer counts a client. Whoever sees the count may take its place.
+    pub(super) fn count_out(&self, format: ClientFormat) {
+        self.count_of(format).decrement();
     }
 
     /// Removes a client.
@@ -200,8 +209,6 @@ impl LocalHub {
             .dismiss(&self.speaker(id, format, user));
         subscribers.sockets.take(id);
         subscribers.settle(&self.figures);
-        drop(subscribers);
-        self.count_of(format).decrement();
     }
 
     /// All channels, for a client of this loop.

@@ -199,6 +199,8 @@ impl SubscriberConnection {
             &arrival.channels,
             arrival.since,
         );
+        // Before the response, too: a client that has read it finds itself counted.
+        self.local_hub.count_in(self.format);
         let is_recovered = attendance.is_recovered();
         // Any other id than the one that was named tells of a loss.
         let follows = |id: String| {
@@ -398,6 +400,12 @@ impl Drop for SubscriberConnection {
                 user,
                 client: client.map(str::to_owned),
             });
+        }
+        // Its places of a user and of a token, and its entry in the list, are free before it is no longer counted.
+        drop((self.grant.take(), self.active.take()));
+        // It is counted from its first poll on.
+        if self.arrival.is_none() {
+            self.local_hub.count_out(self.format);
         }
     }
 }

@@ -91,10 +91,14 @@ impl Child {
 
     /// Stops it, unless it is about to end by itself; returns how it ended.
     pub(super) fn end_now(&mut self, is_ending: bool) -> String {
-        let by_itself = is_ending && self.wait_a_little(EXIT_POLLS);
+        use std::os::unix::process::ExitStatusExt as _;
+        let has_ended = is_ending && self.wait_a_little(EXIT_POLLS);
         self.kill();
+        // On a busy machine one that is about to end may take longer than the wait. It ended by itself all the same, which
+        // its status tells: the signal comes too late to change that.
+        let is_killed = |status: ExitStatus| status.signal() == Some(Signal::KILL.as_raw());
         match self.ended {
-            Some(status) if by_itself => ended(status),
+            Some(status) if has_ended || (is_ending && !is_killed(status)) => ended(status),
             _ => "it was stopped".to_owned(),
         }
     }
