@@ -63,6 +63,8 @@ struct State {
     addresses: Vec<String>,
     /// Destinations whose losses were returned already.
     noted: BTreeSet<String>,
+    /// How long a flush and the end wait for destinations.
+    patience: Duration,
 }
 
 impl Exporter {
@@ -97,7 +99,15 @@ impl Exporter {
             workers,
             addresses,
             noted: BTreeSet::new(),
+            patience: PATIENCE,
         }))))
+    }
+
+    /// Waits so long for destinations that stand still, instead of a few seconds.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        self.lock().patience = patience;
+        self
     }
 
     /// Takes an event of the run. Never waits.
@@ -135,8 +145,7 @@ impl Exporter {
     /// Waits until the destinations have what was observed so far, a few seconds at most. Losses of destinations that had none
     /// before, as sentences.
     pub fn flush(&self) -> Vec<String> {
-        let workers = self.lock().workers.clone();
-        let deadline = Deadline::after(PATIENCE);
+        let (workers, deadline) = self.lock().workers_and_deadline();
         for worker in &workers {
             worker.ask_to_flush();
         }
@@ -149,8 +158,7 @@ impl Exporter {
     /// Ends the exports; waits a few seconds at most. Losses of destinations that had none before, as
     /// sentences.
     pub fn finish(&self) -> Vec<String> {
-        let workers = self.lock().workers.clone();
-        let deadline = Deadline::after(PATIENCE);
+        let (workers, deadline) = self.lock().workers_and_deadline();
         for worker in &workers {
             worker.end();
         }
@@ -171,6 +179,10 @@ impl Exporter {
 }
 
 impl State {
+    fn workers_and_deadline(&self) -> (Vec<Arc<Worker>>, Deadline) {
+        (self.workers.clone(), Deadline::after(self.patience))
+    }
+
     fn hand_over(&self, record: &Arc<Record>) {
         for worker in &self.workers {
             worker.hand_over(record);

@@ -154,8 +154,22 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done";
-        let weighed = weigh(shell(busy), &[], POLL, |_, _| ()).unwrap();
+        // It ends when its memory has been read once more after its work: it may be done before the second reading.
+        let folder = tempfile::tempdir().unwrap();
+        let [worked, read] = ["worked", "read"].map(|name| folder.path().join(name));
+        let busy = format!(
+            "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; : >{}; until [ -e {} ]; do :; done; echo done",
+            worked.display(),
+            read.display()
+        );
+        let mut has_worked = false;
+        let meanwhile = |_, _| {
+            if has_worked {
+                std::fs::write(&read, "").unwrap();
+            }
+            has_worked = worked.exists();
+        };
+        let weighed = weigh(shell(&busy), &[], POLL, meanwhile).unwrap();
         assert_eq!(weighed.stdout, "done\n");
         assert!(weighed.cpu > Duration::from_millis(20), "{:?}", weighed.cpu);
         assert!(weighed.rss > 100_000, "{}", weighed.rss);

@@ -127,8 +127,8 @@ mod tests {
         ] {
             let converted = instant_of(kernel_ns(moment));
             let off = converted.max(moment) - converted.min(moment);
-            // Each direction reads two clocks one after the other; the machine may pause in between.
-            assert!(off < Duration::from_millis(500), "{off:?}");
+            // Each direction reads two clocks one after the other; the machine may pause in between, for no longer than all took.
+            assert!(off < now.elapsed() + Duration::from_millis(1), "{off:?}");
         }
     }
 }

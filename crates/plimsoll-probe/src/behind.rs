@@ -189,6 +189,9 @@ mod tests {
         let mut behind = Behind::default();
         let found = behind.find(&mut files, &mut sockets, &tree, &members);
         assert_eq!(found, BTreeSet::from([middle.0.id()]));
+        // However long this thread stands still.
+        assert!(behind.next_ns > 0);
+        behind.next_ns = u64::MAX;
         assert_eq!(
             behind.find(&mut files, &mut sockets, &tree, &members),
             found,

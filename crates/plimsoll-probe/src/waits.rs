@@ -242,10 +242,10 @@ mod tests {
         let own = BTreeSet::from([std::process::id()]);
         let path = path.display().to_string();
         let wanted = [address.as_str(), path.as_str(), "clients", "running"];
-        // A thread that was just started has not reached its system call.
+        // A thread that was just started has not reached its system call, on a busy machine for seconds.
         let mut waits = ThreadWaits::default();
         let mut found = [false; 4];
-        let observed = (0..20_000).find_map(|_| {
+        let observed = (0..1_000_000).find_map(|_| {
             // The samples of a minute, in a moment: each with a table of its own.
             waits.next_table_ns = 0;
             let mut meter = Meter::default();

@@ -219,6 +219,8 @@ pub(crate) struct Ticks {
     pub(crate) body: u64,
     pub(crate) idle: u64,
     pub(crate) write: u64,
+    /// Until a request that waits for the disk goes upstream.
+    pub(crate) disk_lookup: u64,
 }
 
 impl Settings {
@@ -231,7 +233,7 @@ impl Settings {
         shared: &SharedSettings,
         number: usize,
     ) -> Result<Self, regex::Error> {
-        let limits = edge.limits;
+        let (limits, disk) = (edge.limits, edge.cache_disk.as_ref());
         Ok(Self {
             routes: Arc::new(Routes::new(&edge.routes, &shared.routes, &edge.pools)?),
             gate: shared.gate.clone(),
@@ -251,6 +253,7 @@ impl Settings {
                 body: ticks(limits.body_timeout),
                 idle: ticks(limits.idle_timeout),
                 write: ticks(limits.write_timeout),
+                disk_lookup: disk.map_or(0, |disk| ticks(disk.lookup_timeout)),
             },
         })
     }

@@ -113,7 +113,8 @@ pub fn serve(plan: SitePlan) -> Result<SiteHandle, SiteError> {
         });
     }
     let path = store::prepare(&plan.folder)?;
-    let (queue, workers) = workers::start(&path, plan.workers, plan.nodes)?;
+    let (queue, queue_end) = workers::queue(plan.workers);
+    let workers = workers::start(&queue_end, &path, plan.workers, plan.nodes)?;
     let listener = server::listen(plan.listen).map_err(|source| SiteError::Listen {
         address: plan.listen,
         source,

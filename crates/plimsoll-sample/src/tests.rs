@@ -52,24 +52,33 @@ fn serves_pages_and_stops() {
     assert!(TcpStream::connect(address).is_err());
 }
 
-/// More concurrent requests than the queue holds: each gets a page or a refusal.
+/// More concurrent requests than the queue holds: each gets a page or a refusal. The worker begins when all have come, for it
+/// could keep up with a slow client.
 #[test]
 fn a_full_queue_refuses() {
     let folder = tempfile::tempdir().unwrap();
-    let site = serve(SitePlan {
-        workers: 1,
-        nodes: 1_000,
-        ..plan(folder.path())
-    })
-    .unwrap();
+    let path = store::prepare(folder.path()).unwrap();
+    let (queue, queue_end) = workers::queue(1);
+    let listener = server::listen(plan(folder.path()).listen).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let server = server::start(listener, queue, stopped).unwrap();
     let mut streams: Vec<TcpStream> = (0..400)
-        .map(|_| TcpStream::connect(site.address()).unwrap())
+        .map(|_| TcpStream::connect(address).unwrap())
         .collect();
     for stream in &mut streams {
         stream
             .write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             .unwrap();
     }
+    // It is answered after those before it were queued or refused.
+    assert!(get(address, "GET", "/health").ends_with("ok\n"));
+    let _site = SiteHandle {
+        address,
+        stop,
+        server: Some(server),
+        workers: workers::start(&queue_end, &path, 1, 1_000).unwrap(),
+    };
     let statuses: Vec<String> = streams
         .iter_mut()
         .map(|stream| {

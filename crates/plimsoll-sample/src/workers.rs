@@ -41,25 +41,36 @@ impl RenderQueue {
     }
 }
 
+/// The other end of the queue, which the workers share.
+pub(crate) struct QueueEnd(Arc<Mutex<Receiver<RenderJob>>>);
+
+/// The queue of this many workers.
+pub(crate) fn queue(count: usize) -> (RenderQueue, QueueEnd) {
+    let (sender, receiver) = sync_channel(QUEUE_LEN_PER_WORKER * count);
+    (
+        RenderQueue { sender },
+        QueueEnd(Arc::new(Mutex::new(receiver))),
+    )
+}
+
 /// Starts the workers, each with its own connection.
 pub(crate) fn start(
+    queue: &QueueEnd,
     path: &Path,
     count: usize,
     nodes: u32,
-) -> Result<(RenderQueue, Vec<JoinHandle<()>>), SiteError> {
-    let (sender, receiver) = sync_channel(QUEUE_LEN_PER_WORKER * count);
-    let receiver = Arc::new(Mutex::new(receiver));
+) -> Result<Vec<JoinHandle<()>>, SiteError> {
     let mut threads = Vec::with_capacity(count);
     for number in 0..count {
         let store = Store::open(path).map_err(|source| SiteError::Store {
             path: path.to_owned(),
             source,
         })?;
-        let thread = spawn(number, store, Arc::clone(&receiver), nodes)
+        let thread = spawn(number, store, Arc::clone(&queue.0), nodes)
             .map_err(|source| SiteError::Threads { source })?;
         threads.push(thread);
     }
-    Ok((RenderQueue { sender }, threads))
+    Ok(threads)
 }
 
 fn spawn(

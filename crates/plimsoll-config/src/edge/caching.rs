@@ -41,6 +41,14 @@ settings! {
             "path": file("a folder used by this edge only, such as /var/cache/plimsoll"), unsaid;
         /// Size of the disk cache.
         size: u64 = DISK_LEN, "size": size(DISK_LENS.0..=DISK_LENS.1);
+        /// How long a request waits for a lookup on disk before it goes upstream.
+        lookup_timeout: Duration = Duration::from_secs(1);
+    }
+}
+
+impl Default for CacheDisk {
+    fn default() -> Self {
+        Self::defaults()
     }
 }
 

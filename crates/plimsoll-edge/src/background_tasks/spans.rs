@@ -30,6 +30,16 @@ pub(super) async fn keep_exporting(
     tasks: &BackgroundTasks,
     report: &NoticeSink,
     spans: &mut mpsc::Receiver<Vec<RequestSpan>>,
+    is_ending: watch::Receiver<bool>,
+) {
+    keep_exporting_for(LAST_TIMEOUT, (watch, tasks, report), spans, is_ending).await;
+}
+
+/// The same, with this time limit.
+async fn keep_exporting_for(
+    last_timeout: Duration,
+    (watch, tasks, report): (&OverviewSource, &BackgroundTasks, &NoticeSink),
+    spans: &mut mpsc::Receiver<Vec<RequestSpan>>,
     mut is_ending: watch::Receiver<bool>,
 ) {
     let mut exporting = pin!(export_all(watch, tasks, report, spans, is_ending.clone()));
@@ -38,7 +48,7 @@ pub(super) async fn keep_exporting(
         () = ended(&mut is_ending) => {}
     }
     // A send in flight is completed: cut off, its spans would be lost or exported twice.
-    let _ = timeout(LAST_TIMEOUT, exporting).await;
+    let _ = timeout(last_timeout, exporting).await;
 }
 
 /// Waits for shutdown.

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::support::{
-    Scripted, before, connect, impatient, plain, pool, read_all, send_request, start,
-    status_and_body,
+    EarlyClients, Scripted, before, connect, impatient, plain, pool, read_all, send_request, start,
+    status_and_body, wait_for,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -196,53 +196,52 @@ fn a_broken_body_ends_the_connection_on_both_sides() {
 #[test]
 fn slow_clients_are_cut_off() {
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
-    let edge = start(&impatient(server.address));
-    let address = edge.address;
+    let clients = EarlyClients::bind();
     // Each waits for a deadline of its own: all at once.
+    let mut silent = clients.send("");
+    let begun = [
+        "GET / HTTP/1.1\r\nHos",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+    ];
+    let begun = begun.map(|begun| (begun, clients.send(begun)));
+    // A byte now and then does not extend a deadline: a head has one deadline, and a body must make progress.
+    let trickling = [
+        "G",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\nG",
+    ];
+    let trickling = trickling.map(|start| (start, clients.send(start)));
+    let _edge = clients.serve(impatient(server.address));
     std::thread::scope(|scope| {
-        scope.spawn(move || assert_eq!(send_request(address, ""), ""));
-        for begun in [
-            "GET / HTTP/1.1\r\nHos",
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
-        ] {
+        for (start, mut stream) in trickling {
             scope.spawn(move || {
-                let response = send_request(address, begun);
-                assert_eq!(status_and_body(&response).0, 408, "{begun:?}");
+                let response = trickle(&mut stream);
+                assert_eq!(status_and_body(&response).0, 408, "{start:?}");
             });
         }
-        // A byte now and then does not extend a deadline: a head has one deadline, and a body must make progress.
-        let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n";
-        for start in ["", post] {
-            scope.spawn(move || {
-                let mut stream = connect(address);
-                stream.write_all(start.as_bytes()).unwrap();
-                let (response, sent) = trickle(&mut stream);
-                assert_eq!(status_and_body(&response).0, 408, "{start:?}");
-                assert!(sent < 100, "{sent}");
-            });
+        assert_eq!(read_all(&mut silent), "");
+        for (begun, mut stream) in begun {
+            assert_eq!(status_and_body(&read_all(&mut stream)).0, 408, "{begun:?}");
         }
     });
 }
 
-/// Sends a byte now and then until the response arrives; the response, and the number of bytes sent.
-fn trickle(stream: &mut TcpStream) -> (String, u32) {
+/// Sends a byte now and then until the response arrives, long before the request would be complete.
+fn trickle(stream: &mut TcpStream) -> String {
     let mut slow = stream.try_clone().unwrap();
     let (enough, pace) = std::sync::mpsc::channel::<()>();
     let writer = std::thread::spawn(move || {
-        let mut sent = 0;
         while slow.write_all(b"G").is_ok() {
-            sent += 1;
             // Reads time out until the response arrives: the time-out sets the pace.
             let tick = pace.recv_timeout(Duration::from_millis(50));
             if tick != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 break;
             }
         }
-        sent
     });
     let response = read_all(stream);
     drop(enough);
-    (response, writer.join().unwrap())
+    writer.join().unwrap();
+    response
 }
 
 #[test]
@@ -254,15 +253,11 @@ fn a_client_that_takes_nothing_is_cut_off() {
             while std::io::Write::write_all(&mut connection.stream, &piece).is_ok() {}
         }
     });
-    let edge = start(&impatient(server.address));
-    let mut stream = connect(edge.address);
-    stream
-        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        .unwrap();
-    let other = connect(edge.address);
-    // Nothing is read here while time passes; the end of an idle connection shows that it has.
-    assert_eq!(read_all(&mut { other }), "");
-    assert_eq!(send_request(edge.address, ""), "");
+    let clients = EarlyClients::bind();
+    let mut stream = clients.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let edge = clients.serve(impatient(server.address));
+    // Nothing is read here before the edge has given the client up.
+    wait_for(&edge, "plimsoll_edge_clients_gone_total", 1.0);
     let got = read_all(&mut stream);
     assert!(got.len() < 100_000_000, "{}", got.len());
 }

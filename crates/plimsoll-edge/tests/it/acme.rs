@@ -185,7 +185,8 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
 fn a_certificate_is_renewed_when_two_thirds_of_its_time_are_over() {
     let server = Scripted::always(OK);
     let address = port::unused();
-    let pebble = Pebble::start(address, 12);
+    // Long enough that it is still valid, and not yet to be renewed, when a thread has stood still meanwhile.
+    let pebble = Pebble::start(address, 24);
     let folder = tempfile::tempdir().unwrap();
     let observed = ObservedEdge::start(&obtaining(
         &server,

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use plimsoll_config::edge::{EdgeConfig, Fallback};
@@ -30,10 +31,10 @@ pub(crate) struct ConcurrentClients {
     pub(crate) ends: Ends,
 }
 
-/// When a client stops.
+/// When a client stops: so long after all have begun, or after so many requests.
 #[derive(Clone, Copy)]
 pub(crate) enum Ends {
-    At(Instant),
+    In(Duration),
     After(usize),
 }
 
@@ -45,31 +46,44 @@ pub(crate) struct Got {
     pub(crate) fallbacks: Vec<Duration>,
     /// Anything else, or nothing.
     pub(crate) other: Vec<String>,
+    /// How long the last client took, from the moment when all began.
+    pub(crate) lasted: Duration,
 }
 
 impl ConcurrentClients {
     pub(crate) fn run(self, address: SocketAddr) -> Got {
-        let clients: Vec<_> = (0..self.clients)
-            .map(|_| std::thread::spawn(move || self.client(address)))
-            .collect();
+        // However long it takes to start them.
+        let together = Barrier::new(self.clients);
         let mut all = Got::default();
-        for client in clients {
-            let got = client.join().unwrap();
-            all.pages.extend(got.pages);
-            all.fallbacks.extend(got.fallbacks);
-            all.other.extend(got.other);
-        }
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..self.clients)
+                .map(|_| {
+                    scope.spawn(|| {
+                        together.wait();
+                        self.client(address)
+                    })
+                })
+                .collect();
+            for client in clients {
+                let got = client.join().unwrap();
+                all.pages.extend(got.pages);
+                all.fallbacks.extend(got.fallbacks);
+                all.other.extend(got.other);
+                all.lasted = all.lasted.max(got.lasted);
+            }
+        });
         all.pages.sort();
         all.fallbacks.sort();
         all
     }
 
     fn client(self, address: SocketAddr) -> Got {
+        let began = Instant::now();
         let mut got = Got::default();
         let mut stream = connect(address);
         for number in 0.. {
             let is_over = match self.ends {
-                Ends::At(end) => Instant::now() >= end,
+                Ends::In(time) => began.elapsed() >= time,
                 Ends::After(count) => number == count,
             };
             if is_over {
@@ -95,6 +109,7 @@ impl ConcurrentClients {
                 }
             }
         }
+        got.lasted = began.elapsed();
         got
     }
 }

@@ -3,9 +3,10 @@
 use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
-use crate::support::{Scripted, before, connect, read_all, read_until};
+use plimsoll_testkit::port;
+
+use crate::support::{PATIENCE, Scripted, connect, plain, pool, read_all, read_until, start};
 
 #[test]
 fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
@@ -21,7 +22,10 @@ fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
-    let edge = before(server.address);
+    // A port that the system does not choose for another test while it is expected to be closed.
+    let mut edge = plain(pool(&[server.address]));
+    edge.listen[0].address = port::unused();
+    let edge = start(&edge);
     let mut idle = connect(edge.address);
     idle.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
@@ -31,7 +35,7 @@ fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
         .unwrap();
     waits.recv().unwrap();
     let address = edge.address;
-    let draining = edge.drain(Duration::from_secs(10));
+    let draining = edge.drain(PATIENCE);
     // The idle connection closes at once; the other receives its response first.
     assert_eq!(read_all(&mut idle), "");
     assert!(std::net::TcpStream::connect(address).is_err());

@@ -6,7 +6,7 @@ mod paths;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::support::{Scripted, before, connect, get, impatient, start, status_and_body};
+use crate::support::{EarlyClients, Scripted, before, connect, get, impatient, status_and_body};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -62,14 +62,25 @@ fn get_fields() -> Vec<u8> {
     [&[0x82, 0x84, 0x86][..], &literal(":authority", "a")].concat()
 }
 
+/// What every connection begins with.
+fn opening(settings: &[u8]) -> Vec<u8> {
+    let preface = &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..];
+    [preface, &frame(SETTINGS, 0, 0, settings)].concat()
+}
+
 impl FrameClient {
     fn open(address: SocketAddr, settings: &[u8]) -> Self {
         let mut stream = connect(address);
-        stream
-            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-            .unwrap();
-        stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
+        stream.write_all(&opening(settings)).unwrap();
         Self { stream }
+    }
+
+    /// A client that has sent these frames after its settings, and more only if it is told to.
+    fn early(clients: &EarlyClients, settings: &[u8], frames: &[Vec<u8>]) -> Self {
+        let bytes = [opening(settings), frames.concat()].concat();
+        Self {
+            stream: clients.send(bytes),
+        }
     }
 
     /// Whether the write succeeded: a flooding client may be disconnected in the middle.
@@ -162,17 +173,19 @@ fn a_request_in_frames_is_served_without_encryption() {
 
 #[test]
 fn requests_that_are_reset_at_once_end_the_connection() {
+    // Many more bytes than the kernel buffers (some 3 MB) while no thread of the edge reads.
+    const MOST: u32 = 500_000;
     // No request is ever answered: only the resets make room for new streams.
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = before(server.address);
     let mut client = FrameClient::open(edge.address, &[]);
-    let sent = client.flood(50_000, |number| {
+    let sent = client.flood(MOST, |number| {
         let stream = 2 * number + 1;
         let mut both = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get_fields());
         both.extend_from_slice(&frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]));
         both
     });
-    assert!(sent < 50_000, "it was let go on for {sent} resets");
+    assert!(sent < MOST, "it was let go on for {sent} resets");
     assert!(
         server.requests().len() < 5_000,
         "{} requests reached the server",
@@ -289,18 +302,14 @@ fn who_makes_no_room_for_answers_is_cut_off() {
         .into_boxed_str(),
     );
     let server = Scripted::always(big);
-    let edge = start(&impatient(server.address));
+    let clients = EarlyClients::bind();
+    let requests: Vec<_> = (0..100)
+        .map(|number| 2 * number + 1)
+        .map(|stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &get_fields()))
+        .collect();
     // A zero window for every stream.
-    let mut client = FrameClient::open(edge.address, &[0, 4, 0, 0, 0, 0]);
-    for number in 0..100 {
-        let stream = 2 * number + 1;
-        client.send(&frame(
-            HEADERS,
-            END_HEADERS | END_STREAM,
-            stream,
-            &get_fields(),
-        ));
-    }
+    let mut client = FrameClient::early(&clients, &[0, 4, 0, 0, 0, 0], &requests);
+    let _edge = clients.serve(impatient(server.address));
     let mut resets = 0;
     while resets < 100 {
         let frame = client.receive().expect("each stream is reset");
@@ -314,15 +323,15 @@ fn who_makes_no_room_for_answers_is_cut_off() {
 #[test]
 fn slow_frames_have_deadlines() {
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
-    let edge = start(&impatient(server.address));
+    let clients = EarlyClients::bind();
     // Nothing, half a head, a stalled body: each ends.
-    let mut silent = connect(edge.address);
-    silent.write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap();
-    let mut half = FrameClient::open(edge.address, &[]);
-    half.send(&frame(HEADERS, END_STREAM, 1, &get_fields()));
-    let mut body = FrameClient::open(edge.address, &[]);
+    let mut silent = clients.send("PRI * HTTP/2.0\r\n\r\n");
+    let begun = frame(HEADERS, END_STREAM, 1, &get_fields());
+    let mut half = FrameClient::early(&clients, &[], &[begun]);
     let post = [&[0x83, 0x84, 0x86][..], &literal(":authority", "a")].concat();
-    body.send(&frame(HEADERS, END_HEADERS, 1, &post));
+    let begun = frame(HEADERS, END_HEADERS, 1, &post);
+    let mut body = FrameClient::early(&clients, &[], &[begun]);
+    let _edge = clients.serve(impatient(server.address));
     let status = loop {
         let frame = body.receive().expect("it is answered");
         if frame.kind == HEADERS {

@@ -3,14 +3,16 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Authorities, Check, EdgeConfig, PoolConfig, ServerConfig, ServerTls};
+use plimsoll_config::edge::{
+    Authorities, Check, EdgeConfig, PoolConfig, ServerConfig, ServerTls, Timeouts,
+};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
 use crate::programs::{NginxOrigin, curl};
 use crate::support::{
-    ObservedEdge, Scripted, ScriptedConnection, connect, get, plain, pool, read_until, start,
-    status_and_body,
+    ObservedEdge, PATIENCE, Scripted, ScriptedConnection, connect, get, plain, pool, read_until,
+    start, status_and_body,
 };
 
 /// Reports nginx's view of the connection.
@@ -54,6 +56,11 @@ fn secure(address: SocketAddr, tls: ServerTls) -> EdgeConfig {
             ..ServerConfig::at(address)
         }],
         tls,
+        timeouts: Timeouts {
+            // The handshake is within it, and nginx may stand still.
+            connect: PATIENCE,
+            ..pool.timeouts
+        },
         ..pool
     })
 }
@@ -253,7 +260,7 @@ fn checks_are_encrypted_too() {
     edge.pools[0].check = Some(Check {
         path: Some("/health".to_owned()),
         every: std::time::Duration::from_millis(50),
-        timeout: std::time::Duration::from_secs(5),
+        timeout: PATIENCE,
         fall: 1,
         rise: 1,
     });

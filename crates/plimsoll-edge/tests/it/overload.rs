@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_config::edge::{Ceiling, EdgeConfig, PoolConfig};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::concurrent_clients::{ConcurrentClients, Ends, with_fallback};
+use crate::concurrent_clients::{ConcurrentClients, Ends, Got, with_fallback};
 use crate::support::{
     Afloat, Scripted, connect, open_admin, plain, pool, read_until, send_request, start,
     status_and_body, wait_for,
@@ -156,6 +156,28 @@ fn a_client_that_leaves_the_line_makes_room() {
     read_until(&mut third, "\r\n\r\nok");
 }
 
+/// What the law predicts for 3 s of overload, on a machine that delays nobody.
+fn check_throughput(got: &Got, late: Duration) {
+    // Replies of the origin, and fallbacks, for which nobody waits, show how much this machine delays everything.
+    let slowest = got.fallbacks.last().copied().unwrap_or_default();
+    if late > Duration::from_millis(10) || slowest > Duration::from_millis(50) {
+        return plimsoll_testkit::not_tried::not_tried(format_args!(
+            "how many pages a second, replies of the origin were up to {late:?} late, a fallback took {slowest:?}"
+        ));
+    }
+    assert!(
+        got.fallbacks.len() > got.pages.len(),
+        "{}",
+        got.fallbacks.len()
+    );
+    // A busy server serves 100 a second; 24 requests ahead take 10 ms each.
+    let most = got.lasted.as_secs_f64() * 100.0;
+    let pages = got.pages.len() as f64;
+    assert!(pages >= 0.97 * most - 2.0, "{pages} of {most} pages");
+    let slowest = got.pages[got.pages.len() * 99 / 100];
+    assert!(slowest < Duration::from_millis(330), "{slowest:?}");
+}
+
 /// Ten and fifty times the capacity of a serial server of 100 requests a second, from clients that retry at once or
 /// after a pause: the law predicts the throughput, the queue bounds the wait.
 #[test]
@@ -172,36 +194,16 @@ fn many_times_the_load_line_is_survived() {
             queue: Some(20),
             ..pool(&[law.address()])
         })));
-        let began = Instant::now();
         let load = ConcurrentClients {
             clients,
             pause: Duration::from_millis(pause),
-            ends: Ends::At(began + Duration::from_secs(3)),
+            ends: Ends::In(Duration::from_secs(3)),
         };
         let got = load.run(edge.address);
-        let lasted = began.elapsed();
         assert_eq!(got.other, Vec::<String>::new());
         let counts = law.counts();
         assert!(counts.in_flight_max <= 4, "{counts:?}");
-        assert!(
-            got.fallbacks.len() > got.pages.len(),
-            "{}",
-            got.fallbacks.len()
-        );
-        // Its response times show how much this machine delays everything.
-        if counts.late_max > Duration::from_millis(10) {
-            plimsoll_testkit::not_tried::not_tried(format_args!(
-                "how many pages a second, replies of the origin were up to {:?} late",
-                counts.late_max
-            ));
-            continue;
-        }
-        // A busy server serves 100 a second; 24 requests ahead take 10 ms each.
-        let most = lasted.as_secs_f64() * 100.0;
-        let pages = got.pages.len() as f64;
-        assert!(pages >= 0.97 * most - 2.0, "{pages} of {most} pages");
-        let slowest = got.pages[got.pages.len() * 99 / 100];
-        assert!(slowest < Duration::from_millis(330), "{slowest:?}");
+        check_throughput(&got, counts.late_max);
         // Once the load is gone, the next request is served at once.
         let alone = ConcurrentClients {
             clients: 1,

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
 use plimsoll_config::edge::PoolConfig;
+use plimsoll_testkit::port;
 use serde_json::Value;
 
 use crate::support::{
@@ -52,9 +53,7 @@ fn is_wrong(document: &Value, kind: &str) -> bool {
 #[test]
 fn a_server_that_ends_is_shown_until_it_is_back() {
     let (good, mut bad) = (Scripted::always(OK), None);
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let other = listener.local_addr().unwrap();
-    drop(listener);
+    let other = port::unused();
     let checked = PoolConfig {
         check: Some(quick_check()),
         ..pool(&[good.address, other])

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::{
     Admin, Ceiling, Check, EdgeConfig, EdgeLimits, Endpoint, PoolConfig, ServerConfig,
 };
-use plimsoll_edge::{EdgeHandle, Hooks, IdleHook};
+use plimsoll_edge::{EdgeHandle, Handed, Hooks, IdleHook};
 
 /// Longest wait of a test: reached only for what never comes, so it may be long on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -47,12 +47,16 @@ impl Drop for Afloat {
 
 impl Afloat {
     pub(crate) fn start(edge: &EdgeConfig, hooks: Hooks) -> Self {
+        Self::start_with(edge, hooks, Vec::new())
+    }
+
+    fn start_with(edge: &EdgeConfig, hooks: Hooks, handed: Vec<Handed>) -> Self {
         let turns = Arc::<Turns>::default();
         let hooks = Hooks {
             idle: Some(turns.hook()),
             ..hooks
         };
-        let running = plimsoll_edge::start(edge, hooks).unwrap();
+        let running = plimsoll_edge::start_with(edge, hooks, handed).unwrap();
         let address = running.addresses()[0];
         Self {
             running: Some(running),
@@ -123,7 +127,7 @@ pub(crate) fn quick_check() -> Check {
     Check {
         path: Some("/health".to_owned()),
         every: Duration::from_millis(50),
-        timeout: Duration::from_secs(5),
+        timeout: PATIENCE,
         fall: 2,
         rise: 2,
     }
@@ -157,7 +161,7 @@ pub(crate) fn plain(pool: PoolConfig) -> EdgeConfig {
     }
 }
 
-/// Short limits, so that the test is fast; long enough to send what a test sends in time.
+/// Short limits, so that the test is fast. A test thread may stand still for longer: see [`EarlyClients`].
 pub(crate) fn impatient(server: SocketAddr) -> EdgeConfig {
     let mut edge = plain(pool(&[server]));
     let short = Duration::from_secs(1);
@@ -169,6 +173,33 @@ pub(crate) fn impatient(server: SocketAddr) -> EdgeConfig {
         ..edge.limits
     };
     edge
+}
+
+/// Clients that have sent all they will send before the edge starts: it waits in the kernel. So no time limit of the edge
+/// begins while a thread of the test still has to act.
+pub(crate) struct EarlyClients(TcpListener);
+
+impl EarlyClients {
+    pub(crate) fn bind() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// Connects and sends.
+    pub(crate) fn send(&self, bytes: impl AsRef<[u8]>) -> TcpStream {
+        let mut stream = connect(self.0.local_addr().unwrap());
+        stream.write_all(bytes.as_ref()).unwrap();
+        stream
+    }
+
+    /// Starts the edge that accepts them.
+    pub(crate) fn serve(self, mut edge: EdgeConfig) -> Afloat {
+        edge.listen[0].address = self.0.local_addr().unwrap();
+        let handed = Handed {
+            name: "early".to_owned(),
+            listener: self.0,
+        };
+        Afloat::start_with(&edge, Hooks::none(), vec![handed])
+    }
 }
 
 /// An admin address without a token.
@@ -244,19 +275,19 @@ impl ObservedEdge {
     }
 
     /// Repeats the request until a response has this body: each loop follows a change in its own time.
+    #[track_caller]
     pub(crate) fn answers(&self, body: &str) {
-        for _ in 0..2000 {
-            if status_and_body(&get(self.edge.address, "/")).1 == body {
-                return;
-            }
-        }
-        panic!("nobody answers `{body}`");
+        self.edge.wait_until(body, || {
+            status_and_body(&get(self.edge.address, "/")).1 == body
+        });
     }
 
     /// Repeats the request until a response has this status.
+    #[track_caller]
     pub(crate) fn answers_with(&self, status: u16) {
-        let answered = (0..2000).any(|_| status_and_body(&get(self.edge.address, "/")).0 == status);
-        assert!(answered, "nobody answers with {status}");
+        self.edge.wait_until(&status.to_string(), || {
+            status_and_body(&get(self.edge.address, "/")).0 == status
+        });
     }
 }
 

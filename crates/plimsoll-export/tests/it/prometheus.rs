@@ -281,8 +281,9 @@ fn prometheus_scrapes_native_histograms_from_the_page() {
     exporter.flush();
     let between = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = between.local_addr().unwrap();
+    // The first scrape has so much time that this thread may stand still for seconds.
     let prometheus = Prometheus::start(&format!(
-        "global: {{ scrape_interval: 2s, scrape_timeout: 2s }}\nscrape_configs:\n- job_name: plimsoll\n  static_configs: [{{ targets: ['{address}'] }}]\n"
+        "global: {{ scrape_interval: 10s, scrape_timeout: 10s }}\nscrape_configs:\n- job_name: plimsoll\n  static_configs: [{{ targets: ['{address}'] }}]\n"
     ));
     pass_on(&between, &exporter);
     let (next, _) = between.accept().unwrap();

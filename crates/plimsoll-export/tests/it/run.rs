@@ -93,6 +93,9 @@ pub(crate) fn events() -> Vec<Event> {
         .collect()
 }
 
+/// Longest wait for a destination: a real one may stand still for seconds.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// An exporter to these destinations.
 pub(crate) fn exporter(destinations: &[&str], headers: &[&str]) -> Exporter {
     let requests: Vec<_> = destinations
@@ -100,7 +103,9 @@ pub(crate) fn exporter(destinations: &[&str], headers: &[&str]) -> Exporter {
         .map(|text| text.parse().unwrap())
         .collect();
     let headers: Vec<ExportHeader> = headers.iter().map(|text| text.parse().unwrap()).collect();
-    Exporter::start(&requests, &headers, "the-run", "run").unwrap()
+    Exporter::start(&requests, &headers, "the-run", "run")
+        .unwrap()
+        .with_patience(PATIENCE)
 }
 
 /// Exports the whole run; what was lost.

@@ -111,7 +111,7 @@ mod tests {
                 ..HubRule::of("silent")
             },
             HubRule {
-                rate: Some(1.0),
+                rate: Some(0.001),
                 ..HubRule::of("rare")
             },
         ];

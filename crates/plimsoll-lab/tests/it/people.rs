@@ -133,7 +133,8 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
     }
 }
 
-/// Whether this machine had no time for a run, which reports it, and loudly here: its verdict is void then.
+/// Whether this machine had no time for a run, which reports it, and loudly here: its verdict is void then. Or the generator
+/// stood still so long that it counts arrivals in later seconds, and sends less.
 fn is_disturbed(finished: &Finished) -> bool {
     let ending = finished.run.ending.as_ref().unwrap();
     let of_the_machine = |reason: &&VoidReason| {
@@ -148,7 +149,13 @@ fn is_disturbed(finished: &Finished) -> bool {
     if let Some(reason) = found {
         plimsoll_testkit::not_tried::disturbed(reason);
     }
-    found.is_some()
+    let windows = finished.run.windows.iter();
+    let latest_us = windows.filter_map(|window| window.lag.max()).max();
+    let stood_still = latest_us.is_some_and(|lag_us| lag_us > 500_000);
+    if stood_still {
+        plimsoll_testkit::not_tried::disturbed(format_args!("a user was {latest_us:?} µs late"));
+    }
+    found.is_some() || stood_still
 }
 
 #[test]
@@ -166,7 +173,8 @@ fn users_are_carried_out_and_counted_by_journey() {
         assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
     }
     assert_eq!(u32::try_from(run.windows.len()).unwrap(), watcher.windows);
-    assert!(run.windows.iter().take(2).all(|window| window.users == 4));
+    let mut first = run.windows.iter().take(2);
+    assert!(is_disturbed || first.all(|window| window.users == 4));
     let mut by_journey = [0, 0];
     for window in &run.windows {
         for (&journey, &count) in &window.journey_iterations {
@@ -203,8 +211,8 @@ fn sessions_come_at_their_rate() {
     let windows = &finished.run.windows;
     let offered: u64 = windows.iter().map(|window| window.offered).sum();
     assert_eq!((offered, site.count("GET /items")), (100, 100));
-    assert_eq!(windows[0].offered, 50);
     if !is_disturbed(&finished) {
+        assert_eq!(windows[0].offered, 50);
         assert_eq!(finished.run.ending.unwrap().verdict, Verdict::Met);
     }
 }
@@ -225,8 +233,9 @@ fn an_abort_ends_the_run_early_and_lets_what_is_under_way_finish() {
         Inputs::default(),
     );
     let run = &finished.run;
+    // Of sixty.
     assert!(
-        (2..=4).contains(&run.windows.len()),
+        (2..20).contains(&run.windows.len()),
         "{}",
         run.windows.len()
     );
@@ -287,14 +296,21 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
                 .to_vec(),
             count: 1,
             feeds: Vec::new(),
-            timeout: Duration::from_secs(5),
+            timeout: Duration::from_mins(1),
         }),
         ..Journey::default()
     });
-    let (finished, watcher) = run(
-        plan(site.address(), scenario, users(2.0, 2)),
-        Inputs::default(),
-    );
+    // The load goes on until the process has ended, however long it takes to start.
+    let load = Load::Users {
+        phases: vec![UserPhase {
+            from: 2.0,
+            to: 2.0,
+            lasting: Duration::from_mins(1),
+            mix: Vec::new(),
+        }],
+        iterations: Some(80),
+    };
+    let (finished, watcher) = run(plan(site.address(), scenario, load), Inputs::default());
     let ending = finished.run.ending.as_ref().unwrap();
     assert_eq!(ending.verdict, Verdict::Void);
     // Other work of this machine may be a second reason.
@@ -321,7 +337,7 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
         .iter()
         .map(|window| window.outcomes.get(Outcome::Ok))
         .sum();
-    assert!(good > 50, "the other journey went on: {good}");
+    assert!(good >= 79, "the other journey went on: {good}");
 }
 
 #[test]
@@ -353,7 +369,8 @@ fn data_that_must_suffice_voids_the_run_when_it_does_not() {
         watcher.notes[0].contains("all 2 rows of the data row are used"),
         "{watcher:?}"
     );
-    assert!(finished.run.windows.len() < 5);
+    // Of thirty.
+    assert!(finished.run.windows.len() < 20);
 }
 
 /// Ends a search after so many trials of equal users.

@@ -9,16 +9,18 @@ use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::trial::{assert_all, begin, closed, even, ms, plan, run, total, windows};
+use crate::trial::{assert_all, begin, closed, even, ms, plan, run, stood_still, total, windows};
 
 #[test]
 fn one_connection_serves_a_slow_stream() {
     let origin = fault::start(OriginFault::None).unwrap();
     let total = run(plan(origin.address()), even(20.0, ms(500)));
     assert_all(&total, Outcome::Ok);
+    // No more than requests were under way at a time: one is due every 50 ms. On a machine at rest that is one or two.
+    let most = 2 + total.response.max().unwrap() / 50_000;
     assert!(
-        total.connections_opened <= 3,
-        "{}",
+        total.connections_opened <= most,
+        "{} instead of {most}",
         total.connections_opened
     );
     assert_eq!(origin.accepted(), total.connections_opened);
@@ -58,12 +60,12 @@ fn waiting_counts() {
     let total = run(plan, even(1000.0, ms(10)));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.connections_opened, 1);
-    let (response, service) = (total.response.max().unwrap(), total.service.max().unwrap());
+    let response = total.response.max().unwrap();
     assert!(response >= 190_000, "response {response} µs");
-    assert!(
-        service < response / 2,
-        "service {service} µs of {response} µs"
-    );
+    // One after the other: together they take as long as the last one's response, which was due 9 ms after the first.
+    let service = total.service.mean().unwrap() * 10.0;
+    let most = (response + 9_000) as f64 * 1.01;
+    assert!(service <= most, "service {service} µs of {response} µs");
     assert_eq!(origin.counts().in_flight_max, 1);
 }
 
@@ -208,14 +210,16 @@ fn long_bodies_are_counted_to_the_last_byte() {
         ..KnownLawPlan::default()
     })
     .unwrap();
-    let total = run(plan(origin.address()), even(50.0, ms(200)));
+    let mut plan = plan(origin.address());
+    plan.transport.connections_max = 1;
+    let total = run(plan, even(50.0, ms(200)));
     assert_all(&total, Outcome::Ok);
     let heads = total.bytes_in - 10 * body_len as u64;
     assert!(
         (10 * 20..10 * 500).contains(&heads),
         "{heads} bytes of heads"
     );
-    assert!(total.connections_opened < 10, "kept between bodies");
+    assert_eq!(total.connections_opened, 1, "kept between bodies");
 }
 
 #[test]
@@ -238,6 +242,9 @@ fn two_loops_share_an_open_load() {
     let total = total(&all);
     assert_eq!(total.offered, 220);
     assert_all(&total, Outcome::Ok);
-    assert_eq!(all[0].offered, 200);
+    // A loop that is late by more than a second counts an arrival in a later one.
+    if !stood_still(&total, ms(900)) {
+        assert_eq!(all[0].offered, 200);
+    }
     assert_eq!(origin.counts().arrived, 220);
 }

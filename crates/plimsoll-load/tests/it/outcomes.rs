@@ -1,15 +1,21 @@
 //! Each outcome of a request, forced by an origin with that behaviour.
 
-use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::window::Window;
 use plimsoll_testkit::origin::fault::{self, BODY_LEN, OriginFault};
 
-use crate::trial::{assert_all, begin, closed, even, ms, plan, run, total, windows};
+use crate::trial::{
+    assert_all, assert_all_within, begin, check_windows, closed, even, ms, plan, run, stood_still,
+    total, windows_until,
+};
 
 /// Runs 20 requests against a fault; all end as `outcome`.
-fn check(fault: OriginFault, outcome: Outcome) -> plimsoll_model::window::Window {
+fn check(fault: OriginFault, outcome: Outcome) -> Window {
     let origin = fault::start(fault).unwrap();
     let total = run(plan(origin.address()), even(100.0, ms(200)));
     assert_eq!(total.offered, 20);
@@ -129,7 +135,7 @@ fn never_answered() {
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(150);
     let total = run(plan, even(100.0, ms(200)));
-    assert_all(&total, Outcome::Timeout);
+    assert_all_within(&total, ms(150), Outcome::Timeout);
     let shortest = total.failed.buckets()[0].0;
     assert!(
         shortest >= 150_000,
@@ -142,7 +148,8 @@ fn a_body_that_takes_too_long() {
     let origin = fault::start(OriginFault::SlowBody(ms(20))).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(150);
-    assert_all(&run(plan, even(50.0, ms(200))), Outcome::Timeout);
+    let total = run(plan, even(50.0, ms(200)));
+    assert_all_within(&total, ms(150), Outcome::Timeout);
 }
 
 #[test]
@@ -160,7 +167,8 @@ fn no_connection_before_the_request_times_out() {
     let origin = fault::start(OriginFault::FullBacklog).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(150);
-    assert_all(&run(plan, even(100.0, ms(100))), Outcome::ConnectTimeout);
+    let total = run(plan, even(100.0, ms(100)));
+    assert_all_within(&total, ms(150), Outcome::ConnectTimeout);
 }
 
 #[test]
@@ -174,7 +182,9 @@ fn waited_in_vain_for_a_connection() {
     let tried = total.outcomes.get(Outcome::Timeout) + total.outcomes.get(Outcome::ConnectTimeout);
     let dropped = total.outcomes.get(Outcome::Dropped);
     assert_eq!(tried + dropped, 20, "{:?}", total.outcomes);
-    assert!(tried >= 1 && dropped >= 10, "{:?}", total.outcomes);
+    if !stood_still(&total, ms(300)) {
+        assert!(tried >= 1 && dropped >= 10, "{:?}", total.outcomes);
+    }
 }
 
 #[test]
@@ -191,9 +201,11 @@ fn an_address_that_is_not_ours_has_no_port() {
 #[test]
 fn unfinished_at_an_abort() {
     let origin = fault::start(OriginFault::NeverAnswers).unwrap();
-    let mut running = begin(plan(origin.address()), closed(4, ms(0), ms(60_000)));
-    let first = running.next_window().unwrap();
-    assert_eq!((first.offered, first.in_flight), (4, 4));
+    let mut plan = plan(origin.address());
+    plan.transport.timeout = ms(60_000);
+    let mut running = begin(plan, closed(4, ms(0), ms(60_000)));
+    let first = windows_until(&mut running, |total| total.offered == 4);
+    assert_eq!(first.last().unwrap().in_flight, 4);
     running.abort();
     let rest: Vec<_> = std::iter::from_fn(|| running.next_window()).collect();
     let timeouts: u64 = rest
@@ -201,22 +213,72 @@ fn unfinished_at_an_abort() {
         .map(|window| window.outcomes.get(Outcome::Timeout))
         .sum();
     assert_eq!(timeouts, 4);
+    // A drain would take ten seconds.
     assert!(
-        rest.len() <= 2,
+        rest.len() < 10,
         "an abort does not drain: {} more seconds",
         rest.len()
     );
 }
 
+/// Reads a request on each of four connections, reports them, and responds when it is told to.
+fn answer_four(
+    listener: &TcpListener,
+    arrived: &SyncSender<()>,
+    go: &Receiver<()>,
+) -> io::Result<()> {
+    let mut sockets = Vec::new();
+    for _ in 0..4 {
+        let (mut socket, _) = listener.accept()?;
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            socket.read_exact(&mut byte)?;
+            head.extend(byte);
+        }
+        sockets.push(socket);
+    }
+    // The test has failed if it no longer listens.
+    let _ = arrived.send(());
+    let _ = go.recv();
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    sockets
+        .iter_mut()
+        .try_for_each(|socket: &mut TcpStream| socket.write_all(answer))?;
+    // Until the client closes: no other request comes.
+    for mut socket in sockets {
+        assert_eq!(socket.read(&mut [0]).unwrap_or(0), 0);
+    }
+    Ok(())
+}
+
 #[test]
 fn a_stop_drains() {
-    let origin = fault::start(OriginFault::SlowBody(ms(1))).unwrap();
-    let mut plan = plan(origin.address());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut plan = plan(listener.local_addr().unwrap());
     plan.transport.timeout = ms(60_000);
+    let (arrived, all_arrived) = sync_channel(1);
+    let (send_go, go) = sync_channel(1);
+    let server = std::thread::spawn(move || answer_four(&listener, &arrived, &go));
+    #[expect(clippy::disallowed_methods, reason = "the load starts now")]
+    let start = Instant::now();
     let mut running = begin(plan, closed(4, ms(0), ms(60_000)));
+    all_arrived.recv_timeout(ms(60_000)).unwrap();
     running.stop();
-    let total = total(&windows(&mut running));
-    // Bodies of a second: after a stop, open requests complete, and no other begins.
-    assert_eq!(total.completed(), total.outcomes.get(Outcome::Ok));
-    assert!(total.offered <= 4, "{}", total.offered);
+    // The loop obeys after it has handed over the last second before the stop, and before it reads an answer.
+    let stopped = start.elapsed().as_secs();
+    let mut all = Vec::new();
+    while all
+        .last()
+        .is_none_or(|window: &Window| u64::from(window.second) < stopped)
+    {
+        all.push(running.next_window().unwrap());
+    }
+    send_go.send(()).unwrap();
+    all.extend(std::iter::from_fn(|| running.next_window()));
+    let total = total(&check_windows(all));
+    // Open requests complete, and no other begins.
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.offered, 4);
+    server.join().unwrap().unwrap();
 }

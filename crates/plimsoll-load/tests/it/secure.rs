@@ -99,8 +99,15 @@ fn a_server_without_tls() {
     plan.transport.timeout = ms(500);
     let total = run(plan, even(50.0, ms(100)));
     assert_eq!(total.handshakes, 0);
-    let unsecured = total.outcomes.get(Outcome::Tls) + total.outcomes.get(Outcome::ConnectTimeout);
-    assert_eq!(unsecured, total.offered, "{:?}", total.outcomes);
+    // Those are dropped that the loop takes up too late.
+    let unsecured = [Outcome::Tls, Outcome::ConnectTimeout, Outcome::Dropped]
+        .map(|outcome| total.outcomes.get(outcome));
+    assert_eq!(
+        unsecured.iter().sum::<u64>(),
+        total.offered,
+        "{:?}",
+        total.outcomes
+    );
 }
 
 #[test]

@@ -74,7 +74,41 @@ pub(crate) fn begin(plan: Plan, load: Load) -> RunningLoad {
 
 /// All windows of a trial; asserts the invariants of every trial.
 pub(crate) fn windows(running: &mut RunningLoad) -> Vec<Window> {
-    let windows: Vec<Window> = std::iter::from_fn(|| running.next_window()).collect();
+    check_windows(std::iter::from_fn(|| running.next_window()).collect())
+}
+
+/// The first windows of a trial: up to the one with which, all merged, this is true. A load that ends before has no more.
+pub(crate) fn windows_until(
+    running: &mut RunningLoad,
+    is_enough: impl Fn(&Window) -> bool,
+) -> Vec<Window> {
+    let mut first: Vec<Window> = Vec::new();
+    while first.is_empty() || !is_enough(&total(&first)) {
+        let Some(window) = running.next_window() else {
+            break;
+        };
+        first.push(window);
+    }
+    first
+}
+
+/// All windows of a load that is stopped once this is true of them: what is waited for may take as long as a busy machine
+/// needs. The load itself lasts far longer.
+pub(crate) fn stop_when(
+    running: &mut RunningLoad,
+    is_enough: impl Fn(&Window) -> bool,
+) -> Vec<Window> {
+    let mut all = windows_until(running, is_enough);
+    running.stop();
+    all.extend(std::iter::from_fn(|| running.next_window()));
+    check_windows(all)
+}
+
+/// How long a load lasts at most that is stopped before.
+pub(crate) const UNTIL_STOPPED: Duration = Duration::from_secs(30);
+
+/// Asserts the invariants of every trial.
+pub(crate) fn check_windows(windows: Vec<Window>) -> Vec<Window> {
     for (second, window) in (windows.first().map_or(0, |window| window.second)..).zip(&windows) {
         assert_eq!(window.second, second, "seconds are consecutive");
         let counted = window.response.count() + window.failed.count();
@@ -108,18 +142,41 @@ pub(crate) fn run(plan: Plan, load: Load) -> Window {
 }
 
 /// Whether this machine was too busy for a trial, so that its times are inconclusive: the generator handled arrivals
-/// late, or the origin's replies left later than its law says. Reported with a message.
+/// late, or the origin read requests late or replied later than its law says. Reported with a message.
 pub(crate) fn is_disturbed(total: &Window, origin: &KnownLaw) -> bool {
     let lag_us = total.lag.quantile(0.99).unwrap_or(0);
     let counts = origin.counts();
     let late_mean = counts.late_mean();
-    let is_disturbed = lag_us > 10_000 || late_mean > ms(5);
+    let is_disturbed = lag_us > 10_000 || late_mean > ms(5) || counts.stood_still_max > ms(30);
     if is_disturbed {
         plimsoll_testkit::not_tried::disturbed(format_args!(
-            "p99 of the lag {lag_us} µs, replies left {late_mean:?} late"
+            "p99 of the lag {lag_us} µs, replies left {late_mean:?} late, the origin stood still for {:?}",
+            counts.stood_still_max
         ));
     }
     is_disturbed
+}
+
+/// Whether the loop stood still for this long, so that a test of shorter times is inconclusive. Reported with a message.
+pub(crate) fn stood_still(total: &Window, time: Duration) -> bool {
+    let late_us = total.lag.max().unwrap_or(0);
+    let stood_still = u128::from(late_us) >= time.as_micros();
+    if stood_still {
+        plimsoll_testkit::not_tried::disturbed(format_args!("the generator was {late_us} µs late"));
+    }
+    stood_still
+}
+
+/// Asserts that every request ended with this outcome that was taken up within its time-out: the others are dropped.
+pub(crate) fn assert_all_within(window: &Window, timeout: Duration, outcome: Outcome) {
+    let dropped = window.outcomes.get(Outcome::Dropped);
+    assert_eq!(
+        window.outcomes.get(outcome) + dropped,
+        window.offered,
+        "{:?}",
+        window.outcomes
+    );
+    assert!(dropped == 0 || stood_still(window, timeout), "{window:?}");
 }
 
 /// Asserts that every request ended with this outcome.

@@ -1,5 +1,6 @@
 //! Collectors on real programs, and on misbehaving listeners.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
@@ -29,6 +30,20 @@ fn over_redis(address: SocketAddr, password: &str) -> Component {
 
 fn at(metric: &str, address: SocketAddr) -> String {
     series(metric, &[("at", &address.to_string())])
+}
+
+/// CPU time of each collector, seconds: the least of some, which is that of the work, since a hypervisor may count its own
+/// time as that of a thread.
+fn least_costs(watched: &mut CollectorFixture) -> BTreeMap<String, f64> {
+    let mut costs: BTreeMap<String, f64> = BTreeMap::new();
+    for _ in 0..5 {
+        let values = watched.scrape().values.into_iter();
+        for (name, cost) in values.filter(|(name, _)| name.starts_with(metric::PROBE_CPU_TIME)) {
+            let least = costs.entry(name).or_insert(f64::INFINITY);
+            *least = least.min(cost);
+        }
+    }
+    costs
 }
 
 #[test]
@@ -97,12 +112,9 @@ fn every_kind_of_part_is_seen() {
         assert_eq!(values.get(&series), Some(&right), "{series} in {values:#?}");
     }
     // Each second of a run costs so much once; a hundredth of a core is 10 ms.
-    let costs = values
-        .iter()
-        .filter(|(name, _)| name.starts_with(metric::PROBE_CPU_TIME));
-    let costs: Vec<f64> = costs.map(|(_, &cost)| cost).collect();
+    let costs = least_costs(&mut watched);
     assert_eq!(costs.len(), 4);
-    assert!(costs.iter().all(|&cost| cost < 0.01), "{costs:?}");
+    assert!(costs.values().all(|&cost| cost < 0.01), "{costs:?}");
 }
 
 #[test]
@@ -271,19 +283,23 @@ fn an_endless_answer_has_an_end() {
 #[test]
 fn nobody_is_waited_for_longer_than_a_question_may_take() {
     let (_listener, address) = listener();
-    let patience = Duration::from_millis(20);
-    let gone = port::unused();
-    let components = vec![
-        over_tcp(ComponentKind::Redis, address),
-        over_tcp(ComponentKind::Memcached, gone),
-    ];
-    let mut watched = CollectorFixture::over(components, patience);
-    watched.scrape();
-    watched.scrape();
-    let notes = watched.notes();
-    assert!(notes.contains("does not respond in time"), "{notes}");
-    assert!(notes.contains("nothing answers there"), "{notes}");
-    assert_eq!(notes.lines().count(), 2, "{notes}");
+    let silent = over_tcp(ComponentKind::Redis, address);
+    let gone = over_tcp(ComponentKind::Memcached, port::unused());
+    for (component, patience, expected) in [
+        (
+            silent,
+            Duration::from_millis(20),
+            "does not respond in time",
+        ),
+        (gone, LONG, "nothing answers there"),
+    ] {
+        let mut watched = CollectorFixture::over(vec![component], patience);
+        watched.scrape();
+        watched.scrape();
+        let notes = watched.notes();
+        assert!(notes.contains(expected), "{notes}");
+        assert_eq!(notes.lines().count(), 1, "{notes}");
+    }
 }
 
 /// One collector hangs forever; the other's readings continue, and the one that hangs is named.

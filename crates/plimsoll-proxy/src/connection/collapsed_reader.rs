@@ -12,7 +12,6 @@ use std::task::{Context, Poll};
 use plimsoll_cache::store::{Follower, HeadPoll, Hit};
 use plimsoll_cache::{CacheStatus, reuse};
 use plimsoll_config::edge::Action;
-use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 
@@ -29,9 +28,6 @@ use crate::lookup::pace::Pace;
 use crate::lookup::{CachedResponse, ResponseMetadata};
 use crate::message::outgoing::Outgoing;
 use crate::settings::Settings;
-
-/// Time limit for a disk lookup, ticks; then the request goes upstream.
-const DISK_TICKS: u64 = 1000 / TICK_MS;
 
 /// A request that reads along.
 #[derive(Debug)]
@@ -113,7 +109,7 @@ impl DownstreamConnection {
         self.begin_line(&mut line, request.head, request.client);
         let settings = Rc::clone(request.settings);
         let wait = match seeking.disk {
-            DiskLookup::Waits => DISK_TICKS,
+            DiskLookup::Waits => settings.ticks.disk_lookup,
             DiskLookup::Not | DiskLookup::Done => longest_wait(&settings, &request.own),
         };
         self.timer.set(&self.event_loop, wait);

@@ -57,11 +57,13 @@ pub struct Setup {
 #[derive(Debug, Default)]
 struct Http2Counters {
     accepted: AtomicU64,
+    /// Connections that are open.
+    open: AtomicU64,
     requests: AtomicU64,
     under_way: AtomicU64,
     under_way_max: AtomicU64,
     reset: AtomicU64,
-    /// Notified of each request that ends.
+    /// Notified of each request and each connection that ends.
     ending: Mutex<()>,
     ended: Condvar,
 }
@@ -146,17 +148,24 @@ impl Http2Origin {
         self.counts.under_way_max.load(Ordering::Acquire)
     }
 
-    /// Requests that the client reset before their response; waits for the last ones sent.
+    /// Requests that the client reset before their response. It waits until all that the client sent has been read: to the
+    /// end of its connections, which it must have closed.
     ///
     /// # Panics
-    /// When one of the requests does not end.
+    /// When one of the requests or connections does not end.
     pub fn reset(&self) -> u64 {
         let counts = &self.counts;
         let ending = lock(&counts.ending);
-        let is_busy = |(): &mut ()| counts.under_way.load(Ordering::Acquire) > 0;
+        let is_busy = |(): &mut ()| {
+            let open = counts.open.load(Ordering::Acquire);
+            open > 0 || counts.under_way.load(Ordering::Acquire) > 0
+        };
         let waited = counts.ended.wait_timeout_while(ending, PATIENCE, is_busy);
         let (_ending, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!waited.timed_out(), "a request does not end");
+        assert!(
+            !waited.timed_out(),
+            "a request or a connection does not end"
+        );
         counts.reset.load(Ordering::Acquire)
     }
 }
@@ -187,9 +196,15 @@ async fn accept(
         };
         // Responses are sent in small pieces; without the option a socket is only slower.
         let _ = socket.set_nodelay(true);
+        counts.open.fetch_add(1, Ordering::AcqRel);
         counts.accepted.fetch_add(1, Ordering::Release);
         let (tls, counts) = (tls.clone(), Arc::clone(&counts));
-        tokio::task::spawn_local(secure(socket, tls, setup, counts));
+        tokio::task::spawn_local(async move {
+            secure(socket, tls, setup, Arc::clone(&counts)).await;
+            let _ending = lock(&counts.ending);
+            counts.open.fetch_sub(1, Ordering::AcqRel);
+            counts.ended.notify_all();
+        });
     }
 }
 

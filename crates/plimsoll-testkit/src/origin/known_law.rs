@@ -36,6 +36,8 @@ pub enum Service {
     Deterministic(Duration),
     /// Exponentially distributed with this mean.
     Exponential(Duration),
+    /// This much longer for each request than for the one before; the first takes this long.
+    Growing(Duration),
 }
 
 /// Settings of a [`KnownLaw`].
@@ -79,14 +81,16 @@ pub struct KnownLawCounts {
     pub served: u64,
     /// Most requests that were in the law at one moment, waiting or in service.
     pub in_flight_max: u64,
-    /// Longest time by which a reply left later than the law says.
+    /// Longest time by which a reply left later than the law says, or by which a request may have been read late.
     pub late_max: Duration,
-    /// The same, summed over all replies.
+    /// Both, summed over all requests.
     pub late_total: Duration,
+    /// Longest time for which its thread stood still: what arrived meanwhile is answered later, and by the law in time.
+    pub stood_still_max: Duration,
 }
 
 impl KnownLawCounts {
-    /// Mean time by which a reply left later than the law says; zero before the first.
+    /// Mean time by which replies are later than the law says; zero before the first.
     #[must_use]
     pub fn late_mean(&self) -> Duration {
         self.late_total.div_f64(self.served.max(1) as f64)
@@ -104,6 +108,7 @@ struct KnownLawState {
     in_flight_max: AtomicU64,
     late_max: AtomicU64,
     late_total: AtomicU64,
+    stood_still_max: AtomicU64,
     /// Requested stalls that the loop has not seen yet.
     stalls: Mutex<Vec<Stall>>,
     /// Arrival times, if they are recorded.
@@ -253,6 +258,7 @@ impl KnownLaw {
             in_flight_max: shared.in_flight_max.load(Ordering::Acquire),
             late_max: Duration::from_nanos(shared.late_max.load(Ordering::Acquire)),
             late_total: Duration::from_nanos(shared.late_total.load(Ordering::Acquire)),
+            stood_still_max: Duration::from_nanos(shared.stood_still_max.load(Ordering::Acquire)),
         }
     }
 

@@ -234,6 +234,7 @@ fn cache_disk(text: &str) -> Result<CacheDisk, String> {
     Ok(CacheDisk {
         path: PathBuf::from(path),
         size,
+        ..CacheDisk::default()
     })
 }
 

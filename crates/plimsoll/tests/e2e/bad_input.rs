@@ -100,7 +100,15 @@ fn hosts_that_cannot_be_reached() {
         5,
         &["refused"],
     );
-    check(&["limit", &refusing_url(), "--quick"], 5, &["refused"]);
+    let output = Sandbox::new().run(&["limit", &refusing_url(), "--quick"]);
+    if output.code == 6 {
+        // The generator tests itself before it looks for the target.
+        plimsoll_testkit::not_tried::disturbed(&output.stdout);
+        return;
+    }
+    assert_eq!(output.code, 5, "{output:?}");
+    let text = format!("{}{}", output.stdout, output.stderr);
+    assert!(text.contains("refused"), "{text}");
 }
 
 #[test]

@@ -156,8 +156,7 @@ fn users_of_a_plan_read_dates_as_the_rfc_says() {
         origin.address
     );
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let output = place.run(&["run", "plan.yaml", "--quiet"]);
-    assert_eq!(output.code, 0, "{output:?}");
+    place.run(&["run", "plan.yaml", "--quiet"]).assert_sent();
     check(&origin.kept(), "");
 }
 

@@ -3,14 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll_testkit::folder_watch::FolderWatch;
 
 use crate::support::Sandbox;
 
-/// Maximum number of polls before a test fails.
-const POLLS_MAX: u32 = 10_000;
+/// Time-out of each wait; long, since any thread of the edge may stand still for seconds.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Answers every request on every connection with `ok`.
 pub(crate) fn origin() -> SocketAddr {
@@ -132,14 +132,22 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> String {
 /// A GET on a connection of its own; all that is answered.
 pub(crate) fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_mins(1)))
-        .unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+/// Asks again until it holds.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a test that gives up")]
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+    }
 }
 
 #[test]
@@ -193,7 +201,9 @@ fn a_file_is_checked_followed_and_followed_again() {
     let admin = edge.admin.to_string();
     let output = place.run(&["edge", "reload", "--admin", &admin]);
     assert_eq!(output.code, 0, "{output:?}");
-    while !get(edge.address, "/").contains("X-Mark: two\r\n") {}
+    wait_until("the second file is in use", || {
+        get(edge.address, "/").contains("X-Mark: two\r\n")
+    });
     std::fs::write(
         place.path().join("edge.yaml"),
         "pools: { app: { servrs: [] } }",
@@ -242,9 +252,9 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     edge.signal("HUP");
     edge.wait_for_line("the new configuration is in use");
     // A loop applies it between two requests; each response shows whether it has.
-    let is_used =
-        (0..POLLS_MAX).any(|_| get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
-    assert!(is_used, "the list is in use");
+    wait_until("the list is in use", || {
+        get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n")
+    });
     watch.wait_until("the second line", || holds("access.log", "reason=blocked"));
     assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
     // With an invalid list the old one stays in use, and the error has its place.

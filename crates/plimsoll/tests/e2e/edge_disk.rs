@@ -6,11 +6,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::edge::{RunningEdge, get_of};
+use crate::edge::{RunningEdge, get_of, wait_until};
 use crate::support::Sandbox;
-
-/// Maximum number of polls before a test fails.
-const POLLS_MAX: u32 = 10_000;
 
 /// Answers each connection's first request with a page to be kept; counts them.
 fn origin() -> (String, Arc<AtomicUsize>) {
@@ -44,11 +41,10 @@ fn get(address: SocketAddr, path: &str) -> String {
 /// Waits until so many copies are on disk.
 fn wait_for_copies(edge: &RunningEdge, count: u32) {
     let line = format!("plimsoll_edge_cache_disk_objects {count}\n");
-    let is_observed = (0..POLLS_MAX).any(|_| {
+    wait_until(&line, || {
         // The admin address answers to no other host.
         get_of(edge.admin, &edge.admin.to_string(), "/metrics").contains(&line)
     });
-    assert!(is_observed, "not in time: {line}");
 }
 
 #[test]
@@ -100,8 +96,9 @@ fn a_new_edge_takes_the_folder_over_when_the_one_before_ends() {
     new.wait_for_line("no other edge uses the directory any more");
     wait_for_copies(&new, 1);
     // A loop follows in its own time; until then it has its own copy.
-    let is_of_the_disk = (0..POLLS_MAX).any(|_| get(new.address, "/a").ends_with("\r\n\r\npage 0"));
-    assert!(is_of_the_disk, "what the old one had is not found");
+    wait_until("what the old one had is found", || {
+        get(new.address, "/a").ends_with("\r\n\r\npage 0")
+    });
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     // From now on it is the new one's: killed, it loses nothing.
     get(new.address, "/b");

@@ -172,10 +172,11 @@ fn serve(stream: &TcpStream, body_len: usize) {
     }
 }
 
+/// A machine with other work may take its time to accept thousands of connections.
 fn configuration(origin: SocketAddr, limits: &str) -> String {
     format!(
         "listen: 127.0.0.1:0\ncores: 1\nadmin: 127.0.0.1:0\naccess_log: off\n\
-         pools: {{ app: {{ servers: [\"http://{origin}\"], max_in_flight: 10000 }} }}\n\
+         pools: {{ app: {{ servers: [\"http://{origin}\"], max_in_flight: 10000, timeouts: {{ connect: 30s }} }} }}\n\
          limits: {limits}\n"
     )
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use plimsoll_testkit::port;
 use serde_json::Value;
 
 use crate::edge::RunningEdge;
@@ -134,15 +135,16 @@ fn an_overloaded_edge_tells_what_it_carries() {
 #[test]
 fn a_server_that_is_killed_is_shown() {
     let place = Sandbox::new();
+    // Nobody else gets its port when it is gone.
     let (good, bad) = (
         KnownLaw::start(KnownLawPlan::default()).unwrap(),
-        KnownLaw::start(KnownLawPlan::default()).unwrap(),
+        KnownLaw::start_at(KnownLawPlan::default(), port::unused()).unwrap(),
     );
     let gone = bad.address();
     std::fs::write(
         place.path().join("edge.yaml"),
         format!(
-            "pools:\n  app: {{ servers: [\"http://{}\", \"http://{gone}\"], check: {{ path: /, every: 100ms }} }}\nroutes:\n  - {{ match: {{ path: /* }}, pool: app }}\n",
+            "pools:\n  app: {{ servers: [\"http://{}\", \"http://{gone}\"], check: {{ path: /, every: 100ms, timeout: 30s }} }}\nroutes:\n  - {{ match: {{ path: /* }}, pool: app }}\n",
             good.address()
         ),
     )

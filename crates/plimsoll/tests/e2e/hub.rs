@@ -72,6 +72,11 @@ impl Cable {
                 let Ok(edge) = TcpStream::connect(edge) else {
                     continue;
                 };
+                // Whoever cuts it meanwhile waits, and then finds these ends.
+                let mut ends = ends.lock().unwrap();
+                if is_cut.load(Ordering::SeqCst) {
+                    continue;
+                }
                 for (from, to) in [(&browser, &edge), (&edge, &browser)] {
                     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     std::thread::spawn(move || {
@@ -79,7 +84,7 @@ impl Cable {
                         let _ = to.shutdown(Shutdown::Both);
                     });
                 }
-                ends.lock().unwrap().extend([browser, edge]);
+                ends.extend([browser, edge]);
             }
         });
         cable
@@ -264,7 +269,7 @@ fn the_client_of_the_edge_finds_its_way_back() {
     let (site, reports) = site(CLIENT_PAGE);
     let text = format!(
         "pools: {{ site: {{ servers: [\"http://{site}\"] }} }}\nhub:\n  path: /live\n  \
-         hooks: {{ messages: \"http://{site}/messages\" }}\n  channels:\n  - {{ match: chat, publish: true }}\n"
+         hooks: {{ messages: \"http://{site}/messages\", timeout: 1m }}\n  channels:\n  - {{ match: chat, publish: true }}\n"
     );
     std::fs::write(place.path().join("edge.yaml"), text).unwrap();
     let edge = RunningEdge::start(&place, &["--config", "edge.yaml"]);

@@ -80,8 +80,9 @@ fn bodies_that_are_no_text_are_sent_as_they_were() {
     assert_eq!(output.code, 0, "{output:?}");
     let (address, taken) = recording_origin();
     let target = format!("http://{address}");
-    let output = place.run(&["run", "plan/plan.yaml", "--target", &target, "--quiet"]);
-    assert_eq!(output.code, 0, "{output:?}");
+    place
+        .run(&["run", "plan/plan.yaml", "--target", &target, "--quiet"])
+        .assert_sent();
     let requests: Vec<Vec<u8>> = taken.try_iter().collect();
     let body = |start: &str| {
         let request = requests
@@ -127,8 +128,9 @@ fn files_of_other_systems_are_read() {
         "200ms",
         "--quiet",
     ];
-    let output = place.run(&[&["run", &target, "--urls", "urls"], &arguments[..]].concat());
-    assert_eq!(output.code, 0, "{output:?}");
+    place
+        .run(&[&["run", &target, "--urls", "urls"], &arguments[..]].concat())
+        .assert_sent();
     let line = |request: Vec<u8>| {
         let text = String::from_utf8(request).unwrap();
         text.lines().next().unwrap().to_owned()
@@ -144,8 +146,7 @@ fn files_of_other_systems_are_read() {
             "target: http://{address}\ndata: {{ d: {{ csv: rows.csv }} }}\nsteps:\n  - get: /{{{{ d.name }}}}\nload: {{ users: 1, iterations: 1 }}\n"
         ),
     );
-    let output = place.run(&["run", "plan.yaml", "--quiet"]);
-    assert_eq!(output.code, 0, "{output:?}");
+    place.run(&["run", "plan.yaml", "--quiet"]).assert_sent();
     let lines: Vec<String> = taken.try_iter().map(line).collect();
     assert_eq!(lines, ["GET /ada HTTP/1.1"]);
     write(

@@ -71,7 +71,9 @@ fn run_plan(room: &ScriptRoom) -> Vec<ObservedRequest> {
             .output()
             .unwrap();
         let shown = String::from_utf8_lossy(&output.stderr);
-        let is_good = output.status.success() && !shown.contains("panicked");
+        // 6: a busy machine makes the measurement void, not what was sent.
+        let is_done = matches!(output.status.code(), Some(0 | 6));
+        let is_good = is_done && !shown.contains("panicked");
         assert!(is_good, "{arguments:?}\n{shown}\n{}", room.plan());
     };
     run(&["check", "plan/plan.yaml"]);

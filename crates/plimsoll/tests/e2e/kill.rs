@@ -32,7 +32,7 @@ fn a_killed_run_is_readable_up_to_its_last_second() {
                 "--rate",
                 "20/s",
                 "--for",
-                "30s",
+                "1h",
                 "--quiet",
             ]);
             (place, child)

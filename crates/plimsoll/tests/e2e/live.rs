@@ -8,11 +8,14 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use plimsoll_model::plan::Load;
+use plimsoll_testkit::not_tried;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::packages::install;
 use serde_json::Value;
 
 use crate::support::Sandbox;
+
+const SECOND_US: u64 = 1_000_000;
 
 fn origin() -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -239,7 +242,13 @@ fn a_load_follows_the_rate_that_a_viewer_sets_and_the_report_has_both() {
     let steps: Vec<f64> = steps.collect();
     assert!(steps.starts_with(&[20.0, 60.0]), "{steps:?}");
     let windows = run.run.windows.iter();
-    let offered: Vec<u64> = windows.map(|window| window.offered).collect();
+    let offered: Vec<u64> = windows.clone().map(|window| window.offered).collect();
+    let lag_us = windows.filter_map(|window| window.lag.quantile(1.0)).max();
+    if lag_us >= Some(SECOND_US) {
+        // An arrival that is handled so late may be counted in a later second than that in which it was due.
+        not_tried::disturbed(format_args!("an arrival was {lag_us:?} us late"));
+        return;
+    }
     // A second has one level. Behind the last change it was stopped, in the middle of one.
     let mut changing = offered.iter().take_while(|count| **count != 7);
     assert!(

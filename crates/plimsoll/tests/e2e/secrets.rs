@@ -282,8 +282,9 @@ fn external_scripts_show_no_secret() {
         "import sys\nsys.stderr.write('Authorization: Bearer {MARK}\\n')\nsys.stdin.readline()\nprint('{{\"password\": \"{MARK}\"}}')\n"
     );
     hushed.give("script.py", &script);
+    // Longer than Python takes to start on a busy machine.
     let plan = format!(
-        "target: http://{}\nprocess: [python3, script.py]\nload: {{ users: 1, hold: 1s }}\n",
+        "target: http://{}\nprocess: [python3, script.py]\nload: {{ users: 1, hold: 9s }}\n",
         origin()
     );
     hushed.give("plan.yaml", &plan);
@@ -341,7 +342,8 @@ fn what_is_watched_shows_no_secret() {
         port::unused()
     );
     hushed.give("watch.yaml", &watch);
-    let (code, output) = hushed.run(&["watch", "--watch", "watch.yaml", "--for", "2s"]);
+    // They are asked every second: also where one stands still for some, there is an answer.
+    let (code, output) = hushed.run(&["watch", "--watch", "watch.yaml", "--for", "8s"]);
     assert_eq!(code, 0, "{output}");
     assert!(
         output.contains("password authentication failed"),

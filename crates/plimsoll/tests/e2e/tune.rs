@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
+
+use plimsoll_testkit::port;
 
 use crate::support::Sandbox;
 
@@ -19,11 +21,7 @@ pub(crate) struct SiteSearch {
 impl SiteSearch {
     pub(crate) fn new() -> Self {
         let place = Sandbox::new();
-        // Free a moment ago; nobody else is given it so soon.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .unwrap()
-            .port();
+        let port = port::unused().port();
         let program = env!("CARGO_BIN_EXE_plimsoll");
         fs::create_dir(place.path().join("site")).unwrap();
         fs::write(place.path().join("nodes.in"), "{{ nodes }}\n").unwrap();

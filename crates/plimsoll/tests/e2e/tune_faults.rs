@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
+
+use rustix::process::geteuid;
 
 use crate::support::CommandOutput;
 use crate::tune::{STANDS, SiteSearch};
@@ -91,6 +94,34 @@ fn a_service_that_ends_at_a_setting_is_named() {
     assert_ends_with(&output, 3, "out of shared memory");
 }
 
+#[test]
+fn a_file_that_may_not_be_written_is_named_before_anything_is_tried() {
+    let site = SiteSearch::new();
+    fs::set_permissions(site.file(), fs::Permissions::from_mode(0o444)).unwrap();
+    // Root passes over permissions unless it gives that right up.
+    let without_right: &[&str] = if geteuid().is_root() {
+        &["setpriv", "--bounding-set=-dac_override"]
+    } else {
+        &["env"]
+    };
+    let output = Command::new(without_right[0])
+        .args(&without_right[1..])
+        .args([env!("CARGO_BIN_EXE_plimsoll"), "tune", "site.yaml"])
+        .current_dir(site.place.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for part in [
+        "nodes.conf cannot be changed: Permission denied",
+        "run with the rights of its owner",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(site.stands(), STANDS);
+    assert!(!site.place.path().join("plimsoll").exists());
+}
+
 /// Ends with the test.
 struct Running(Child);
 
@@ -115,8 +146,10 @@ fn a_service_that_does_not_come_back_ends_the_search() {
         "it serves"
     );
     let pid = service.0.id();
-    // A reload after which it is gone.
-    let reload = format!("to: nodes.conf, reload: [sh, -c, 'kill {pid}; true']");
+    // A reload after which it is gone: a process that is told to end still listens for a moment.
+    let listens = format!("(: < /dev/tcp/127.0.0.1/{}) 2> /dev/null", site.port);
+    let reload =
+        format!("to: nodes.conf, reload: [bash, -c, 'kill {pid}; while {listens}; do :; done']");
     rewrite(&site, "to: nodes.conf", &reload);
     rewrite(&site, " command: [sh, run.sh]\n", "");
     let ready = format!("ready: '{address}'");

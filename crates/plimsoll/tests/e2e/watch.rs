@@ -14,7 +14,8 @@ fn watch(place: &Sandbox, arguments: &[&str]) -> CommandOutput {
     place.run(&all)
 }
 
-fn so_far(place: &Sandbox) -> Option<LoadedReadings> {
+/// The readings in `w.run` so far; `None` before its header is complete.
+pub(crate) fn so_far(place: &Sandbox) -> Option<LoadedReadings> {
     run_log::read_readings(&place.path().join("w.run")).ok()
 }
 

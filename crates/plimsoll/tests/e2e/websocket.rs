@@ -5,10 +5,12 @@ mod presets;
 mod processes;
 mod server;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use self::server::WebSocketServer;
-use crate::support::{CommandOutput, Sandbox, count, number};
+use crate::support::{CommandOutput, Sandbox, count, is_late, number};
 use plimsoll_testkit::turns::alone;
 
 fn run(place: &Sandbox, url: &str, more: &[&str]) -> CommandOutput {
@@ -17,6 +19,8 @@ fn run(place: &Sandbox, url: &str, more: &[&str]) -> CommandOutput {
 
 /// Broadcasts of a plan; nothing was refused, closed or lost except as planted.
 fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Value {
+    let mut publish = publish.clone();
+    publish["when"] = all_know(clients);
     let server = WebSocketServer::start(clients, &json!({ "publish": publish }));
     let place = Sandbox::new();
     std::fs::write(place.path().join("urls"), paths.join("\n")).unwrap();
@@ -33,7 +37,7 @@ fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Va
                 "--connect-rate",
                 "500/s",
                 "--hold",
-                "8s",
+                "14s",
             ],
             more,
         ]
@@ -60,6 +64,16 @@ fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Va
         "{json:#}"
     );
     json
+}
+
+/// Whether the server was late by more than this: its answers prove nothing then.
+fn is_server_late(counts: &Value, at_most: Duration) -> bool {
+    is_late(Duration::from_millis(count(counts, "late_ms")), at_most)
+}
+
+/// So many clients know that they are open, or in their room: what is published a second later is expected by all.
+fn all_know(clients: u32) -> Value {
+    json!({ "pongs": clients })
 }
 
 const MARKS: [&str; 4] = [
@@ -122,11 +136,12 @@ fn what_was_planted_is_counted() {
 fn compressed_messages_are_read_and_written() {
     for deflate in ["anew", "kept"] {
         let publish = json!({
-            "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[0, 5], [3, 20]], "doubled": [[1, 7]],
+            "when": all_know(6), "after_ms": 2000, "every_ms": 50, "count": 20,
+            "lost": [[0, 5], [3, 20]], "doubled": [[1, 7]],
         });
         let server = WebSocketServer::start(6, &json!({ "publish": publish, "deflate": deflate }));
         let place = Sandbox::new();
-        let flags = ["--ws-compress", "--connections", "6", "--hold", "6s"];
+        let flags = ["--ws-compress", "--connections", "6", "--hold", "13s"];
         let output = run(
             &place,
             &server.url("/echo-1"),
@@ -153,7 +168,7 @@ fn compressed_messages_are_read_and_written() {
         "--connections",
         "2",
         "--hold",
-        "1s",
+        "7s",
         "--send",
         "a",
         "--every",
@@ -171,8 +186,9 @@ fn compressed_messages_are_read_and_written() {
 /// Streams of Server-Sent Events are measured like WebSockets.
 #[test]
 fn streams_of_events_are_heard_too() {
+    // They never answer: a machine that is busy has five seconds until all of them know that they are open.
     let publish = json!({
-        "after_ms": 2000, "every_ms": 50, "count": 40, "ago_ms": 250,
+        "after_ms": 7000, "every_ms": 50, "count": 40, "ago_ms": 250,
         "lost": [[0, 5], [0, 6], [3, 20]], "doubled": [[1, 7]], "swapped": [[4, 10]],
     });
     let server = WebSocketServer::start(8, &json!({ "publish": publish }));
@@ -182,7 +198,7 @@ fn streams_of_events_are_heard_too() {
         "--connect-rate",
         "500/s",
         "--hold",
-        "8s",
+        "18s",
         "--cores",
         "2",
     ];
@@ -235,8 +251,9 @@ fn streams_of_events_are_heard_too() {
 /// Those that are cut off come back, are sent what they are to be sent, and count apart from the handshakes.
 #[test]
 fn lost_ones_come_back() {
-    let publish = json!({ "after_ms": 8000, "every_ms": 50, "count": 20 });
-    let server = WebSocketServer::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
+    let publish = json!({ "when": all_know(12), "after_ms": 2000, "every_ms": 50, "count": 20 });
+    let cut = json!({ "when": { "received": 6, "pongs": 6 }, "after_ms": 1500 });
+    let server = WebSocketServer::start(6, &json!({ "publish": publish, "cut": cut }));
     let flags = [
         "--ws-reconnect",
         "--connections",
@@ -316,8 +333,8 @@ fn stamps_are_understood_in_every_unit() {
         let channel = &json["websocket"]["channels"][index];
         let p50 = number(channel, "broadcast_ms.p50");
         assert!(p50 >= 249.0, "{channel:#}");
-        // A server without CPU sends later than its stamp.
-        assert!(p50 < 2000.0, "another unit: {channel:#}");
+        // A server without CPU sends later than its stamp, and a client without it reads later.
+        assert!(p50 < 60_000.0, "another unit: {channel:#}");
     }
     assert_eq!(count(&json, "websocket.ahead"), 0);
 }
@@ -341,7 +358,7 @@ fn requests_take_as_long_as_their_answers() {
         "--connections",
         "20",
         "--hold",
-        "3s",
+        "8s",
         "--send",
         "odds?",
         "--every",
@@ -375,7 +392,9 @@ fn requests_take_as_long_as_their_answers() {
         20 + count(websocket, "messages_out")
     );
     assert_eq!(count(&json, "status.101"), 20);
-    if output.measured().is_some() {
+    // Less than half of them can be late then.
+    let is_late = is_server_late(&counts, Duration::from_secs(2));
+    if output.measured().is_some() && !is_late {
         assert!(number(websocket, "request_ms.p50") < 300.0, "{websocket:#}");
     }
 }
@@ -388,7 +407,9 @@ fn encrypted_ones_do_the_same() {
     let pem = place.path().join("server.pem");
     let text = made.cert.pem() + &made.signing_key.serialize_pem();
     std::fs::write(&pem, text).unwrap();
-    let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
+    let publish = json!({
+        "when": all_know(10), "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[1, 3]],
+    });
     let server = WebSocketServer::start_with(10, &json!({ "publish": publish }), Some(&pem));
     let url = server.url("/echo-20").replace("ws://", "wss://");
     let output = run(
@@ -399,7 +420,7 @@ fn encrypted_ones_do_the_same() {
             "--connections",
             "10",
             "--hold",
-            "7s",
+            "13s",
             "--broadcast-seq",
             "$.data.seq",
             "--send",
@@ -434,7 +455,7 @@ fn ends_are_told_with_their_codes() {
         "/stay",
     ];
     std::fs::write(place.path().join("urls"), paths.join("\n")).unwrap();
-    let flags = ["--urls", "urls", "--connections", "10", "--hold", "3s"];
+    let flags = ["--urls", "urls", "--connections", "10", "--hold", "8s"];
     let json = run(&place, &server.url("/"), &flags).json();
     let websocket = &json["websocket"];
     assert_eq!(
@@ -476,12 +497,15 @@ fn a_refusal_is_told_with_its_status() {
 
 #[test]
 fn a_server_that_dies_has_closed_all() {
-    let server = WebSocketServer::start(20, &json!({ "die_ms": 500 }));
+    let server = WebSocketServer::start(
+        20,
+        &json!({ "die": { "when": all_know(20), "after_ms": 500 } }),
+    );
     let flags = [
         "--connections",
         "20",
         "--hold",
-        "3s",
+        "8s",
         "--send",
         "?",
         "--every",
@@ -510,7 +534,7 @@ fn the_screen_and_the_report_say_it_too() {
         "--connections",
         "5",
         "--hold",
-        "1s",
+        "8s",
         "--report",
     ]);
     assert!([0, 6].contains(&output.code), "{output:?}");

@@ -82,9 +82,9 @@ pub fn compare_blocks(trials: &[ExperimentTrial], criteria: Criteria) -> BlockCo
         .collect::<BTreeSet<u32>>();
     let (metrics, steps) = compared(&whole, criteria);
     let mut comparison = Comparison::of_metrics(metrics, steps, criteria.margin);
-    if fails_more(&whole, failed, criteria.error) {
+    if fails_more(&whole, [&CANDIDATE, &BASELINE], criteria.error) {
         comparison = comparison.with_verdict(ComparisonVerdict::Worse);
-    } else if fails_more(&whole, (failed.1, failed.0), criteria.error) {
+    } else if fails_more(&whole, [&BASELINE, &CANDIDATE], criteria.error) {
         comparison = comparison.with_verdict(ComparisonVerdict::Better);
     }
     if 3 * void.len() > blocks.len() {
@@ -147,29 +147,45 @@ fn whole_blocks(trials: &[ExperimentTrial]) -> Vec<ExperimentTrial> {
 }
 
 fn failures(trials: &[ExperimentTrial]) -> (usize, usize) {
-    let failed = |levels: &[usize]| {
-        trials
-            .iter()
-            .filter(|trial| {
-                trial.levels() == Some(levels) && *trial.outcome() == TrialOutcome::Failed
-            })
-            .count()
-    };
-    (failed(&BASELINE), failed(&CANDIDATE))
+    (failed(trials, &BASELINE), failed(trials, &CANDIDATE))
 }
 
-/// Whether the second side fails more often than the first, and not by chance.
-fn fails_more(trials: &[ExperimentTrial], failed: (usize, usize), alpha: f64) -> bool {
-    let counted = trials
+/// Trials of a side in which the service failed.
+fn failed(trials: &[ExperimentTrial], side: &[usize]) -> usize {
+    outcomes(trials, side)
+        .filter(|outcome| **outcome == TrialOutcome::Failed)
+        .count()
+}
+
+/// Trials of a side that are not void.
+fn counted(trials: &[ExperimentTrial], side: &[usize]) -> usize {
+    outcomes(trials, side)
+        .filter(|outcome| **outcome != TrialOutcome::Void)
+        .count()
+}
+
+fn outcomes<'t>(
+    trials: &'t [ExperimentTrial],
+    side: &'t [usize],
+) -> impl Iterator<Item = &'t TrialOutcome> {
+    let of_side = trials
         .iter()
-        .filter(|trial| *trial.outcome() != TrialOutcome::Void)
-        .count() as u64;
-    // Blocks are whole, so each side has half of the trials; void ones are few.
-    let drawn = counted / 2;
-    let (hits, marked) = (failed.1 as u64, (failed.0 + failed.1) as u64);
-    failed.1 > failed.0
-        && drawn >= hits
-        && fisher_greater(hits, drawn, marked, counted) <= alpha / 2.0
+        .filter(move |trial| trial.levels() == Some(side));
+    of_side.map(ExperimentTrial::outcome)
+}
+
+/// Whether a side fails more often than the other, and not by chance. A void trial leaves one side with fewer than the other.
+fn fails_more(trials: &[ExperimentTrial], [side, other]: [&[usize]; 2], alpha: f64) -> bool {
+    let (hits, others) = (failed(trials, side), failed(trials, other));
+    let drawn = counted(trials, side);
+    let all = drawn + counted(trials, other);
+    let chance = fisher_greater(
+        hits as u64,
+        drawn as u64,
+        (hits + others) as u64,
+        all as u64,
+    );
+    hits > others && chance <= alpha / 2.0
 }
 
 fn names(trials: &[ExperimentTrial]) -> BTreeSet<&str> {

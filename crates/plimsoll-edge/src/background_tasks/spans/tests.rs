@@ -12,6 +12,9 @@ use tokio::runtime::Builder;
 use super::*;
 use crate::overview::ExportCounts;
 
+/// Longer than the collector's thread stands still on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 fn span() -> RequestSpan {
     RequestSpan {
         context: Context {
@@ -99,7 +102,7 @@ fn end_while_gathering(answer: &'static str) -> (String, u64, u64) {
             ending.send_replace(true);
         };
         tokio::join!(
-            keep_exporting(&watch, &tasks, &report, &mut spans, is_ending),
+            keep_exporting_for(PATIENCE, (&watch, &tasks, &report), &mut spans, is_ending),
             end
         )
     });

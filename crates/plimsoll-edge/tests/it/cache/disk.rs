@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use super::{cached, check, origin, page, request, status, value};
 use crate::cache::purge::order;
 use crate::support::{
-    Afloat, ObservedEdge, Scripted, get, metric, open_admin, send_request, start, status_and_body,
-    wait_for,
+    Afloat, ObservedEdge, PATIENCE, Scripted, get, metric, open_admin, send_request, start,
+    status_and_body, wait_for,
 };
 
 const OBJECTS: &str = "plimsoll_edge_cache_disk_objects";
@@ -31,6 +31,8 @@ fn config(server: SocketAddr, folder: &Path) -> EdgeConfig {
         cache_disk: Some(CacheDisk {
             path: folder.to_owned(),
             size: 64 << 20,
+            // A thread of the disk may stand still on a busy machine; after the default, the server is asked.
+            lookup_timeout: PATIENCE,
         }),
         admin: Some(open_admin()),
         ..cached(server)
@@ -364,6 +366,7 @@ fn the_disk_keeps_to_its_size() {
         cache_disk: Some(CacheDisk {
             path: folder.clone(),
             size,
+            ..CacheDisk::default()
         }),
         ..config(origin.address, &folder)
     });

@@ -15,7 +15,8 @@ fn a_fresh_copy_answers_without_the_server() {
     check(&first, (200, "hello"), "plimsoll; fwd=uri-miss; stored");
     let second = get(edge.address, "/a");
     check(&second, (200, "hello"), "plimsoll; hit");
-    assert_eq!(value(&second, "age"), "0");
+    // Seconds may pass between the two on a busy machine.
+    assert!(value(&second, "age").parse::<u32>().unwrap() < 60);
     assert_eq!(value(&second, "x-page"), "1");
     assert_eq!(origin.requests().len(), 1);
     // Another path, another query, another host and another scheme are other pages.

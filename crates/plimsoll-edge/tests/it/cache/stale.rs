@@ -4,7 +4,9 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use plimsoll_testkit::not_tried::not_tried;
 
 use super::{ageing, before, cached, check, origin, page, request, status};
 use crate::support::{Scripted, connect, get, read_all, read_until, status_and_body};
@@ -91,17 +93,23 @@ fn a_server_that_says_it_is_ill_is_stood_in_for() {
     });
     let edge = before(origin.address);
     get(edge.address, "/");
+    let asked = Instant::now();
     let answer = get(edge.address, "/");
     let cache_status = "plimsoll; fwd=stale; fwd-status=503; detail=stale-if-error";
     check(&answer, (200, "hello"), cache_status);
-    // No retry for a moment.
     let answer = get(edge.address, "/");
     check(
         &answer,
         (200, "hello"),
         "plimsoll; hit; detail=stale-if-error",
     );
-    assert_eq!(origin.requests().len(), 2);
+    // No retry for a second, which may pass on a busy machine.
+    let is_within = asked.elapsed() < Duration::from_secs(1);
+    if is_within {
+        assert_eq!(origin.requests().len(), 2);
+    } else {
+        not_tried("no retry for a second after a failure: the machine is too busy");
+    }
 }
 
 #[test]
@@ -176,6 +184,8 @@ fn a_copy_is_renewed_once_in_the_last_tenth_of_its_lifetime() {
         check(&answer, (200, "0"), "plimsoll; hit; detail=renewed-early");
         answer = get(edge.address, "/");
     }
+    // It reaches the origin in its own time: no answer so far waited for it.
+    origin.wait_for_requests("the renewal", |heads| heads.len() >= 2);
     assert_eq!(origin.requests().len(), 2);
     release.send(()).unwrap();
     edge.wait_until("the new page", || {

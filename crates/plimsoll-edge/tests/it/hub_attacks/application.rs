@@ -90,7 +90,7 @@ fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
         assert_eq!(client.receive(), json!({ "id": number, "error": DOWN }));
         // The connection is closed when the limit is reached.
         let ended = ended.recv_timeout(crate::support::PATIENCE);
-        let (taken, _) = ended.unwrap_or_else(|_| panic!("{number} stays"));
+        let taken = ended.unwrap_or_else(|_| panic!("{number} stays")).taken;
         assert!(taken <= taken_max, "{number}: {taken} bytes");
     }
     wait_for(&edge, WAITING, 0.0);
@@ -111,6 +111,7 @@ fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
         connect: Some(endpoint(application.address, "/connect")),
         subscribe: Some(endpoint(application.address, "/subscribe")),
         messages: Some(endpoint(application.address, "/messages")),
+        timeout: Duration::from_mins(1),
         ..HubHooks::none()
     }));
     let address = edge.address;

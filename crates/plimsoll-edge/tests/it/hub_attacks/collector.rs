@@ -54,7 +54,7 @@ fn lose_spans_to(speech: Speech) {
     assert_eq!(status_and_body(&get(edge.address, "/")), (200, "ok"));
     // No request waits for the export.
     assert!(begun.elapsed() < Duration::from_secs(20));
-    received_to_end(&ended, 0);
+    received_to_end(&ended, 1);
     wait_for(&edge, LOST, 1.0);
     assert_eq!(metric(&edge, "plimsoll_edge_spans_sent_total"), Some(0.0));
 }

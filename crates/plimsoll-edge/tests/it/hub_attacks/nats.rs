@@ -13,7 +13,7 @@ use super::peers::{Decoy, Speech, glance, received_to_end, scripted_peer};
 use super::{error, goes_on, patient};
 use crate::hub::sources::{source, with_source};
 use crate::hub::{HubClient, only_hub};
-use crate::support::{ObservedEdge, PATIENCE, Scripted, start, wait_for};
+use crate::support::{ObservedEdge, Scripted, start, wait_for};
 
 const INFO: &[u8] = b"INFO {\"server_id\":\"a\",\"client_id\":7}\r\n";
 
@@ -52,8 +52,7 @@ fn a_server_without_sense_or_end_ends_the_connection_and_sends_nobody_elsewhere(
     let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("Stale Connection"), "{message}");
     assert!(!message.contains('\x1b'), "{message:?}");
-    for number in 0..count {
-        let received = received_to_end(&ended, number);
+    for (number, received) in (0..).zip(received_to_end(&ended, count)) {
         // Nothing is sent before the server's INFO.
         let received = String::from_utf8(received).unwrap();
         assert_eq!(
@@ -84,10 +83,7 @@ fn no_secret_is_told_without_the_encryption_that_is_wanted() {
     }));
     let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("does not offer TLS"), "{message}");
-    for _ in 0..2 {
-        let (_, received) = ended.recv_timeout(PATIENCE).unwrap();
-        assert_eq!(received, b"");
-    }
+    assert_eq!(received_to_end(&ended, 2), [b"", b""]);
 }
 
 /// A server that trickles data without completing the exchange is dropped after 5 s.

@@ -1,5 +1,6 @@
 //! Impersonated programs with scripted replies that no real program would send.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -33,12 +34,22 @@ impl Decoy {
     }
 }
 
-/// Sends each connection its script, and then the last one repeatedly; when a connection ends, reports how many bytes
-/// were accepted, and what was received.
-pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usize, Vec<u8>)>) {
+/// The end of a connection of a [`scripted_peer`].
+pub(super) struct EndedConnection {
+    /// Number of earlier connections.
+    number: usize,
+    /// Bytes that were accepted.
+    pub(super) taken: usize,
+    pub(super) received: Vec<u8>,
+}
+
+/// Sends each connection its script, and then the last one repeatedly; reports each connection that ends. Their threads
+/// report in any order.
+pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<EndedConnection>) {
     let (sender, ended) = sync_channel(1000);
     let server = Scripted::start(move |connection| {
-        let (first, more) = speeches[connection.number.min(speeches.len() - 1)];
+        let number = connection.number;
+        let (first, more) = speeches[number.min(speeches.len() - 1)];
         let mut stream = connection.stream;
         let mut taken = 0;
         let mut next = first;
@@ -51,18 +62,31 @@ pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usi
         }
         let mut received = Vec::new();
         let _ = stream.read_to_end(&mut received);
-        let _ = sender.send((taken, received));
+        let _ = sender.send(EndedConnection {
+            number,
+            taken,
+            received,
+        });
     });
     (server.address, ended)
 }
 
-/// Waits for the end of a connection of [`scripted_peer`] that accepted no more than kernel buffers; what was received on
-/// it.
+/// Waits for the end of the first `count` connections of [`scripted_peer`], none of which accepted more than kernel
+/// buffers; what was received on each.
 #[track_caller]
-pub(super) fn received_to_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize) -> Vec<u8> {
-    let (taken, received) = ended.recv_timeout(PATIENCE).unwrap();
-    assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
-    received
+pub(super) fn received_to_end(ended: &Receiver<EndedConnection>, count: usize) -> Vec<Vec<u8>> {
+    let mut all = BTreeMap::new();
+    while (0..count).any(|number| !all.contains_key(&number)) {
+        let end = ended.recv_timeout(PATIENCE).unwrap();
+        assert!(
+            end.taken < KERNEL_MAX,
+            "{}: {} bytes",
+            end.number,
+            end.taken
+        );
+        all.insert(end.number, end.received);
+    }
+    all.into_values().take(count).collect()
 }
 
 /// Reads what has arrived of a request, with a short time-out.

@@ -36,8 +36,7 @@ fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
         message.contains("the server stores only the MD5"),
         "{message}"
     );
-    for number in 0..count {
-        let received = received_to_end(&ended, number);
+    for (number, received) in (0..).zip(received_to_end(&ended, count)) {
         let received = String::from_utf8_lossy(&received).into_owned();
         assert!(received.contains("database\0shop"), "{received:?}");
         assert!(!received.contains("the-password"), "{number}: {received:?}");

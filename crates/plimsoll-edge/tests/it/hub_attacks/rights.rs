@@ -1,6 +1,7 @@
 //! Clients that try to get the history, presence, positions or rights of others.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -9,7 +10,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{error, patient};
-use crate::hub::tokens::{SECRET, in_s, signed, with_tokens};
+use crate::hub::tokens::{SECRET, SHORT_S, in_s, signed, with_tokens};
 use crate::hub::{HubClient, only_hub, publish};
 use crate::support::{Afloat, connect, send_request, start, status_and_body};
 
@@ -218,13 +219,16 @@ fn forged_tokens_open_nothing() {
 #[test]
 fn talking_keeps_no_token_alive() {
     let (edge, _) = guarded();
-    let end = in_s(1.5);
+    let end = in_s(SHORT_S);
     let claims = json!({ "exp": end, "sub": "17", "subscribe": ["user-17"] });
     let mut client = HubClient::open(edge.address);
     client.send(&json!({ "token": signed(&claims), "subscribe": ["user-17"], "id": 1 }));
     assert_eq!(client.receive()["subscribed"], "user-17");
     assert_eq!(client.receive()["data"], "a secret");
+    // Nothing ever comes: the time-out is the pause between two messages.
+    let (_nobody, pace) = std::sync::mpsc::sync_channel::<()>(0);
     let last = loop {
+        let _ = pace.recv_timeout(Duration::from_millis(10));
         // It sends all the time, the same token among other things.
         client.send(&json!({ "token": signed(&claims), "unsubscribe": [], "id": 2 }));
         let Some(reply) = client.receive_or_close() else {

@@ -53,20 +53,21 @@ fn fault_of(fixture: &Fixture, text: &str) -> ApplyFault {
 
 fn a_command_that_never_becomes_ready() {
     let fixture = Fixture::new();
+    // Time enough for the service to start and to answer.
     let ready = format!(
-        "ready: {{ http: \"http://127.0.0.1:{}/missing\", within: 500ms }}",
+        "ready: {{ http: \"http://127.0.0.1:{}/missing\", within: 3s }}",
         fixture.port
     );
     let apply = format!("command: [{}]", fixture.serve());
     let fault = fault_of(&fixture, &fixture.text(&apply, &ready));
     assert_eq!(fault.kind(), ApplyFaultKind::NotReady);
     let text = fault.to_string();
-    assert!(text.contains("was not ready within 500ms"), "{text}");
+    assert!(text.contains("was not ready within 3s"), "{text}");
     assert!(
         text.contains("status 404") && text.contains("service-1-0.log"),
         "{text}"
     );
-    let ready = "ready: { command: [\"false\"], within: 300ms }";
+    let ready = "ready: { command: [\"false\"], within: 3s }";
     let fault = fault_of(&fixture, &fixture.text(&apply, ready));
     assert!(fault.to_string().contains("exit code 1"), "{fault}");
 }

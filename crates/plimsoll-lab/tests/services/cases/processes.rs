@@ -70,8 +70,10 @@ fn each_process_has_its_number() {
 /// Children that leave the group, or have no environment, or take no notice of a signal.
 fn whatever_a_service_starts_ends_with_it() {
     let fixture = Fixture::new();
-    let script = "setsid sleep 1001 & env -i sleep 1002 & (trap '' TERM; sleep 1003; sleep 1004) & \
-                  trap '' TERM; \"$0\" \"$@\"; wait";
+    // The server, by which it is ready, starts after all others.
+    let script = "mkfifo begun; setsid sleep 1001 & env -i sleep 1002 & \
+                  (trap '' TERM; sleep 1003 & echo > begun; wait; sleep 1004) & \
+                  trap '' TERM; read line < begun; \"$0\" \"$@\"; wait";
     let apply = format!("command: [sh, -c, {script:?}, {}]", fixture.serve());
     let ready = format!("ready: 127.0.0.1:{}", fixture.port);
     let mut services = fixture.open(&fixture.text(&apply, &ready));

@@ -116,11 +116,15 @@ fn stores_are_reset() {
     let resets = fs::read_to_string(fixture.base().join("resets")).unwrap();
     assert_eq!(resets, "reset\nreset\n");
     drop(services);
-    for (script, words) in [
-        ("echo no such table; exit 1", "exit code 1: no such table"),
-        ("exec sleep 1000", "took longer than 200ms"),
+    for (script, within, words) in [
+        (
+            "echo no such table; exit 1",
+            "20s",
+            "exit code 1: no such table",
+        ),
+        ("exec sleep 1000", "200ms", "took longer than 200ms"),
     ] {
-        let reset = format!("reset: {{ command: [sh, -c, {script:?}], within: 200ms }}");
+        let reset = format!("reset: {{ command: [sh, -c, {script:?}], within: {within} }}");
         let mut services = fixture.open(&fixture.serving("", &reset));
         let mut service = services.apply(0).unwrap();
         service.ready().unwrap();
@@ -139,8 +143,8 @@ fn a_machine_at_rest_is_not_waited_for_long() {
     let mut service = services.apply(0).unwrap();
     service.ready().unwrap();
     let settled = service.settle().unwrap();
-    // Other work may go on here: then that is named, and the limit holds.
-    assert!(settled.waited.as_secs() <= 4, "{settled:?}");
+    // Other work may go on here: then that is named, and the limit holds, but for the time for which this thread stood still.
+    assert!(settled.waited.as_secs() <= 30, "{settled:?}");
     assert!(
         settled.restless.is_empty() || settled.waited.as_secs() >= 3,
         "{settled:?}"

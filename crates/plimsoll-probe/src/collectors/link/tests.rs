@@ -94,9 +94,10 @@ fn drops_do_not_renew_the_time() {
         host: "127.0.0.1".to_owned(),
         port,
     });
-    link.begin(Duration::from_millis(100));
+    link.begin(LONG);
     link.open().unwrap();
     let (mut server, _) = listener.accept().unwrap();
+    link.begin(Duration::from_millis(100));
     let mut answer = Vec::new();
     let late = loop {
         // Fails when the client has stopped reading.

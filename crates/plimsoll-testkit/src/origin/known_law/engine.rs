@@ -25,6 +25,9 @@ const LISTENER: u64 = 0;
 const WAKE: u64 = 1;
 const FIRST_CONNECTION: u64 = 2;
 
+/// Longest wait: how much later than this the loop woke shows that it got no CPU, also where no reply was due.
+const GLANCE: Nanos = 10_000_000;
+
 /// Events taken from the kernel at once.
 const EVENT_COUNT_MAX: usize = 512;
 
@@ -77,6 +80,10 @@ pub(super) struct Engine {
     scratch: Vec<u8>,
     next_id: u64,
     next_seq: u64,
+    /// When the loop woke last.
+    woken_at: Nanos,
+    /// How much later that was than it was to.
+    woken_late: Nanos,
 }
 
 impl Engine {
@@ -120,6 +127,8 @@ impl Engine {
             scratch: vec![0; REQUEST_SIZE_MAX],
             next_id: 0,
             next_seq: 0,
+            woken_at: clock.now(),
+            woken_late: 0,
         })
     }
 
@@ -131,16 +140,22 @@ impl Engine {
         let mut events = Vec::with_capacity(EVENT_COUNT_MAX);
         while !self.shared.stop.load(Ordering::Acquire) {
             self.depart();
-            let timeout = self.time_to_next().map(timespec);
+            let timeout = self.time_to_next().map_or(GLANCE, |next| next.min(GLANCE));
             events.clear();
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(&mut events),
-                timeout.as_ref(),
+                Some(&timespec(timeout)),
             ) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => panic!("epoll_wait on our own descriptors: {error}"),
             }
+            let now = self.clock.now();
+            self.woken_late = (now - self.woken_at).saturating_sub(timeout);
+            self.woken_at = now;
+            self.shared
+                .stood_still_max
+                .fetch_max(self.woken_late, Ordering::Relaxed);
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept(),
@@ -342,6 +357,10 @@ impl Engine {
 
     fn count_arrival(&self, now: Nanos) {
         self.shared.arrived.fetch_add(1, Ordering::Relaxed);
+        // It may have waited for the loop that long; its departure is reckoned from when it is read.
+        let late = self.woken_late;
+        self.shared.late_max.fetch_max(late, Ordering::Relaxed);
+        self.shared.late_total.fetch_add(late, Ordering::Relaxed);
         self.shared
             .in_flight_max
             .fetch_max(self.departures.len() as u64, Ordering::Relaxed);

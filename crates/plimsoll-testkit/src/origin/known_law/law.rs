@@ -17,6 +17,8 @@ pub(super) struct ServiceLaw {
     free_at: BinaryHeap<Reverse<Nanos>>,
     service: Service,
     generator: Xoshiro256PlusPlus,
+    /// Requests so far.
+    count: u32,
 }
 
 impl ServiceLaw {
@@ -25,6 +27,7 @@ impl ServiceLaw {
             free_at: (0..servers.get()).map(|_| Reverse(0)).collect(),
             service,
             generator: seed.generator(),
+            count: 0,
         }
     }
 
@@ -50,6 +53,7 @@ impl ServiceLaw {
     }
 
     fn service_time(&mut self) -> Nanos {
+        self.count = self.count.saturating_add(1);
         match self.service {
             Service::Deterministic(time) => nanos(time),
             Service::Exponential(mean) => {
@@ -57,6 +61,7 @@ impl ServiceLaw {
                 let unit = -(1.0 - self.generator.random::<f64>()).ln();
                 nanos(mean.mul_f64(unit))
             }
+            Service::Growing(step) => nanos(step.saturating_mul(self.count)),
         }
     }
 }
@@ -81,6 +86,12 @@ mod tests {
     fn two_servers_share_one_queue() {
         let mut law = law(2, Service::Deterministic(Duration::from_nanos(10)));
         assert_eq!([0, 1, 2, 3].map(|at| law.departure(at)), [10, 11, 20, 21]);
+    }
+
+    #[test]
+    fn a_growing_service_takes_a_step_longer_each_time() {
+        let mut law = law(2, Service::Growing(Duration::from_nanos(10)));
+        assert_eq!([0, 0, 100].map(|at| law.departure(at)), [10, 20, 130]);
     }
 
     #[test]

@@ -74,10 +74,6 @@ fn departures_follow_the_law() {
             elapsed >= law,
             "{servers} servers: {elapsed:?}, the law says {law:?}"
         );
-        assert!(
-            elapsed < law + Duration::from_secs(2) + counts.late_max,
-            "{servers} servers: {elapsed:?}, the law says {law:?}, {counts:?}"
-        );
         assert!(counts.in_flight_max > u64::from(servers), "{counts:?}");
     }
 }

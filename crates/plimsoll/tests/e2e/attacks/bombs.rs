@@ -75,7 +75,7 @@ fn bombs_of_the_origin_go_on_as_they_came() {
         Some(stream.write_all(&answer(&lines, body)).is_ok())
     });
     let configuration = format!(
-        "listen: 127.0.0.1:0\npools: {{ app: {{ servers: [\"http://{}\"] }} }}\n\
+        "listen: 127.0.0.1:0\npools: {{ app: {{ servers: [\"http://{}\"], max_in_flight: 10000 }} }}\n\
          routes:\n  - {{ pool: app, fragments: {{ size: {INSPECTED_MAX} }}, \
          fallback: {{ header: X-Shell, size: {INSPECTED_MAX}, every: 1ms }} }}\n",
         origin.address

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-use super::process::{AttackedEdge, KIB, MIB, PATIENCE, ScriptedOrigin, connect, get, now};
+use super::process::{AttackedEdge, KIB, MIB, PATIENCE, SLOW, ScriptedOrigin, connect, get, now};
 use crate::support::Sandbox;
 
 /// Writes a certificate for `a.example`, and its key; where they are.
@@ -32,7 +32,7 @@ fn start(origin: &ScriptedOrigin) -> AttackedEdge {
     let (cert, key) = certificate(&place);
     let configuration = format!(
         "listen:\n  - 127.0.0.1:0\n  - {{ address: \"127.0.0.2:0\", tls: [ {{ cert: {cert}, key: {key} }} ] }}\n{}\
-         limits: {{ head_timeout: 3s, idle_timeout: 3s, memory: 64MiB }}\n",
+         limits: {{ head_timeout: {SLOW}, idle_timeout: {SLOW}, memory: 64MiB }}\n",
         origin.pool()
     );
     AttackedEdge::start(place, &configuration)

@@ -12,14 +12,15 @@ use plimsoll_testkit::frames::{
 };
 use rustix::process::Signal;
 
-use super::process::{AttackedEdge, MIB, PATIENCE, ScriptedOrigin, answer, connect, now};
+use super::process::{AttackedEdge, MIB, PATIENCE, SLOW, ScriptedOrigin, answer, connect, now};
 use crate::support::Sandbox;
 
-/// Short, so that nobody waits long; long enough for what honest clients do at once.
-const LIMITS: &str = "limits: { memory: 128MiB, head_timeout: 3s, body_timeout: 3s, idle_timeout: 3s, write_timeout: 3s }\n";
-
 fn start(origin: &ScriptedOrigin, more: &str) -> AttackedEdge {
-    let configuration = format!("listen: 127.0.0.1:0\n{}{LIMITS}{more}", origin.pool());
+    let configuration = format!(
+        "listen: 127.0.0.1:0\n{}limits: {{ memory: 128MiB, head_timeout: {SLOW}, body_timeout: {SLOW}, \
+         idle_timeout: {SLOW}, write_timeout: {SLOW} }}\n{more}",
+        origin.pool()
+    );
     AttackedEdge::start(Sandbox::new(), &configuration)
 }
 

@@ -15,6 +15,9 @@ use crate::support::Sandbox;
 
 /// Time-out of a test; long, since the machine may have other work.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// Time-out of the edge for a client that is slow: it expires while a test waits for it, several times in a row within
+/// [`PATIENCE`], and is longer than an honest client stands still on a busy machine between two things that it does.
+pub(super) const SLOW: &str = "8s";
 pub(super) const MIB: u64 = 1 << 20;
 pub(super) const KIB: u64 = 1 << 10;
 

@@ -9,7 +9,9 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use super::encryption::certificate;
-use super::process::{AttackedEdge, KIB, PATIENCE, ScriptedOrigin, answer, connect, now, stays};
+use super::process::{
+    AttackedEdge, KIB, PATIENCE, SLOW, ScriptedOrigin, answer, connect, now, stays,
+};
 use crate::support::Sandbox;
 
 /// Clients of each phase.
@@ -94,7 +96,7 @@ fn start(origin: &ScriptedOrigin) -> AttackedEdge {
     let configuration = format!(
         "listen:\n  - 127.0.0.1:0\n  - {{ address: \"127.0.0.2:0\", tls: [ {{ cert: {cert}, key: {key} }} ] }}\n  \
          - {{ address: \"127.0.0.3:0\", proxy_protocol: true }}\ntrusted: 127.0.0.0/8\n{}\
-         limits: {{ head_timeout: 3s, body_timeout: 3s, idle_timeout: 3s, write_timeout: 3s }}\n",
+         limits: {{ head_timeout: {SLOW}, body_timeout: {SLOW}, idle_timeout: {SLOW}, write_timeout: {SLOW} }}\n",
         origin.pool()
     );
     AttackedEdge::start(place, &configuration)
@@ -181,14 +183,17 @@ fn an_answer_that_is_read_byte_by_byte_is_broken_off() {
         let reading = scope.spawn(move || {
             let (_sender, pace) = sync_channel::<()>(1);
             let mut taken = 0;
-            while pace.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout)
-                && !enough.load(Ordering::Relaxed)
-            {
+            // Once in any case: what was sent to a client can be read when the edge has let it go, too.
+            loop {
                 for stream in readers.iter_mut() {
                     taken += stream.read(&mut [0]).unwrap_or(0);
                 }
+                if pace.recv_timeout(PACE) != Err(RecvTimeoutError::Timeout)
+                    || enough.load(Ordering::Relaxed)
+                {
+                    return taken;
+                }
             }
-            taken
         });
         edge.serves(20);
         edge.wait_for_connections(0.0);
@@ -224,7 +229,7 @@ fn a_copy_that_is_not_taken_is_broken_off() {
     let configuration = format!(
         "listen: 127.0.0.1:0\npools: {{ app: {{ servers: [\"http://{}\"] }} }}\n\
          cache: {{ size: 1GiB }}\n\
-         limits: {{ head_timeout: 3s, idle_timeout: 3s, write_timeout: 3s }}\n",
+         limits: {{ head_timeout: {SLOW}, idle_timeout: {SLOW}, write_timeout: {SLOW} }}\n",
         origin.address
     );
     let edge = AttackedEdge::start(place, &configuration);

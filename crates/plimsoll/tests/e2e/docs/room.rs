@@ -28,6 +28,8 @@ const SERVICES: [u16; 2] = [3000, 3001];
 const ADMIN: u16 = 9191;
 /// Exit codes that answer a question: met, missed, undecided, and void on a machine with other work.
 const ANSWERS: [i32; 4] = [0, 3, 4, 6];
+/// The exit code of k6 where a threshold was crossed, as on a machine with other work.
+const K6_CROSSED: i32 = 99;
 /// The exit code of what was interrupted.
 const INTERRUPTED: i32 = 130;
 /// Between two looks at whether a server listens, and how many there are at most: a minute.
@@ -234,7 +236,7 @@ impl PageRoom {
         let is_good = match (command.fails, is_ours) {
             (true, _) => code == 2,
             (false, true) => ANSWERS.contains(&code),
-            (false, false) => code == 0,
+            (false, false) => code == 0 || text.starts_with("k6 run ") && code == K6_CROSSED,
         };
         let shown = String::from_utf8_lossy(&output.stderr);
         assert!(

@@ -7,6 +7,8 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use plimsoll_testkit::port;
+
 use crate::support::{CommandOutput, Sandbox};
 
 /// Deadline of commands that once never ended: many times the usual duration.
@@ -137,9 +139,21 @@ pub(super) fn ended(child: Child, what: &str) -> CommandOutput {
 /// A run that watches what it finds, interrupted once it has said all of this: with what was measured until then.
 #[track_caller]
 pub(super) fn interrupted_after(place: &Sandbox, url: &str, texts: &[&str]) -> CommandOutput {
-    let mut run = place.start(&[
+    let words = [
         "run", url, "--rate", "20/s", "--for", "10m", "--watch", "auto", "--json",
-    ]);
+    ];
+    interrupted(place, &words, texts)
+}
+
+/// Readings of this, for as long as it takes to say all of that.
+#[track_caller]
+pub(super) fn watched_until(place: &Sandbox, watched: &str, texts: &[&str]) {
+    interrupted(place, &["watch", "--for", "10m", "--watch", watched], texts);
+}
+
+#[track_caller]
+fn interrupted(place: &Sandbox, words: &[&str], texts: &[&str]) -> CommandOutput {
+    let mut run = place.start(words);
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let mut missing = texts.to_vec();
     while !missing.is_empty() {
@@ -153,7 +167,7 @@ pub(super) fn interrupted_after(place: &Sandbox, url: &str, texts: &[&str]) -> C
     let pid = run.id().to_string();
     let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(sent.success());
-    let output = ended(run, "the run");
+    let output = ended(run, words[0]);
     rest.join().unwrap();
     assert_eq!(output.code, 130, "{output:?}");
     output
@@ -183,8 +197,7 @@ pub(super) fn fifo(place: &Sandbox) -> PathBuf {
 
 /// A free port, and the address of a page there in a configuration of nginx.
 pub(super) fn page() -> (String, String) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port().to_string();
+    let port = port::unused().port().to_string();
     let text = format!(
         "http {{ server {{ listen 127.0.0.1:{port}; location = /s {{ stub_status; }} }} }}\n"
     );

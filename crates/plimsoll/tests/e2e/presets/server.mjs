@@ -1,17 +1,31 @@
 // Servers of Socket.IO, GraphQL over WebSocket and STOMP, each by the library that most of Node uses.
 //
-// Arguments: the protocol, and how many subscribers to wait for. Once they are there, 20 messages are published, 50 ms
-// apart. Pings are frequent: who does not answer them is cut off.
+// Arguments: the protocol, and how many subscribers to wait for. Once they are there, and each client has answered a ping
+// where the protocol has them, 20 messages are published, 50 ms apart. Who does not answer pings sees none; nobody is cut
+// off for answering late.
 
 import { createServer } from "node:http";
 
 const [protocol, wanted] = [process.argv[2], Number(process.argv[3])];
 const http = createServer();
-let subscribers = 0;
+let [subscribers, answering] = [0, protocol === "stomp" ? wanted : 0];
+let publish;
 
-function subscribed(publish) {
+/** A client has subscribed; `send` publishes to all. */
+function subscribed(send) {
+  publish = send;
   subscribers += 1;
-  if (subscribers !== wanted) return;
+  begin();
+}
+
+/** A client has answered its first ping. */
+function answers() {
+  answering += 1;
+  begin();
+}
+
+function begin() {
+  if (subscribers !== wanted || answering !== wanted) return;
   let seq = 0;
   setTimeout(() => {
     const timer = setInterval(() => {
@@ -24,8 +38,9 @@ function subscribed(publish) {
 
 async function socketIo() {
   const { Server } = await import("socket.io");
-  const io = new Server(http, { pingInterval: 400, pingTimeout: 800 });
+  const io = new Server(http, { pingInterval: 400, pingTimeout: 60_000 });
   io.on("connection", (socket) => {
+    socket.conn.once("heartbeat", answers);
     socket.on("ask", (question, reply) => reply({ twice: question.n * 2 }));
     socket.on("join", (room) => {
       socket.join(room);
@@ -40,7 +55,7 @@ async function graphql() {
   const { useServer } = await import("graphql-ws/use/ws");
   const { WebSocketServer } = await import("ws");
   const waiting = new Set();
-  const publish = (message) => waiting.forEach((wake) => wake(message));
+  const send = (message) => waiting.forEach((take) => take(message));
   async function* odds() {
     const queue = [];
     let wake = () => {};
@@ -49,7 +64,7 @@ async function graphql() {
       wake();
     };
     waiting.add(take);
-    subscribed(publish);
+    subscribed(send);
     try {
       while (true) {
         while (queue.length > 0) yield { odds: queue.shift() };
@@ -74,7 +89,13 @@ async function graphql() {
     }),
   });
   const server = new WebSocketServer({ server: http, path: "/graphql" });
-  useServer({ schema }, server, 400);
+  server.on("connection", (socket) => {
+    const timer = setInterval(() => socket.ping(), 400);
+    socket.once("pong", answers);
+    socket.on("close", () => clearInterval(timer));
+  });
+  // By itself it cuts off who answers a ping after the next, and who says after three seconds who it is.
+  useServer({ schema, connectionInitWaitTimeout: 60_000 }, server, 0);
 }
 
 async function stomp() {

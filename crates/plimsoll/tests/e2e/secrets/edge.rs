@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+use plimsoll_testkit::folder_watch::FolderWatch;
 use plimsoll_testkit::port;
 
 use super::{Hushed, MARK, assert_silent, headers, url};
@@ -78,7 +79,9 @@ fn the_edge_shows_no_secret() {
         // Moved away, and made again.
         let first = hushed.place.path().join(&log);
         std::fs::rename(&first, hushed.place.path().join(format!("{log}.1"))).unwrap();
+        let watch = FolderWatch::new(hushed.place.path());
         edge.signal("USR1");
+        watch.wait_until("a new log", || first.exists());
         get(edge.address, &format!("/again?token={MARK}"));
         let output = edge.end();
         assert_silent("what the edge says", output.as_bytes());

@@ -1,8 +1,11 @@
 //! WebSocket steps of plan files against Node's `ws`: asked and answered by id, subscribed to, lost and opened again.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::server::WebSocketServer;
+use super::{all_know, is_server_late};
 use crate::support::{CommandOutput, Sandbox, count, number};
 use plimsoll_testkit::turns::alone;
 
@@ -92,7 +95,7 @@ fn users_ask_and_get_their_own_answers() {
 }
 
 const CHANNELS_PLAN: &str = r#"
-load: { users: 12, connect: 50/s, hold: 20s }
+load: { users: 12, connect: 50/s, hold: 50s }
 cores: 2
 iterations: 1
 thresholds: [reach > 99.9%, broadcast p99 < 10s]
@@ -108,15 +111,16 @@ steps:
       send: { json: { join: "{{ game.value }}" } }
       await: { json: { $.joined: "{{ game.value }}" } }
     label: join
-  - hold: 9s
+  - hold: 14s
   - close: normal
 "#;
 
 /// Each room is a separate channel, received by both loops: planted losses are counted exactly, and miss the threshold.
 #[test]
 fn reach_is_counted_by_channel() {
+    // An answer for the opening, and one for the room.
     let publish = json!({
-        "after_ms": 2500, "every_ms": 50, "count": 40, "ago_ms": 250,
+        "when": all_know(2 * 12), "after_ms": 2500, "every_ms": 50, "count": 40, "ago_ms": 250,
         "lost": [[0, 5], [3, 20], [3, 21]],
     });
     let server = WebSocketServer::start(12, &json!({ "publish": publish, "deflate": "kept" }));
@@ -148,7 +152,7 @@ fn reach_is_counted_by_channel() {
         "{websocket:#}"
     );
     let latency = number(websocket, "broadcast_ms.p50");
-    assert!((249.0..5000.0).contains(&latency), "{websocket:#}");
+    assert!((249.0..60_000.0).contains(&latency), "{websocket:#}");
     assert_eq!(count(step(&json, "join"), "samples"), 12);
     let thresholds = json["thresholds"].as_array().unwrap();
     let met = |text: &str| {
@@ -163,9 +167,11 @@ fn reach_is_counted_by_channel() {
 /// Without `subscribe` the URL is the channel, and every message that is not a response is a broadcast.
 #[test]
 fn the_url_is_the_channel_where_nothing_else_is_said() {
-    let publish = json!({ "after_ms": 2500, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
+    let publish = json!({
+        "when": all_know(4), "after_ms": 2500, "every_ms": 50, "count": 20, "lost": [[1, 3]],
+    });
     let server = WebSocketServer::start(4, &json!({ "publish": publish }));
-    let plan = "load: { users: 4, hold: 20s }\niterations: 1\nsteps:\n  - ws: /live?a=b\n  - hold: 7s\n  - close: normal\n";
+    let plan = "load: { users: 4, hold: 40s }\niterations: 1\nsteps:\n  - ws: /live?a=b\n  - hold: 12s\n  - close: normal\n";
     let json = carry_out(&server, plan).json();
     let websocket = &json["websocket"];
     assert_eq!(
@@ -194,9 +200,11 @@ steps:
     let output = carry_out(&server, plan);
     let json = output.json();
     let asked = count(step(&json, "odds"), "samples");
-    assert_eq!(count(&server.counts(), "received"), asked, "{json:#}");
+    let counts = server.counts();
+    assert_eq!(count(&counts, "received"), asked, "{json:#}");
     assert!((4..=32).contains(&asked), "{asked}");
-    if output.measured().is_some() {
+    let is_late = is_server_late(&counts, Duration::from_millis(100));
+    if output.measured().is_some() && !is_late {
         assert!(asked >= 28, "{asked} of 4 times 8");
     }
     assert!(number(step(&json, "odds"), "p50") >= 9.0);
@@ -205,16 +213,18 @@ steps:
 /// A disconnected user reconnects, subscribes again, and is counted separately.
 #[test]
 fn lost_ones_are_opened_again() {
-    let publish = json!({ "after_ms": 9000, "every_ms": 50, "count": 20 });
-    let server = WebSocketServer::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
+    // Each answers for its opening and its room, and again when it has come back.
+    let publish = json!({ "when": all_know(4 * 6), "after_ms": 2000, "every_ms": 50, "count": 20 });
+    let cut = json!({ "when": all_know(2 * 6), "after_ms": 1500 });
+    let server = WebSocketServer::start(6, &json!({ "publish": publish, "cut": cut }));
     let plan = r"
-load: { users: 6, hold: 30s }
+load: { users: 6, hold: 60s }
 iterations: 1
 steps:
   - ws: /desk
     reconnect: { after: 200ms, up_to: 1s, times: 20 }
   - subscribe: { channel: c, seq: $.data.seq, send: { json: { join: c } } }
-  - hold: 13s
+  - hold: 16s
   - close: normal
 ";
     let json = carry_out(&server, plan).json();
@@ -296,15 +306,16 @@ fn a_refused_user_is_told_with_the_status() {
 #[test]
 fn a_stream_comes_back_with_its_last_id() {
     let publish = json!({ "after_ms": 1000, "every_ms": 50, "count": 20 });
-    let server = WebSocketServer::start(3, &json!({ "publish": publish, "cut_ms": 3500 }));
+    let cut = json!({ "when": { "published": 20 }, "after_ms": 1500 });
+    let server = WebSocketServer::start(3, &json!({ "publish": publish, "cut": cut }));
     let plan = r"
-load: { users: 3, hold: 30s }
+load: { users: 3, hold: 50s }
 iterations: 1
 steps:
   - sse: /events
     reconnect: { after: 200ms, up_to: 1s, times: 20 }
   - subscribe: { channel: odds, seq: $.data.seq, stamp: $.data.at }
-  - hold: 8s
+  - hold: 13s
   - close: normal
 ";
     let json = carry_out(&server, plan).json();

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::MARKS;
 use super::server::WebSocketServer;
+use super::{MARKS, all_know};
 use crate::support::{CommandOutput, Sandbox, count, number};
 
 /// The binary with so many descriptors, not started yet.
@@ -28,7 +28,7 @@ fn limited(place: &Sandbox, descriptors: u32, arguments: &[&str]) -> Command {
 #[test]
 fn further_processes_carry_what_one_may_not() {
     let publish = json!({
-        "after_ms": 2500, "every_ms": 50, "count": 20,
+        "when": all_know(250), "after_ms": 2500, "every_ms": 50, "count": 20,
         "lost": [[0, 5], [101, 6], [202, 7], [249, 8]],
         "doubled": [[1, 7], [2, 8]],
         "swapped": [[4, 10]],
@@ -37,7 +37,7 @@ fn further_processes_carry_what_one_may_not() {
     let place = Sandbox::new();
     let url = server.url("/");
     let flags = ["run", &url, "--ws", "--json", "--connections", "250"];
-    let times = ["--connect-rate", "500/s", "--hold", "7s"];
+    let times = ["--connect-rate", "500/s", "--hold", "13s"];
     let output = limited(&place, 356, &[&flags[..], &times, &MARKS].concat())
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
@@ -78,7 +78,7 @@ fn further_processes_carry_what_one_may_not() {
 }
 
 const CHANNELS_PLAN: &str = r#"
-load: { users: 150, connect: 300/s, hold: 30s }
+load: { users: 150, connect: 300/s, hold: 60s }
 iterations: 1
 data: { game: { rows: [game-1, game-2, game-3] } }
 steps:
@@ -89,7 +89,7 @@ steps:
       where: { json: { $.room: "{{ game.value }}" } }
       send: { json: { join: "{{ game.value }}" } }
       await: { json: { $.joined: "{{ game.value }}" } }
-  - hold: 6s
+  - hold: 12s
   - close: normal
 "#;
 
@@ -98,7 +98,8 @@ steps:
 #[test]
 fn users_of_a_plan_are_carried_by_further_processes() {
     let publish = json!({
-        "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[0, 5], [101, 6], [149, 7]],
+        "when": all_know(2 * 150), "after_ms": 2000, "every_ms": 50, "count": 20,
+        "lost": [[0, 5], [101, 6], [149, 7]],
     });
     let server = WebSocketServer::start(150, &json!({ "publish": publish }));
     let place = Sandbox::new();
@@ -156,7 +157,7 @@ fn a_process_that_is_killed_voids_the_run() {
         "--connections",
         "250",
         "--hold",
-        "4s",
+        "10s",
     ];
     let mut load = limited(&place, 356, &flags)
         .spawn()

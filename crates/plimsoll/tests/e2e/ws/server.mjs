@@ -1,9 +1,12 @@
 // A WebSocket server that drops, duplicates, swaps, delays, refuses and dies as configured, and reports its actions.
 //
 // Arguments: the number of clients to wait for, and a plan as JSON:
-//   publish: { after_ms, every_ms, count, ago_ms, lost: [[client, seq]…], doubled: …, swapped: … }
+//   publish: { when, after_ms, every_ms, count, ago_ms, lost: [[client, seq]…], doubled: …, swapped: … }
+//   cut: { when, after_ms }: every connection is cut, once
+//   die: { after_ms }: the server ends
 //   deflate: "anew" or "kept" agrees to permessage-deflate, whose server's window begins anew or is kept
-//   cut_ms: so long after all are there, every connection is cut, once
+// Each begins after_ms after the counts in `when` have been reached, without it when all clients are there. A client
+// that has answered the ping of its opening, or of its joining, knows that it is open, or in its room.
 // Clients are numbered from 0 in the order of their coming, for each path. Paths say the rest; see `opened`.
 
 import { readFileSync } from "node:fs";
@@ -13,17 +16,39 @@ import { WebSocketServer } from "ws";
 
 const wanted = Number(process.argv[2]);
 const plan = JSON.parse(process.argv[3] ?? "{}");
-const counts = { opened: 0, received: 0, bytes: 0, sent: 0, deflated: 0, pongs: 0 };
+const counts = { opened: 0, received: 0, bytes: 0, sent: 0, deflated: 0, pongs: 0, published: 0, late_ms: 0 };
 Object.assign(counts, { closed: {}, cookies: [], protocols: [], last_ids: [] });
 const channels = new Map();
 
 const streams = new Set();
 
+// By how much this process is late at most for what is due: it has no CPU then.
+function watchTime() {
+  const every_ms = 50;
+  let last = Date.now();
+  setInterval(() => {
+    counts.late_ms = Math.max(counts.late_ms, Date.now() - last - every_ms);
+    last = Date.now();
+  }, every_ms);
+}
+
+// Who asks for the counts when its clients have ended is told what the last of them did, too.
+const waiting = [];
+
 const tell = (request, response) => {
   if (request.url.startsWith("/events")) return stream(request, response);
+  if (request.url === "/counts") {
+    waiting.push(response);
+    return left();
+  }
   if (request.url === "/login") response.setHeader("Set-Cookie", "sid=abc; Path=/");
   response.end(JSON.stringify(counts));
 };
+
+function left() {
+  if (server.clients.size + streams.size > 0) return;
+  waiting.splice(0).forEach((response) => response.end(JSON.stringify(counts)));
+}
 // With a certificate and its key in one file, it speaks TLS.
 const pem = process.env.SERVER_PEM && readFileSync(process.env.SERVER_PEM);
 const http = pem ? createSecure({ cert: pem, key: pem }, tell) : createPlain(tell);
@@ -73,6 +98,7 @@ function publish(rules) {
         }
       });
     }
+    counted("published");
     if (seq === rules.count) clearInterval(timer);
   }, rules.every_ms);
 }
@@ -85,7 +111,8 @@ function ask(socket, clients, data, isBinary) {
   const asked = JSON.parse(text);
   if (asked.join) {
     clients.forEach((client) => client.socket === socket && (client.room = asked.join));
-    return send(socket, JSON.stringify({ joined: asked.join }));
+    send(socket, JSON.stringify({ joined: asked.join }));
+    return socket.ping("joined?");
   }
   if (asked.never) return;
   const answer = JSON.stringify({ id: asked.id, twice: asked.n * 2, name: asked.name });
@@ -99,11 +126,15 @@ function opened(socket, path) {
   channels.set(path, clients);
   clients.push({ socket, late: null });
   socket.on("error", () => {});
-  socket.on("pong", () => (counts.pongs += 1));
-  socket.on("close", (code) => (counts.closed[code] = (counts.closed[code] ?? 0) + 1));
+  socket.on("pong", () => counted("pongs"));
+  socket.on("close", (code) => {
+    counts.closed[code] = (counts.closed[code] ?? 0) + 1;
+    // It is among the server's clients until all who listen here have been told.
+    setImmediate(left);
+  });
   socket.on("message", (data, isBinary) => {
-    counts.received += 1;
     counts.bytes += data.length;
+    counted("received");
     if (path.startsWith("/desk")) return ask(socket, clients, data, isBinary);
     const echo = path.match(/^\/echo-(\d+)/);
     if (echo) setTimeout(() => send(socket, data.toString()), Number(echo[1]));
@@ -119,13 +150,12 @@ function opened(socket, path) {
 }
 
 server.on("connection", (socket, request) => {
-  counts.opened += 1;
   if (counts.cookies.length < 20) counts.cookies.push(request.headers.cookie ?? "");
   if (counts.protocols.length < 20) counts.protocols.push(socket.protocol);
   if (socket.extensions.includes("permessage-deflate")) counts.deflated += 1;
   opened(socket, request.url);
   socket.ping("still there?");
-  arrived();
+  counted("opened");
 });
 
 // Server-Sent Events: a client that only listens.
@@ -144,21 +174,32 @@ function stream(request, response) {
   response.on("close", () => {
     streams.delete(socket);
     socket.send = () => {};
+    left();
   });
-  counts.opened += 1;
   counts.last_ids.push(request.headers["last-event-id"] ?? "");
-  arrived();
+  counted("opened");
 }
 
-// All are there: what was planned begins.
-function arrived() {
-  if (counts.opened !== wanted) return;
-  if (plan.publish) setTimeout(() => publish(plan.publish), plan.publish.after_ms);
-  if (plan.cut_ms) {
-    setTimeout(() => [...server.clients, ...streams].forEach((socket) => socket.terminate()), plan.cut_ms);
+// What was planned and has not begun.
+const planned = [
+  [plan.publish, () => publish(plan.publish)],
+  [plan.cut, () => [...server.clients, ...streams].forEach((socket) => socket.terminate())],
+  [plan.die, () => process.exit(1)],
+].filter(([rules]) => rules);
+
+// Counts one more: what has waited for it begins.
+function counted(name) {
+  counts[name] += 1;
+  const isReached = ([count, least]) => counts[count] >= least;
+  const due = planned.filter(([rules]) => Object.entries(rules.when ?? { opened: wanted }).every(isReached));
+  for (const one of due) {
+    planned.splice(planned.indexOf(one), 1);
+    setTimeout(one[1], one[0].after_ms ?? 0);
   }
-  if (plan.die_ms) setTimeout(() => process.exit(1), plan.die_ms);
 }
 
-http.listen(0, "127.0.0.1", () => console.log(http.address().port));
+http.listen(0, "127.0.0.1", () => {
+  watchTime();
+  console.log(http.address().port);
+});
 process.stdin.on("end", () => process.exit(0)).resume();

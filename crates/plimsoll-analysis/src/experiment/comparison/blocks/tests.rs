@@ -107,6 +107,18 @@ fn a_service_that_fails_on_one_side_is_worse() {
     assert_eq!(once.comparison().verdict(), ComparisonVerdict::Same);
 }
 
+/// Six of six against none of five: by halves, five of the candidate's trials would have failed six times.
+#[test]
+fn a_void_trial_of_the_other_side_does_not_hide_failures() {
+    let head = changed_blocks(3, |block, position, side| match (block, position) {
+        (0, 0) => Some(TrialOutcome::Void),
+        _ => (side == 1).then_some(TrialOutcome::Failed),
+    });
+    assert_eq!(head.failed(), (0, 6));
+    assert!(head.comparison().void().is_empty());
+    assert_eq!(head.comparison().verdict(), ComparisonVerdict::Worse);
+}
+
 #[test]
 fn an_interrupted_block_does_not_count() {
     let all: Vec<ExperimentTrial> = (0..30)
