@@ -81,19 +81,28 @@ pub struct KnownLawCounts {
     pub served: u64,
     /// Most requests that were in the law at one moment, waiting or in service.
     pub in_flight_max: u64,
-    /// Longest time by which a reply left later than the law says, or by which a request may have been read late.
+    /// Longest time by which a reply left later than the law says.
     pub late_max: Duration,
-    /// Both, summed over all requests.
+    /// The same, summed over all replies.
     pub late_total: Duration,
+    /// By how much requests may have been read late, summed over all: the loop woke so much later than it was to.
+    pub read_late_total: Duration,
     /// Longest time for which its thread stood still: what arrived meanwhile is answered later, and by the law in time.
     pub stood_still_max: Duration,
 }
 
 impl KnownLawCounts {
-    /// Mean time by which replies are later than the law says; zero before the first.
+    /// Mean time by which a reply left later than the law says; zero before the first.
     #[must_use]
     pub fn late_mean(&self) -> Duration {
         self.late_total.div_f64(self.served.max(1) as f64)
+    }
+
+    /// Mean time by which answers may have come later than the law says, also because their requests were read late; zero
+    /// before the first.
+    #[must_use]
+    pub fn delay_mean(&self) -> Duration {
+        (self.late_total + self.read_late_total).div_f64(self.served.max(1) as f64)
     }
 }
 
@@ -108,6 +117,7 @@ struct KnownLawState {
     in_flight_max: AtomicU64,
     late_max: AtomicU64,
     late_total: AtomicU64,
+    read_late_total: AtomicU64,
     stood_still_max: AtomicU64,
     /// Requested stalls that the loop has not seen yet.
     stalls: Mutex<Vec<Stall>>,
@@ -258,6 +268,7 @@ impl KnownLaw {
             in_flight_max: shared.in_flight_max.load(Ordering::Acquire),
             late_max: Duration::from_nanos(shared.late_max.load(Ordering::Acquire)),
             late_total: Duration::from_nanos(shared.late_total.load(Ordering::Acquire)),
+            read_late_total: Duration::from_nanos(shared.read_late_total.load(Ordering::Acquire)),
             stood_still_max: Duration::from_nanos(shared.stood_still_max.load(Ordering::Acquire)),
         }
     }

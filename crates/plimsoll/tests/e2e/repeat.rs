@@ -41,7 +41,7 @@ fn a_service_that_slows_down_does_not_recover() {
         return;
     }
     // Half of the answers of one run would have to be 14 ms late to hide the slope: 0.7 ms in the mean of all.
-    if is_late(origin.counts().late_mean(), Duration::from_micros(500)) {
+    if is_late(origin.counts().delay_mean(), Duration::from_micros(500)) {
         return;
     }
     assert_eq!(output.code, 3, "{json:#}");

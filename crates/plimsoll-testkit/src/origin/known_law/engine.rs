@@ -358,9 +358,9 @@ impl Engine {
     fn count_arrival(&self, now: Nanos) {
         self.shared.arrived.fetch_add(1, Ordering::Relaxed);
         // It may have waited for the loop that long; its departure is reckoned from when it is read.
-        let late = self.woken_late;
-        self.shared.late_max.fetch_max(late, Ordering::Relaxed);
-        self.shared.late_total.fetch_add(late, Ordering::Relaxed);
+        self.shared
+            .read_late_total
+            .fetch_add(self.woken_late, Ordering::Relaxed);
         self.shared
             .in_flight_max
             .fetch_max(self.departures.len() as u64, Ordering::Relaxed);
