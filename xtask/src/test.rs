@@ -13,7 +13,7 @@ use crate::{forward, prepare, reference, tidy};
 
 /// Tests of one program that run at a time. Most of them wait, for processes and time-outs; those that measure wait until
 /// they are alone.
-const TEST_THREADS: &str = "6";
+const TEST_THREADS: &str = "8";
 
 /// Runs all steps; prints `N passed, N failed` as the very last line and fails if anything did.
 pub(crate) fn run() -> Result<ExitCode> {

@@ -339,10 +339,14 @@ fn the_data_path_lives_within_its_memory() {
         edge.own_answers("shed") > 0,
         "it never had too much to hold"
     );
-    // Those beyond the limit are turned away, and nobody else notices. As many as the limit allows: how many of the others
-    // were refused and closed depends on when their bytes came.
-    let beyond: Vec<TcpStream> = (0..5500).map(|_| edge.connect()).collect();
-    assert_eq!(answer(), b"");
+    // Those beyond the limit are turned away, and nobody else notices. Some of the others are refused and closed only when
+    // their bytes or their answers come: their places are taken, too.
+    let mut beyond = Vec::new();
+    let is_turned_away = (0..22).any(|_| {
+        beyond.extend((0..500).map(|_| edge.connect()));
+        answer().is_empty()
+    });
+    assert!(is_turned_away, "there is always a place");
     assert!(edge.memory() < 300 << 20, "{}", edge.memory());
     drop(beyond);
     drop(held);
