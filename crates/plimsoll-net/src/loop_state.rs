@@ -129,11 +129,12 @@ impl LoopState {
         }
     }
 
-    /// Wakes the connections whose deadlines have passed.
-    pub fn wake_expired(&self) {
-        let most = self.pause.get() + LATE_MAX;
+    /// Wakes the connections whose deadlines have passed; the tick.
+    pub fn wake_expired(&self) -> u64 {
+        let (now, most) = (self.ticks(), self.pause.get() + LATE_MAX);
         let mut wheel = self.wheel.borrow_mut();
-        wheel.advance_within(self.ticks(), most, Waker::wake_by_ref);
+        wheel.advance_within(now, most, Waker::wake_by_ref);
+        now
     }
 
     /// Ticks since the clock started.

@@ -210,8 +210,7 @@ impl EventLoop {
             if self.pass_time(roused).await {
                 roused = self.ticks();
             }
-            self.wake_expired();
-            if self.ticks() / SECOND_TICKS > second {
+            if self.wake_expired() / SECOND_TICKS > second {
                 self.each_second();
                 let is_quiet = self.wheel.borrow().is_empty();
                 if is_quiet && self.has_no_idle() {

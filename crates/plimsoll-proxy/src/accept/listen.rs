@@ -14,6 +14,8 @@ use plimsoll_net::lock::lock;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::accept::proxy_header::{self, Version};
 use crate::client::ClientStream;
@@ -219,14 +221,8 @@ async fn prepare(
         )
         .await;
     };
-    // A failed handshake is counted before its socket is closed: a client that was rejected finds itself counted.
-    let mut handshake = tls
-        .accept(Inbound::new(stream, &event_loop.memory))
-        .into_fallible();
-    let mut stream = match tokio::time::timeout(timeout, &mut handshake).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(_socket)) => return event_loop.figures.rejected.increment(),
-        Err(_elapsed) => return event_loop.figures.rejected.increment(),
+    let Some(mut stream) = handshake(stream, tls, timeout, &event_loop).await else {
+        return;
     };
     stream.get_mut().0.end_handshake();
     if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
@@ -243,6 +239,25 @@ async fn prepare(
         &event_loop,
     )
     .await;
+}
+
+/// A TLS handshake; `None` where it fails or takes too long. That is counted before the socket is closed: a client that was
+/// rejected finds itself counted.
+async fn handshake(
+    stream: TcpStream,
+    tls: &TlsAcceptor,
+    timeout: Duration,
+    event_loop: &Worker,
+) -> Option<TlsStream<Inbound>> {
+    let mut handshake = tls
+        .accept(Inbound::new(stream, &event_loop.memory))
+        .into_fallible();
+    let outcome = tokio::time::timeout(timeout, &mut handshake).await;
+    if let Ok(Ok(stream)) = outcome {
+        return Some(stream);
+    }
+    event_loop.figures.rejected.increment();
+    None
 }
 
 /// The client named by a PROXY header.
