@@ -3,6 +3,7 @@
 use plimsoll_model::component::ComponentKind;
 
 use crate::files::Files;
+use crate::parse::process;
 
 /// What the names of interpreters begin with whose programs are found by the script that they run.
 const INTERPRETERS: [&str; 2] = ["python", "pypy"];
@@ -32,6 +33,13 @@ pub(crate) fn technology(files: &mut Files, pid: u32) -> Option<ComponentKind> {
     let comm = files.read(&format!("proc/{pid}/comm")).ok()?;
     let comm = comm.trim_end().to_owned();
     technology_of(files, pid, &comm)
+}
+
+/// Whether a process is a child of one of its technology, with the same files; `None` where it is gone.
+pub(crate) fn is_worker(files: &mut Files, pid: u32, kind: ComponentKind) -> Option<bool> {
+    let stat = files.read(&format!("proc/{pid}/stat")).ok();
+    let parent = stat.and_then(process::stat)?.parent;
+    Some(technology(files, parent) == Some(kind))
 }
 
 /// The name of the script or of the package that Python was started with; `None` for code on the command line or

@@ -15,8 +15,7 @@ use crate::collectors::discovery::PROCESSES_MAX;
 use crate::collectors::integration::integration;
 use crate::collectors::timeouts::{ServerTimeouts, is_at};
 use crate::files::Files;
-use crate::parse::process;
-use crate::program::{technology, words_of};
+use crate::program::{is_worker, technology, words_of};
 
 /// Programs whose files are read, and servers of all of them.
 const PROGRAMS_MAX: usize = 512;
@@ -239,7 +238,7 @@ fn programs(files: &mut Files) -> Vec<Program> {
         };
         let integration = integration(kind);
         let has_any = integration.timeouts().is_some() || integration.settings().is_some();
-        if !has_any || is_worker(files, pid, kind) {
+        if !has_any || is_worker(files, pid, kind).unwrap_or(false) {
             continue;
         }
         let line = files.command_line(pid);
@@ -272,13 +271,6 @@ fn programs(files: &mut Files) -> Vec<Program> {
         }
     }
     programs
-}
-
-/// Whether a process is a child of one of the same technology, with the same files.
-fn is_worker(files: &mut Files, pid: u32, kind: ComponentKind) -> bool {
-    let stat = files.read(&format!("proc/{pid}/stat")).ok();
-    let parent = stat.and_then(process::stat).map(|stat| stat.parent);
-    parent.is_some_and(|parent| technology(files, parent) == Some(kind))
 }
 
 #[cfg(test)]

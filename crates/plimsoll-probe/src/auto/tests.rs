@@ -3,14 +3,17 @@
 use super::admission::Admission;
 use super::*;
 
+/// Writes a file of `/proc` below a root.
+fn put_in(root: &Path, path: &str, text: &str) {
+    let path = root.join("proc").join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
 #[test]
 fn a_server_is_found_by_the_script_of_its_interpreter() {
     let root = tempfile::tempdir().unwrap();
-    let put = |path: &str, text: &str| {
-        let path = root.path().join("proc").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
+    let put = |path: &str, text: &str| put_in(root.path(), path, text);
     let line = "/usr/bin/python3.11\0/usr/bin/gunicorn\0-b\0:8001\0app:app\0";
     // A supervisor in Python, the server, a worker of it, and a program of the same interpreter.
     for (pid, parent, line) in [
@@ -38,11 +41,7 @@ fn a_server_is_found_by_the_script_of_its_interpreter() {
 #[test]
 fn servers_are_found_by_what_their_files_say() {
     let root = tempfile::tempdir().unwrap();
-    let put = |path: &str, text: &str| {
-        let path = root.path().join("proc").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
+    let put = |path: &str, text: &str| put_in(root.path(), path, text);
     put("7/comm", "pgbouncer\n");
     put(
         "7/cmdline",

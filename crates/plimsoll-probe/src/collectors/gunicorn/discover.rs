@@ -6,20 +6,14 @@ use super::parse;
 use crate::collectors::discovery::{DiscoveredComponent, address_of, text_beside, text_for};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
-use crate::parse::process;
-use crate::program::technology;
+use crate::program::is_worker;
 
 /// Default of `worker_connections` for asynchronous worker classes.
 const CONNECTIONS: u64 = 1000;
 
 /// gunicorn, by the command line of its first process.
 pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
-    let parent = files
-        .read(&format!("proc/{pid}/stat"))
-        .ok()
-        .and_then(process::stat)?
-        .parent;
-    if technology(files, parent) == Some(ComponentKind::Gunicorn) {
+    if is_worker(files, pid, ComponentKind::Gunicorn)? {
         return None;
     }
     let options = parse::command_line(words);
