@@ -174,20 +174,22 @@ impl TuneBlocks {
         let space = Space::new(knobs.collect());
         let search = |limits| TuneSearch::new(space.clone(), self.seed, limits);
         let mut limits = TuneLimits::STANDARD;
-        let best = search(limits).incumbent(observations);
+        let unlimited = search(limits);
+        let best = unlimited.incumbent(observations);
         let best = best.map_or_else(|| self.default_cell(), |levels| self.cell_of(&levels));
-        let pairs = u32::try_from(search(limits).pairs_needed(observations)).unwrap_or(u32::MAX);
+        let pairs = u32::try_from(unlimited.pairs_needed(observations)).unwrap_or(u32::MAX);
         // Settings that a block tries are taken to be like the best: those that come late are near it.
         let block = pairs.saturating_add(REVERSION_TRIALS + BLOCK_TRIALS);
         let times = TrialTimes::of(records);
-        if !self.has_time_for(pairs, block, best, times) {
-            let is_of_search = |record: &&TrialRecord| {
-                matches!(record.trial.role, TrialRole::Reference | TrialRole::Cell)
-            };
-            limits.evaluations = records.iter().filter(is_of_search).count();
-            let reverting = pairs.saturating_add(REVERSION_TRIALS);
-            limits.reverts = self.has_time_for(pairs, reverting, best, times);
+        if self.has_time_for(pairs, block, best, times) {
+            return unlimited;
         }
+        let is_of_search = |record: &&TrialRecord| {
+            matches!(record.trial.role, TrialRole::Reference | TrialRole::Cell)
+        };
+        limits.evaluations = records.iter().filter(is_of_search).count();
+        let reverting = pairs.saturating_add(REVERSION_TRIALS);
+        limits.reverts = self.has_time_for(pairs, reverting, best, times);
         search(limits)
     }
 
