@@ -291,10 +291,12 @@ fn refusal(why: RejectedWhy, best: Option<&BestSetting>) -> String {
     }
 }
 
-/// A gain: from twice as much on as a factor.
+/// A gain, or a loss: from twice as much on as a factor.
 fn more(gain: f64) -> String {
     if gain >= 1.0 {
         format!("{:.1} times as much", gain + 1.0)
+    } else if gain < 0.0 {
+        format!("{} less", percent(-gain))
     } else {
         format!("{} more", percent(gain))
     }
@@ -302,4 +304,17 @@ fn more(gain: f64) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::more;
+
+    #[test]
+    fn a_loss_is_not_a_negative_gain() {
+        assert_eq!(more(-0.067), "6.7 % less");
+        assert_eq!(more(0.0), "0.0 % more");
+        assert_eq!(more(0.25), "25.0 % more");
+        assert_eq!(more(1.5), "2.5 times as much");
+    }
 }

@@ -104,8 +104,8 @@ impl SearchCourse {
         let candidates = distinct(others().filter(|trial| trial.is_confirmation));
         if candidates.len() > 1 {
             sentences.push(format!(
-                "{} settings were compared with those at the start in pairs before the last.",
-                candidates.len() - 1
+                "It compared {} settings with those at the start in pairs, one after the other.",
+                candidates.len()
             ));
         }
         sentences

@@ -288,19 +288,8 @@ fn the_data_path_lives_within_its_memory() {
     );
     let mut friend = edge.connect();
     let mut held = Vec::new();
-    let mut open = |count: usize, chunks: &[&[u8]]| {
-        for _ in 0..count {
-            let mut stream = edge.connect();
-            stream
-                .set_write_timeout(Some(Duration::from_millis(1)))
-                .unwrap();
-            for bytes in chunks {
-                // More than is taken is not waited for.
-                let _ = stream.write_all(bytes);
-            }
-            held.push(stream);
-        }
-    };
+    let mut open =
+        |count, chunks: &[&[u8]]| held.extend((0..count).map(|_| half_sent(&edge, chunks)));
     let large_head = [
         &b"GET / HTTP/1.1\r\nHost: a\r\nX: "[..],
         &vec![b'x'; 30_000],
@@ -356,6 +345,19 @@ fn the_data_path_lives_within_its_memory() {
         take(&mut friend) > 1 << 19
     });
     assert!(is_served, "it is never served again");
+}
+
+/// A client that sends as much of `chunks` as is taken at once, and stays.
+fn half_sent(edge: &MeasuredEdge, chunks: &[&[u8]]) -> TcpStream {
+    let mut stream = edge.connect();
+    stream
+        .set_write_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
+    for bytes in chunks {
+        // More than is taken is not waited for.
+        let _ = stream.write_all(bytes);
+    }
+    stream
 }
 
 /// HEADERS frames of twenty requests.
