@@ -116,6 +116,14 @@ pub(crate) fn label(name: &str) -> String {
     plain
 }
 
+/// A label's name as a tag. A tag twice, or one with the name of the time, and `InfluxDB` refuses the line.
+pub(crate) fn tag(name: &str) -> Cow<'_, str> {
+    match name {
+        "run" | "time" => Cow::Owned(format!("exported_{name}")),
+        _ => Cow::Borrowed(name),
+    }
+}
+
 /// What Prometheus takes as a name: `[a-zA-Z_][a-zA-Z0-9_]*`.
 fn identifier(name: &str) -> String {
     let plain = name.chars().map(|c| match c {

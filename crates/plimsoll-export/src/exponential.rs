@@ -87,14 +87,14 @@ pub(crate) fn index(us: u64) -> Option<i32> {
     Some((seconds.log2() * f64::from(1 << SCHEMA)).ceil() as i32)
 }
 
-/// The value in the middle of a bucket, seconds.
-pub(crate) fn middle_s(index: i32) -> f64 {
-    ((f64::from(index) - 0.5) / f64::from(1 << SCHEMA)).exp2()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The value in the middle of a bucket, seconds.
+    fn middle_s(index: i32) -> f64 {
+        ((f64::from(index) - 0.5) / f64::from(1 << SCHEMA)).exp2()
+    }
 
     #[test]
     fn a_bucket_ends_at_its_bound() {

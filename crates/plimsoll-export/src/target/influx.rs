@@ -1,6 +1,7 @@
 //! `InfluxDB` line protocol, to its HTTP address or into a file.
 
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use plimsoll_model::trial::Percentiles;
 
 use super::Target;
 use super::file::RecordFile;
+use crate::definition;
 use crate::http::Receiver;
 use crate::record::{Moment, Point, Record, RunLabels, Value};
 use crate::send_error::SendError;
@@ -69,7 +71,7 @@ fn line(text: &mut String, point: &Point, run: &RunLabels, at_ms: u64) {
     text.push_str(&point.definition.prometheus);
     tag(text, "run", &run.run);
     for (name, value) in &point.labels {
-        tag(text, name, value);
+        tag(text, &definition::tag(name), value);
     }
     match &point.value {
         Value::Gauge(level) => {
@@ -106,7 +108,11 @@ fn event(text: &mut String, moment: &Moment, run: &RunLabels) {
     let sentence = moment.text.replace('\\', "\\\\").replace('"', "\\\"");
     let sentence = sentence.replace(['\n', '\r'], " ");
     let (from, to) = (moment.from_ms, moment.to_ms);
-    let _ = writeln!(text, " text=\"{sentence}\",to_ms={to}i {from}000000");
+    // Of two events with the same tags and time the later would replace the earlier.
+    let mut hasher = DefaultHasher::new();
+    sentence.hash(&mut hasher);
+    let ns = hasher.finish() % 1_000_000;
+    let _ = writeln!(text, " text=\"{sentence}\",to_ms={to}i {from}{ns:06}");
 }
 
 /// A tag; an empty value is left out, as the protocol demands.

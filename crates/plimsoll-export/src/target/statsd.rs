@@ -1,4 +1,5 @@
-//! `StatsD` over UDP. A second's durations are timings with a sample rate, so that their number is kept with few lines.
+//! `StatsD` over UDP. A second's durations are at most a hundred timings of equal weight, with a sample rate: a receiver that
+//! counts the lines has the right percentiles (`StatsD`), and so has one that weighs them (`DogStatsD`).
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -7,12 +8,16 @@ use std::sync::Arc;
 use plimsoll_model::histogram::Histogram;
 
 use super::Target;
-use crate::exponential::{self, Exponential};
+use crate::definition;
 use crate::record::{Point, Record, RunLabels, Value, seconds};
 use crate::send_error::SendError;
 
 /// Longest datagram, bytes: fits into a packet of Ethernet.
 const DATAGRAM_MAX: usize = 1_400;
+/// Most timings of a metric in a second.
+const TIMINGS_MAX: u64 = 100;
+/// Longest part of a name or of a tag, bytes.
+const PART_MAX: usize = 200;
 
 /// The socket.
 pub(super) struct Statsd {
@@ -47,18 +52,20 @@ impl Statsd {
 impl Target for Statsd {
     fn send(&mut self, records: &[Arc<Record>]) -> Result<(), SendError> {
         let mut datagram = String::new();
+        let mut result = Ok(());
         for second in seconds(records) {
             for point in &second.points {
                 for line in self.lines(point) {
                     if datagram.len() + line.len() + 1 > DATAGRAM_MAX {
-                        self.flush(&mut datagram)?;
+                        // An error may be that of the datagram before: this one, or the next, arrives.
+                        result = result.and(self.flush(&mut datagram));
                     }
                     datagram.push_str(&line);
                     datagram.push('\n');
                 }
             }
         }
-        self.flush(&mut datagram)
+        result.and(self.flush(&mut datagram))
     }
 }
 
@@ -116,54 +123,137 @@ impl Statsd {
         let mut tags = String::from("|#run:");
         push_plain(&mut tags, &self.run.run);
         for (name, value) in &point.labels {
-            let _ = write!(tags, ",{name}:");
+            let _ = write!(tags, ",{}:", definition::tag(name));
             push_plain(&mut tags, value);
         }
         tags
     }
 }
 
-/// Timings in milliseconds; one line for each bucket of exponential width, with its number as sample rate.
+/// Timings in milliseconds, fastest first.
 fn timings(name: &str, second: &Histogram, tags: &str) -> Vec<String> {
-    let mut buckets = Exponential::default();
-    buckets.add(second);
-    let zero = (buckets.zero > 0).then_some((0.0, buckets.zero));
-    let others = buckets.buckets.iter();
-    let others = others.map(|(&index, &count)| (exponential::middle_s(index) * 1e3, count));
-    let lines = zero
-        .into_iter()
-        .chain(others)
-        .map(|(ms, count)| match count {
+    let lines = parts(second).into_iter().map(|(len, us)| {
+        let ms = us / 1e3;
+        match len {
             1 => format!("{name}:{ms:.3}|ms{tags}"),
-            _ => format!("{name}:{ms:.3}|ms|@{}{tags}", 1.0 / count as f64),
-        });
+            _ => format!("{name}:{ms:.3}|ms|@{}{tags}", sample_rate(len)),
+        }
+    });
     lines.collect()
 }
 
-/// A part of a name or a tag: without the separators of the protocol.
+/// The observations of a second in parts of equal size, fastest first: how many they are, and their mean, µs.
+fn parts(second: &Histogram) -> Vec<(u64, f64)> {
+    let count = second.count();
+    let part_count = count.min(TIMINGS_MAX);
+    let mut buckets = second.buckets().iter().copied();
+    let (mut value, mut left) = (0, 0);
+    let mut parts = Vec::new();
+    for part in 0..part_count {
+        let len = (part + 1) * count / part_count - part * count / part_count;
+        let (mut sum, mut missing) = (0.0, len);
+        while missing > 0 {
+            if left == 0 {
+                let Some(bucket) = buckets.next() else { break };
+                (value, left) = bucket;
+            }
+            let taken = left.min(missing);
+            sum += value as f64 * taken as f64;
+            (left, missing) = (left - taken, missing - taken);
+        }
+        parts.push((len, sum / len as f64));
+    }
+    parts
+}
+
+/// The rate of one line for `len`. A receiver that cuts its reciprocal to an integer has `len`, too.
+fn sample_rate(len: u64) -> f64 {
+    let rate = 1.0 / len as f64;
+    if 1.0 / rate < len as f64 {
+        rate.next_down()
+    } else {
+        rate
+    }
+}
+
+/// A part of a name or a tag: without the separators of the protocol, and not longer than a line may be.
 fn push_plain(text: &mut String, part: &str) {
     let is_plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    text.extend(part.chars().map(|c| if is_plain(c) { c } else { '_' }));
+    let end = text.len() + PART_MAX;
+    for c in part.chars().map(|c| if is_plain(c) { c } else { '_' }) {
+        if text.len() + c.len_utf8() > end {
+            break;
+        }
+        text.push(c);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_receiver_that_divides_by_the_sample_rate_has_the_number_of_requests() {
+    fn second(counts: &[(u64, u64)]) -> Histogram {
         let mut second = Histogram::new();
-        for (us, count) in [(900, 7), (1_000, 1), (250_000, 1_234)] {
+        for &(us, count) in counts {
             second.record(us, count);
         }
-        let lines = timings("t", &second, "");
-        let counted: f64 = lines
-            .iter()
-            .map(|line| {
-                line.split_once('@')
-                    .map_or(1.0, |(_, rate)| 1.0 / rate.parse::<f64>().unwrap())
-            })
-            .sum();
-        assert!((counted - 1_242.0).abs() < 1e-6, "{lines:?}");
+        second
+    }
+
+    #[test]
+    fn timings_keep_number_sum_and_percentiles() {
+        for counts in [
+            &[(900, 7), (1_000, 1), (250_000, 1_234)][..],
+            &[(900, 1)],
+            &[(500, 901), (2_000, 98), (9_000_000, 1)],
+            &[(500, 30), (700, 69)],
+        ] {
+            let second = second(counts);
+            let parts = parts(&second);
+            let (count, lines) = (second.count(), parts.len() as u64);
+            assert_eq!(parts.iter().map(|part| part.0).sum::<u64>(), count);
+            assert!(lines == count.min(TIMINGS_MAX));
+            let (shortest, longest) = (count / lines, count.div_ceil(lines));
+            assert!(
+                parts
+                    .iter()
+                    .all(|part| part.0 == shortest || part.0 == longest)
+            );
+            let sum: f64 = parts.iter().map(|&(len, us)| len as f64 * us).sum();
+            let buckets = second.buckets().iter();
+            let expected: f64 = buckets.map(|&(us, count)| (us * count) as f64).sum();
+            assert!((sum / expected - 1.0).abs() < 1e-9, "{parts:?}");
+            // A part is the share of its rank: between the percentiles around it.
+            for (index, &(_, us)) in parts.iter().enumerate() {
+                let at = |part: usize| second.quantile(part as f64 / lines as f64).unwrap();
+                let (from, to) = (at(index), at(index + 1));
+                assert!((from as f64..=to as f64).contains(&us), "{index}: {us}");
+            }
+        }
+        assert_eq!(timings("t", &Histogram::new(), ""), [""; 0]);
+        assert_eq!(
+            timings("t", &second(&[(900, 1)]), "|#a:b"),
+            ["t:0.900|ms|#a:b"]
+        );
+    }
+
+    #[test]
+    fn a_sample_rate_gives_the_number_back() {
+        for len in (1..10_000).chain([1_000_003, 999_999_999]) {
+            let read: f64 = sample_rate(len).to_string().parse().unwrap();
+            let back = 1.0 / read;
+            assert!(
+                back >= len as f64 && back - (len as f64) < 1e-6 * back,
+                "{len}"
+            );
+        }
+    }
+
+    #[test]
+    fn parts_of_names_are_short_and_plain() {
+        let mut text = String::new();
+        push_plain(&mut text, &format!("a b:|#,{}", "ö".repeat(500)));
+        assert!(text.starts_with("a_b____ö"), "{text}");
+        assert_eq!(text.len(), PART_MAX - 1);
     }
 }

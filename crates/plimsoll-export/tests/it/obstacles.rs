@@ -119,9 +119,9 @@ fn grafana_gets_the_begin_the_notes_and_the_whole_run() {
         .iter()
         .map(|body| body["tags"][1].as_str().unwrap())
         .collect();
-    assert_eq!(kinds, ["start", "note", "end"]);
-    assert_eq!(bodies[0]["time"], bodies[2]["time"]);
-    assert!(bodies[2]["timeEnd"].as_u64() >= bodies[0]["time"].as_u64());
+    assert_eq!(kinds, ["start", "note", "note", "end"]);
+    assert_eq!(bodies[0]["time"], bodies[3]["time"]);
+    assert!(bodies[3]["timeEnd"].as_u64() >= bodies[0]["time"].as_u64());
     for request in &received {
         assert_eq!(request.target, "/sub/api/annotations");
         assert_eq!(request.header("authorization"), Some("Bearer t"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_export::{ExportHeader, Exporter};
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
+use plimsoll_model::labels;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{Facts, Load};
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind};
@@ -21,6 +22,8 @@ pub(crate) const FAILED: u64 = 10;
 /// Response time of the fastest nine in ten, and of the others, µs.
 pub(crate) const FAST_US: u64 = 20_000;
 pub(crate) const SLOW_US: u64 = 400_000;
+/// A label with the separators of all protocols.
+pub(crate) const ODD_LABEL: &str = "a b,c=\"d\\";
 
 /// The first event.
 pub(crate) fn start() -> Event {
@@ -56,19 +59,26 @@ pub(crate) fn window(second: u32) -> Event {
     Event::WindowClosed(Box::new(window))
 }
 
-/// One second of readings.
+/// One second of readings. One is below zero and has labels that need care: separators, and a name that all series of a run
+/// have.
 pub(crate) fn readings(second: u32) -> Event {
-    let cpu = "system.cpu.utilization{cpu.mode=user}";
-    let busy = "plimsoll.cpu.busy";
-    let info = SeriesInfo {
+    let cpu = "system.cpu.utilization{cpu.mode=user}".to_owned();
+    let busy = "plimsoll.cpu.busy".to_owned();
+    let odd = labels::series("queue.depth", &[("run", "7"), ("queue.name", ODD_LABEL)]);
+    let info = |unit: &str| SeriesInfo {
         kind: SeriesKind::Gauge,
-        unit: "1".to_owned(),
+        unit: unit.to_owned(),
     };
+    let new_series = [
+        (cpu.clone(), info("1")),
+        (busy.clone(), info("1")),
+        (odd.clone(), info("{message}")),
+    ];
     Event::ReadingsTaken(Readings {
         second,
-        values: BTreeMap::from([(cpu.to_owned(), 0.25), (busy.to_owned(), 0.5)]),
+        values: BTreeMap::from([(cpu, 0.25), (busy, 0.5), (odd, -5.0)]),
         new_series: match second {
-            0 => BTreeMap::from([(cpu.to_owned(), info.clone()), (busy.to_owned(), info)]),
+            0 => BTreeMap::from(new_series),
             _ => BTreeMap::new(),
         },
     })
@@ -77,10 +87,11 @@ pub(crate) fn readings(second: u32) -> Event {
 /// All events of the run.
 pub(crate) fn events() -> Vec<Event> {
     let seconds = (0..SECONDS).flat_map(|second| [window(second), readings(second)]);
-    let note = Event::NoteMade {
+    // At one moment, as notes at the start of a run are.
+    let notes = ["a \"note\", with\nseparators", "another"].map(|text| Event::NoteMade {
         second: 2,
-        text: "a \"note\", with\nseparators".to_owned(),
-    };
+        text: text.to_owned(),
+    });
     let end = Event::RunEnded {
         verdict: Verdict::Met,
         void: Vec::new(),
@@ -89,7 +100,8 @@ pub(crate) fn events() -> Vec<Event> {
     };
     std::iter::once(start())
         .chain(seconds)
-        .chain([note, end])
+        .chain(notes)
+        .chain([end])
         .collect()
 }
 
