@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::clock::Stopwatch;
 use plimsoll_harness::step::execute;
 
-use crate::guide;
 use crate::release::{Release, copy, output, renew};
 use crate::roots::{debian, shell};
+use crate::{build, guide};
 
 /// Time in which `--version` must answer, the start of the process included.
 const VERSION_WITHIN: Duration = Duration::from_millis(10);
@@ -119,6 +119,7 @@ pub(crate) fn check(release: &Release) -> Result<()> {
         .join(release.archive_name())
         .join("bin/plimsoll");
     copy(&binary, &root.join("bin/plimsoll"))?;
+    build::names_no_folder(release, &binary)?;
     answers_quickly(release, &root)?;
     has_no_foreign_names(release)?;
     finds_names(&root)?;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use plimsoll_harness::step::execute;
 
-use crate::build::RUSTFLAGS;
+use crate::build::rustflags;
 use crate::guide;
 use crate::release::{Release, TARGET, copy, output};
 use crate::roots::{debian, shell};
@@ -55,7 +55,7 @@ fn build(release: &Release, version: &str, to: &Path) -> Result<()> {
         .arg("--output")
         .arg(to)
         .env("CARGO_TARGET_DIR", release.cargo_target())
-        .env("RUSTFLAGS", RUSTFLAGS)
+        .env("CARGO_ENCODED_RUSTFLAGS", rustflags(release)?)
         .env("SOURCE_DATE_EPOCH", &release.epoch)
         .stdin(Stdio::null());
     if version == EARLIER {
