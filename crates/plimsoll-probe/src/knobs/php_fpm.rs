@@ -2,8 +2,9 @@
 
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::service::command;
+use super::service::{Service, command};
 use super::source::{PHP_INI, begin_of_section, end_of, ini, lines};
+use crate::collectors::configuration::switch;
 use crate::collectors::discovery::texts_for;
 
 /// Pools whose settings are knobs.
@@ -47,7 +48,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     }
     let commands = Commands {
         check: Some(check),
-        reload: Some(service.signal("USR2")),
+        reload: Some(reload(reader, server, &service, main, &files)),
         restart: service.restart(),
     };
     let pools: Vec<(&str, &str, &str)> = files
@@ -61,6 +62,44 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         pool_knobs(reader, server, (file, text), (pool, of));
     }
     opcache(reader, server, main, &commands);
+}
+
+/// Sends the signal on which it reads its files again. A master in the background becomes a daemon again then, and so
+/// another process: outside of systemd it is found by its `pid` file, or by its title.
+fn reload(
+    reader: &mut KnobReader<'_>,
+    server: &ServerProcess,
+    service: &Service,
+    main: &str,
+    files: &[(String, String)],
+) -> Vec<String> {
+    let global = |key: &str| {
+        let mut texts = files.iter().rev().map(|(_, text)| text);
+        let found = texts.find_map(|text| ini(text, PHP_INI, Some("global"), key));
+        found.map(|found| found.value.trim_matches('"'))
+    };
+    let is_daemon = !global("daemonize").is_some_and(|value| switch(value) == Some(0.0));
+    if service.is_unit() || !is_daemon {
+        return service.signal("USR2");
+    }
+    let is_plain = |path: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        path.starts_with('/') && path.chars().all(plain)
+    };
+    if let Some(file) = global("pid").filter(|file| is_plain(file)) {
+        let written = reader.text(server, file).unwrap_or_default();
+        if written.trim() == server.pid.to_string() {
+            return command(&["sh", "-c", &format!("kill -USR2 $(cat {file})")]);
+        }
+    }
+    if !is_plain(main) {
+        return service.signal("USR2");
+    }
+    let title = format!(
+        "^php-fpm: master process \\({}\\)",
+        main.replace('.', "\\.")
+    );
+    command(&["pkill", "-USR2", "-o", "-f", &title])
 }
 
 /// The sections of a file that are pools.

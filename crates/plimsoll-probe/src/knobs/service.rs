@@ -73,6 +73,11 @@ impl Service {
         }
     }
 
+    /// Whether it is a unit of systemd.
+    pub(super) fn is_unit(&self) -> bool {
+        self.unit.is_some()
+    }
+
     /// Sends a signal to its first process.
     pub(super) fn signal(&self, signal: &str) -> Vec<String> {
         match &self.unit {

@@ -421,6 +421,39 @@ fn php_and_apache_count_their_processes() {
 }
 
 #[test]
+fn a_master_of_php_is_reloaded_although_its_number_changes() {
+    let reload = |global: &str, pid: &str, unit: Option<&str>| {
+        let machine = MachineFolder::new();
+        let title = "php-fpm: master process (/srv/php-fpm.conf)";
+        machine.process(9, 1, "php-fpm8.2", &[title]);
+        let main = format!("[global]\n{global}[www]\npm = static\npm.max_children = 2\n");
+        machine.put("srv/php-fpm.conf", &main);
+        machine.put("run/php.pid", pid);
+        if let Some(unit) = unit {
+            machine.unit(9, unit);
+        }
+        let found = machine.find(&[9]);
+        found.files[0].reload.as_ref().unwrap().join(" ")
+    };
+    let file = "pid = /run/php.pid\n";
+    assert_eq!(
+        reload(file, "9\n", None),
+        "sh -c kill -USR2 $(cat /run/php.pid)"
+    );
+    // The file is of another master, or there is none.
+    let by_title = "pkill -USR2 -o -f ^php-fpm: master process \\(/srv/php-fpm\\.conf\\)";
+    assert_eq!(reload(file, "8\n", None), by_title);
+    assert_eq!(reload("", "", None), by_title);
+    // In the foreground it stays the same process.
+    let foreground = "pid = /run/php.pid\ndaemonize = no\n";
+    assert_eq!(reload(foreground, "9\n", None), "kill -USR2 9");
+    assert_eq!(
+        reload(file, "9\n", Some("php8.2-fpm.service")),
+        "systemctl kill --kill-who=main --signal=USR2 php8.2-fpm.service"
+    );
+}
+
+#[test]
 fn the_kernel_is_found_when_it_is_wanted() {
     let machine = MachineFolder::new();
     machine.put("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n");
