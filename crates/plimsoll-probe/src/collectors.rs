@@ -27,7 +27,7 @@ mod nginx;
 mod node;
 pub(crate) mod otlp;
 mod pgbouncer;
-mod php_fpm;
+pub(crate) mod php_fpm;
 mod postgres;
 pub(crate) mod prometheus;
 mod puma;

@@ -12,6 +12,7 @@ mod timeouts;
 use super::integration::Integration;
 use collect::PhpFpmCollector;
 use processes::PhpFpmProcessCollector;
+pub(crate) use settings::{OVERRIDES, ini_files};
 
 /// What can be done with it.
 pub(super) const INTEGRATION: Integration =

@@ -3,9 +3,10 @@
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::{Service, command};
-use super::source::{PHP_INI, begin_of_section, end_of, ini, lines};
+use super::source::{IniValue, PHP_INI, begin_of_section, end_of, ini, lines};
 use crate::collectors::configuration::switch;
 use crate::collectors::discovery::texts_for;
+use crate::collectors::php_fpm::{OVERRIDES, ini_files};
 
 /// Pools whose settings are knobs.
 const POOLS_MAX: usize = 8;
@@ -61,7 +62,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         let file = reader.file(server, path, text, &commands);
         pool_knobs(reader, server, (file, text), (pool, of));
     }
-    opcache(reader, server, main, &commands);
+    opcache(reader, server, (main, &pools), &commands);
 }
 
 /// Sends the signal on which it reads its files again. A master in the background becomes a daemon again then, and so
@@ -163,44 +164,78 @@ fn pool_knobs(
     reader.needs_memory(server, children);
 }
 
-/// The cache of compiled scripts: in `php.ini` beside the configuration, or a file of its `conf.d`.
-fn opcache(reader: &mut KnobReader<'_>, server: &ServerProcess, main: &str, commands: &Commands) {
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut files = Vec::new();
-    let main_ini = format!("{folder}/php.ini");
-    if let Some(text) = reader.text(server, &main_ini) {
-        files.push((main_ini, text));
-    }
-    files.extend(texts_for(
-        reader.files,
-        server.pid,
-        &format!("{folder}/conf.d/*.ini"),
-    ));
-    if files.is_empty() {
-        let why = format!("no php.ini was found in {folder}: write it there and draft again");
-        for (setting, _) in OPCACHE {
-            reader.knob(NewKnob::unknown(setting, why.clone()));
-        }
-        return;
-    }
+/// The cache of compiled scripts: in `php.ini`, a file of its `conf.d`, or a pool that overrides these.
+fn opcache(
+    reader: &mut KnobReader<'_>,
+    server: &ServerProcess,
+    (main, pools): (&str, &[(&str, &str, &str)]),
+    commands: &Commands,
+) {
+    let comm = reader.files.read(&format!("proc/{}/comm", server.pid));
+    let comm = comm.unwrap_or_default().trim_end().to_owned();
+    let files = ini_files(reader.files, server.pid, main, &comm);
     for (setting, default) in OPCACHE {
+        let overridden = pools.iter().filter_map(|&(path, text, pool)| {
+            let found = override_of(text, pool, setting)?;
+            Some((path, text, pool, found))
+        });
+        let overridden: Vec<_> = overridden.collect();
+        for (path, text, pool, found) in &overridden {
+            let file = reader.file(server, path, text, commands);
+            let edit = (found.at.clone(), HERE.to_owned());
+            reader.knob(NewKnob {
+                of: if pools.len() > 1 { pool } else { "" },
+                ..NewKnob::new(setting, level(found.value), Spot::File(file, vec![edit]))
+            });
+        }
+        if !overridden.is_empty() && overridden.len() == pools.len() {
+            continue;
+        }
+        let Some((first, first_text)) = files.first() else {
+            let why = format!(
+                "no php.ini was found beside {main}: `php-fpm -i` names the one that it reads as `Loaded Configuration File`"
+            );
+            reader.knob(NewKnob::unknown(setting, why));
+            continue;
+        };
         // Files of conf.d are read after php.ini, in the order of their names: the last value counts.
         let mut written = files.iter().rev();
         let written =
             written.find_map(|(path, text)| Some((path, text, ini(text, PHP_INI, None, setting)?)));
         let (path, text, now, edit) = if let Some((path, text, found)) = written {
-            (path, text, found.value, (found.at, HERE.to_owned()))
+            (path, text, level(found.value), (found.at, HERE.to_owned()))
         } else {
-            let (path, text) = &files[0];
-            let (end, begin) = end_of(text);
-            (
-                path,
-                text,
-                default,
-                (end..end, format!("{begin}{setting} = {HERE}\n")),
-            )
+            let (end, begin) = end_of(first_text);
+            let line = format!("{begin}{setting} = {HERE}\n");
+            (first, first_text, default, (end..end, line))
         };
         let file = reader.file(server, path, text, commands);
         reader.knob(NewKnob::new(setting, now, Spot::File(file, vec![edit])));
+    }
+}
+
+/// What a pool sets in place of the ini files. It cannot switch the cache on, nor give it memory.
+fn override_of<'t>(text: &'t str, pool: &str, setting: &str) -> Option<IniValue<'t>> {
+    let mut words = OVERRIDES.into_iter();
+    let found = words.find_map(|word| {
+        let key = format!("{word}[{setting}]");
+        ini(text, PHP_INI, Some(pool), &key)
+    })?;
+    let is_off = level(found.value) == "0";
+    match setting {
+        "opcache.enable" => is_off.then_some(found),
+        "opcache.validate_timestamps" => Some(found),
+        _ => None,
+    }
+}
+
+/// A switch as its levels are written; another value as it is.
+fn level(value: &str) -> &str {
+    let value = value.trim_matches('"');
+    let is_word = value.parse::<f64>().is_err();
+    match switch(value).filter(|_| is_word) {
+        Some(on) if on > 0.0 => "1",
+        Some(_) => "0",
+        None => value,
     }
 }

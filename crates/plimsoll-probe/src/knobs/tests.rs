@@ -454,6 +454,36 @@ fn a_master_of_php_is_reloaded_although_its_number_changes() {
 }
 
 #[test]
+fn the_cache_of_php_is_found_wherever_its_files_are() {
+    let machine = MachineFolder::new();
+    let title = "php-fpm: master process (/srv/php-fpm.conf)";
+    machine.process(9, 1, "php-fpm8.2", &[title]);
+    let pool = "[www]\npm = static\npm.max_children = 2\n";
+    machine.put("srv/php-fpm.conf", pool);
+    let none = machine.find(&[9]);
+    is_out_of_reach(&none, "php_opcache_enable", "`Loaded Configuration File`");
+    // Debian's program reads them there.
+    machine.put("etc/php/8.2/fpm/php.ini", "[PHP]\nopcache.enable = On\n");
+    let memory = "zend_extension=opcache.so\nopcache.memory_consumption=16\n";
+    machine.put("etc/php/8.2/fpm/conf.d/10-opcache.ini", memory);
+    let found = machine.find(&[9]);
+    assert_eq!(knob(&found, "php_opcache_enable").now, "1");
+    assert_eq!(knob(&found, "php_opcache_memory_consumption").now, "16");
+    template_of(&found, "/etc/php/8.2/fpm/conf.d/10-opcache.ini");
+    // The pool has the last word.
+    let off = format!(
+        "{pool}php_admin_value[opcache.enable] = 0\nphp_value[opcache.memory_consumption] = 8\n"
+    );
+    machine.put("srv/php-fpm.conf", &off);
+    let found = machine.find(&[9]);
+    assert_eq!(knob(&found, "php_opcache_enable").now, "0");
+    assert_eq!(knob(&found, "php_opcache_memory_consumption").now, "16");
+    let text = template_of(&found, "/srv/php-fpm.conf");
+    let edited = "php_admin_value[opcache.enable] = {{ php_opcache_enable }}\n";
+    assert!(text.contains(edited), "{text}");
+}
+
+#[test]
 fn the_kernel_is_found_when_it_is_wanted() {
     let machine = MachineFolder::new();
     machine.put("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n");

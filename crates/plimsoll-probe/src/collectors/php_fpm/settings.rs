@@ -19,8 +19,9 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
         return Vec::new();
     };
     let comm = files.read(&format!("proc/{pid}/comm")).unwrap_or_default();
-    let version = version_of(comm.trim_end());
-    let ini = ini_files(files, pid, main);
+    let comm = comm.trim_end().to_owned();
+    let version = version_of(&comm);
+    let ini = ini_files(files, pid, main, &comm);
     let cache = opcache(&ini, version);
     let pools = pools_of(files, pid, main, &text);
     let pools = pools.iter().filter_map(|(file, pool)| {
@@ -32,7 +33,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
             settings: settings_of(pool, file)
                 .into_iter()
                 .chain(manager(pool, file))
-                .chain(cache.iter().cloned())
+                .chain(with_overrides(&cache, pool, file))
                 .collect(),
         })
     });
@@ -52,9 +53,25 @@ fn version_of(comm: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The ini files of PHP beside the configuration of PHP-FPM: of Debian, of Red Hat, and of the image of PHP.
-fn ini_files(files: &mut Files, pid: u32, main: &str) -> Vec<(String, String)> {
+/// The ini files of PHP beside the configuration of PHP-FPM: of Debian, of Red Hat, and of the image of PHP. Where none is
+/// there, those that Debian's program with this name reads, wherever its configuration is.
+pub(crate) fn ini_files(
+    files: &mut Files,
+    pid: u32,
+    main: &str,
+    comm: &str,
+) -> Vec<(String, String)> {
     let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let read = ini_files_in(files, pid, folder);
+    match version_of(comm) {
+        Some((major, minor)) if read.is_empty() => {
+            ini_files_in(files, pid, &format!("/etc/php/{major}.{minor}/fpm"))
+        }
+        _ => read,
+    }
+}
+
+fn ini_files_in(files: &mut Files, pid: u32, folder: &str) -> Vec<(String, String)> {
     let mut read = Vec::new();
     for own in ["php.ini", "php/php.ini"] {
         let path = format!("{folder}/{own}");
@@ -65,6 +82,29 @@ fn ini_files(files: &mut Files, pid: u32, main: &str) -> Vec<(String, String)> {
     }
     read
 }
+
+/// The same with what a pool sets for its processes: there the cache can be switched off, but not on.
+fn with_overrides(cache: &[FileSetting], pool: &PhpFpmPool, file: &str) -> Vec<FileSetting> {
+    let mut settings = cache.to_vec();
+    for name in ["opcache.enable", "opcache.validate_timestamps"] {
+        let written = OVERRIDES.into_iter().find_map(|word| {
+            let written = pool.words.get(&format!("{word}[{name}]"))?;
+            Some((switch(&written.value)?, written.line))
+        });
+        let Some((value, line)) = written else {
+            continue;
+        };
+        if value == 0.0 || name != "opcache.enable" {
+            settings.retain(|setting| setting.name != name);
+            settings.push(FileSetting::number(name, value, format!("{file}:{line}")));
+        }
+    }
+    settings
+}
+
+/// Words by which a pool sets what stands in ini files otherwise; the first one applies.
+pub(crate) const OVERRIDES: [&str; 4] =
+    ["php_admin_value", "php_admin_flag", "php_value", "php_flag"];
 
 /// The settings of `OPcache` that these files contain; the last of a name applies.
 fn opcache(ini: &[(String, String)], version: Option<(u32, u32)>) -> Vec<FileSetting> {
@@ -114,7 +154,22 @@ const KNOWN: [(&str, ReadValue); 5] = [
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::configuration;
     use super::*;
+
+    #[test]
+    fn a_pool_switches_the_cache_off_for_itself() {
+        let pool = |text: &str| configuration(&format!("[www]\n{text}\n")).0.remove(0);
+        let cache = [FileSetting::number("opcache.enable", 1.0, "/php.ini:1")];
+        let off = with_overrides(&cache, &pool("php_admin_value[opcache.enable] = 0"), "/p");
+        assert_eq!(off, [FileSetting::number("opcache.enable", 0.0, "/p:2")]);
+        let on = with_overrides(&cache, &pool("php_flag[opcache.enable] = on"), "/p");
+        assert_eq!(on, cache);
+        let stale = pool("php_admin_flag[opcache.validate_timestamps] = off");
+        let stale = with_overrides(&[], &stale, "/p");
+        let right = FileSetting::number("opcache.validate_timestamps", 0.0, "/p:2");
+        assert_eq!(stale, [right]);
+    }
 
     #[test]
     fn opcache_of_ini_files() {
