@@ -62,6 +62,8 @@ pub enum KnobLevels {
         unit: u64,
         /// What follows a number in the configuration.
         suffix: &'static str,
+        /// Whether 0, for no limit, is a level whatever stands.
+        has_none: bool,
     },
     /// Words, the usual ones; that which stands is added. Empty where only what stands is known.
     Words(&'static [&'static str]),
@@ -81,6 +83,19 @@ impl KnobLevels {
             usual,
             unit,
             suffix,
+            has_none: false,
+        }
+    }
+
+    /// Counts of which 0 means no limit, which is tried as well.
+    pub(super) const fn count_or_none(least: u64, most: Amount, usual: Amount) -> Self {
+        Self::Number {
+            least,
+            most,
+            usual,
+            unit: 1,
+            suffix: "",
+            has_none: true,
         }
     }
 
@@ -92,11 +107,13 @@ impl KnobLevels {
                 most,
                 unit,
                 suffix,
+                has_none,
                 ..
             } => format!(
-                "{}{suffix} to {}",
+                "{}{suffix} to {}{}",
                 least / unit.max(1),
-                most.words(unit, suffix)
+                most.words(unit, suffix),
+                if has_none { ", or 0" } else { "" }
             ),
             Self::Words([]) => "half to four times the present numbers".to_owned(),
             Self::Words(words) => words.join(", "),
@@ -115,6 +132,7 @@ impl KnobLevels {
                 usual,
                 unit,
                 suffix,
+                has_none,
             } => {
                 let range = Range {
                     least: least as f64,
@@ -122,6 +140,7 @@ impl KnobLevels {
                     usual: usual.on(machine),
                     unit: unit as f64,
                     suffix,
+                    has_none,
                 };
                 range.around(now)?
             }
@@ -207,6 +226,7 @@ struct Range {
     usual: f64,
     unit: f64,
     suffix: &'static str,
+    has_none: bool,
 }
 
 impl Range {
@@ -222,7 +242,17 @@ impl Range {
             (scale.tightness, scale.usual) = (0.0, None);
             return Some(scale);
         }
-        Some(self.geometric(value))
+        let mut scale = self.geometric(value);
+        if self.has_none {
+            // The highest makes room for it, unless that stands.
+            if scale.levels.len() == LEVELS_MAX && scale.levels.last() != Some(&scale.now) {
+                scale.levels.pop();
+            }
+            if scale.levels.len() < LEVELS_MAX {
+                scale.levels.push(format!("0{}", self.suffix));
+            }
+        }
+        Some(scale)
     }
 
     fn geometric(&self, value: f64) -> Scale {
@@ -348,6 +378,22 @@ mod tests {
         let levels = levels(conns, "0");
         assert_eq!(levels.last().unwrap(), "0");
         assert!(levels.len() <= 8);
+    }
+
+    #[test]
+    fn no_limit_is_a_level_where_it_is_sensible() {
+        let lives = KnobLevels::count_or_none(100, Amount::Fixed(1e5), Amount::Fixed(1e4));
+        let few = lives.around("50", &MACHINE).unwrap();
+        assert_eq!(few.levels.last().unwrap(), "0");
+        assert!(few.levels.len() <= 8 && few.usual.is_some(), "{few:?}");
+        assert_eq!(levels(lives, "10000").last().unwrap(), "0");
+        assert_eq!(
+            levels(lives, "0")
+                .iter()
+                .filter(|level| *level == "0")
+                .count(),
+            1
+        );
     }
 
     #[test]

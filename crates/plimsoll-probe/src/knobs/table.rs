@@ -112,6 +112,10 @@ const fn count(least: u64, most: Amount, usual: Amount) -> KnobLevels {
     KnobLevels::number(least, most, usual, 1, "")
 }
 
+const fn count_or_none(least: u64, most: Amount, usual: Amount) -> KnobLevels {
+    KnobLevels::count_or_none(least, most, usual)
+}
+
 const MIB: u64 = 1 << 20;
 
 use Amount::{Backlog, Fixed, OfMemory, OpenFiles, PerCpu};
@@ -156,13 +160,13 @@ const KNOBS: &[ReadyKnob] = &[
         "whether connections are reused; with prefork an idle connection occupies a process"),
     row(Some(Apache), "KeepAliveTimeout", KnobLevels::number(1, Fixed(60.0), Fixed(2.0), 1, ""), File, 30,
         "seconds that an idle connection is kept; with prefork it occupies a process"),
-    row(Some(Apache), "MaxConnectionsPerChild", count(100, Fixed(100_000.0), Fixed(10_000.0)), File, 25,
+    row(Some(Apache), "MaxConnectionsPerChild", count_or_none(100, Fixed(100_000.0), Fixed(10_000.0)), File, 25,
         "connections after which a process is replaced; 0 for never; a low number costs a fork each time"),
     row(Some(PhpFpm), "pm.max_children", count(1, Fixed(2048.0), PerCpu(16.0)), File, 90,
         "processes of the pool; each request occupies one, each with its memory"),
     row(Some(PhpFpm), "pm", KnobLevels::Words(&["static", "dynamic", "ondemand"]), File, 30,
         "whether processes are started ahead or on demand; `static` never forks under load"),
-    row(Some(PhpFpm), "pm.max_requests", count(100, Fixed(100_000.0), Fixed(5000.0)), File, 15,
+    row(Some(PhpFpm), "pm.max_requests", count_or_none(100, Fixed(100_000.0), Fixed(5000.0)), File, 15,
         "requests after which a process is replaced; 0 for never"),
     row(Some(PhpFpm), "opcache.enable", KnobLevels::Words(&["1", "0"]), File, 60,
         "whether compiled scripts are cached; without it each request compiles every file"),
@@ -180,7 +184,7 @@ const KNOBS: &[ReadyKnob] = &[
         "processes; a sync worker handles one request at a time"),
     row(Some(Gunicorn), "threads", count(1, Fixed(64.0), Fixed(4.0)), File, 65,
         "threads of each worker, which share one CPU; above 1 the worker class is gthread"),
-    row(Some(Gunicorn), "max_requests", count(100, Fixed(100_000.0), Fixed(5000.0)), File, 10,
+    row(Some(Gunicorn), "max_requests", count_or_none(100, Fixed(100_000.0), Fixed(5000.0)), File, 10,
         "requests after which a worker is replaced; 0 for never"),
     row(Some(Uwsgi), "processes", count(1, PerCpu(8.0), PerCpu(2.0)), File, 88,
         "processes; each thread of each handles one request at a time"),
