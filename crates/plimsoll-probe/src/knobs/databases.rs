@@ -210,8 +210,14 @@ pub(super) fn mysql(reader: &mut KnobReader<'_>, server: &ServerProcess) {
             .rev()
             .flat_map(|file| sections.map(|section| (file, section)));
         let written = places.find_map(|((path, text), section)| {
-            let found = ini(text, HASH, Some(section), setting)
-                .or_else(|| ini(text, HASH, Some(section), &dashed))?;
+            let named = ini(text, HASH, Some(section), setting)
+                .or_else(|| ini(text, HASH, Some(section), &dashed));
+            let Some(found) = named else {
+                // The bare name of a switch turns it on.
+                let mut bare = [setting, &dashed].into_iter();
+                let at = bare.find_map(|name| bare_in(text, section, name))?;
+                return Some((path, text, "ON", (at, format!("{setting} = {HERE}"))));
+            };
             Some((path, text, found.value, (found.at, HERE.to_owned())))
         });
         let place = written.or_else(|| {
@@ -241,9 +247,30 @@ pub(super) fn mysql(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     }
 }
 
+/// Where a section has the name of a setting alone on a line.
+fn bare_in(text: &str, section: &str, name: &str) -> Option<Range<usize>> {
+    let begin = begin_of_section(text, section)?;
+    let inside = lines(text).skip_while(|line| line.start < begin);
+    let mut inside = inside.take_while(|line| !line.text.trim_start().starts_with('['));
+    inside.find_map(|line| {
+        let content = line.text.split('#').next().unwrap_or_default().trim();
+        (content == name).then(|| line.range_of(content))?
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_switch_may_be_a_bare_name() {
+        let text = "[client]\nskip-name-resolve\n[mysqld]\nport = 1\n  skip-name-resolve # fast\n[other]\n";
+        let at = bare_in(text, "mysqld", "skip-name-resolve").unwrap();
+        assert_eq!(&text[at.clone()], "skip-name-resolve");
+        assert!(at.start > text.find("port").unwrap());
+        assert_eq!(bare_in(text, "other", "skip-name-resolve"), None);
+        assert_eq!(bare_in(text, "mysqld", "skip_name_resolve"), None);
+    }
 
     #[test]
     fn bare_numbers_have_the_unit_of_their_setting() {
