@@ -258,6 +258,8 @@ fn find_among(files: &mut Files, plan: &KnobPlan, related: &BTreeSet<u32>) -> Kn
             read_server(&mut reader, server);
         }
     }
+    // A program that is not known may be the application.
+    reader.has_application |= reader.read_kinds.is_empty() && !related.is_empty();
     read_alone(&mut reader, &candidates);
     if plan.kernel {
         kernel::read(&mut reader);
@@ -271,13 +273,33 @@ fn find_among(files: &mut Files, plan: &KnobPlan, related: &BTreeSet<u32>) -> Kn
     found
 }
 
+/// Applications, and the stores behind them.
+const APPLICATIONS: [ComponentKind; 6] = [
+    ComponentKind::PhpFpm,
+    ComponentKind::Puma,
+    ComponentKind::Gunicorn,
+    ComponentKind::Uwsgi,
+    ComponentKind::Node,
+    ComponentKind::Jvm,
+];
+const STORES: [ComponentKind; 5] = [
+    ComponentKind::Postgres,
+    ComponentKind::Mysql,
+    ComponentKind::Pgbouncer,
+    ComponentKind::Redis,
+    ComponentKind::Memcached,
+];
+
 /// Reads the only server of a technology although nothing shows that the target uses it: a connection may be open for
 /// the time of a request only. Of several it is unknown which.
+/// Behind a known application only stores are: a proxy or an application that nothing leads to is another service's.
 fn read_alone(reader: &mut KnobReader<'_>, candidates: &[ServerProcess]) {
     let known: BTreeSet<ComponentKind> = reader.read_kinds.clone();
+    let has_application =
+        reader.has_application || APPLICATIONS.iter().any(|kind| known.contains(kind));
     for server in candidates {
         let kind = server.kind;
-        if known.contains(&kind) {
+        if known.contains(&kind) || has_application && !STORES.contains(&kind) {
             continue;
         }
         let same = candidates.iter().filter(|other| other.kind == kind).count();

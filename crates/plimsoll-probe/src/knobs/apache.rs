@@ -109,6 +109,19 @@ impl ApacheFiles {
             .unwrap_or("event")
     }
 
+    /// Whether its own processes run an application: PHP, Python, Perl or Ruby.
+    fn runs_scripts(&self) -> bool {
+        let mut loaded = self.directives.iter();
+        loaded.any(|directive| {
+            let module = directive.value.split_whitespace().next();
+            let module = module.and_then(|module| module.strip_suffix("_module"));
+            let is_language = |module: &str| {
+                module.starts_with("php") || ["wsgi", "perl", "passenger"].contains(&module)
+            };
+            directive.name == "loadmodule" && module.is_some_and(is_language)
+        })
+    }
+
     /// The last directive of a name that counts with an MPM.
     fn last(&self, name: &str, mpm: &str) -> Option<&ApacheDirective> {
         let name = name.to_ascii_lowercase();
@@ -157,6 +170,8 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     for upstream in &apache.upstreams {
         reader.uses(upstream);
     }
+    let runs_scripts = apache.runs_scripts();
+    reader.has_application |= runs_scripts;
     let commands = commands(reader, server, is_httpd);
     let mut knobs = ApacheKnobs {
         reader,
@@ -165,7 +180,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         mpm: apache.mpm(),
         commands,
     };
-    knobs.workers();
+    knobs.workers(runs_scripts);
     knobs.simple("KeepAlive", "On");
     knobs.simple("KeepAliveTimeout", "5");
     knobs.simple("MaxConnectionsPerChild", "0");
@@ -255,7 +270,7 @@ impl ApacheKnobs<'_, '_> {
     }
 
     /// Workers: a reload keeps them below `ServerLimit`, which only a restart changes.
-    fn workers(&mut self) {
+    fn workers(&mut self, runs_scripts: bool) {
         let is_prefork = self.mpm == "prefork";
         let each = if is_prefork {
             1
@@ -284,6 +299,10 @@ impl ApacheKnobs<'_, '_> {
             ..NewKnob::new("MaxRequestWorkers", &now, Spot::File(file, edits))
         });
         if is_prefork {
+            // Each process holds one connection to the database.
+            if let Some(workers) = workers.clone().filter(|_| runs_scripts) {
+                self.reader.needs_connections(vec![workers], false);
+            }
             self.reader.needs_memory(self.server, workers);
         }
     }

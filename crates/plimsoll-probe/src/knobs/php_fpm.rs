@@ -161,6 +161,10 @@ fn pool_knobs(
         knob("pm", None);
     }
     knob("pm.max_requests", Some("0"));
+    // Each process holds one connection to the database.
+    if let Some(children) = &children {
+        reader.needs_connections(vec![children.clone()], false);
+    }
     reader.needs_memory(server, children);
 }
 

@@ -21,8 +21,9 @@ use crate::collectors::tunables;
 use crate::files::Files;
 use crate::parse::process;
 
-/// Connections that a pool leaves to administrators and jobs.
-const CONNECTIONS_RESERVE: u64 = 10;
+/// Databases, and the connections that workers leave to administrators and jobs.
+const DATABASES: [(ComponentKind, u64); 2] =
+    [(ComponentKind::Postgres, 10), (ComponentKind::Mysql, 1)];
 /// How much more a knob whose value is half of the usual counts.
 const TIGHTNESS_WEIGHT: f64 = 12.0;
 /// The value of a setting that cannot be read.
@@ -95,6 +96,8 @@ pub(super) struct KnobReader<'a> {
     pub(super) upstreams: BTreeSet<String>,
     /// Technologies of which a server was read.
     pub(super) read_kinds: BTreeSet<ComponentKind>,
+    /// Whether the target is known to run an application.
+    pub(super) has_application: bool,
     /// How many servers of a technology were read.
     begun: BTreeMap<ComponentKind, u32>,
     /// Why a file cannot be written, by its index.
@@ -108,7 +111,7 @@ pub(super) struct KnobReader<'a> {
     no_restart: String,
     /// Products that need memory.
     memory: Vec<Vec<KnobFactor>>,
-    /// Products that need connections to PostgreSQL: those of a pooler, or of an application.
+    /// Products that need connections to a database: those of a pooler, or of an application.
     pooled: Vec<Vec<KnobFactor>>,
     direct: Vec<Vec<KnobFactor>>,
 }
@@ -128,6 +131,7 @@ impl<'a> KnobReader<'a> {
             found: KnobsFound::default(),
             upstreams: BTreeSet::new(),
             read_kinds: BTreeSet::new(),
+            has_application: false,
             begun: BTreeMap::new(),
             problems: Vec::new(),
             kind: None,
@@ -441,7 +445,7 @@ impl<'a> KnobReader<'a> {
         self.memory.extend(size.map(|size| vec![size]));
     }
 
-    /// Adds connections to PostgreSQL, of a pooler or of an application.
+    /// Adds connections to a database, of a pooler or of an application.
     pub(super) fn needs_connections(&mut self, product: Vec<KnobFactor>, is_pooler: bool) {
         if is_pooler {
             self.pooled.push(product);
@@ -466,23 +470,28 @@ impl<'a> KnobReader<'a> {
                     .to_owned(),
             );
         }
-        let mut knobs = self.found.knobs.iter();
-        let sessions = knobs.find(|knob| {
-            knob.ready.kind == Some(ComponentKind::Postgres)
-                && knob.ready.setting == "max_connections"
+        let sessions = DATABASES.iter().flat_map(|&(kind, reserve)| {
+            let knobs = self.found.knobs.iter();
+            let knobs = knobs.filter(move |knob| {
+                knob.ready.kind == Some(kind) && knob.ready.setting == "max_connections"
+            });
+            knobs.map(move |knob| (kind, reserve, knob.name.clone(), knob.now.clone()))
         });
-        let Some((name, now)) = sessions.map(|knob| (knob.name.clone(), knob.now.clone())) else {
+        let sessions: Vec<_> = sessions.collect();
+        // Of two databases it is unknown which one is used.
+        let [(kind, reserve, name, now)] = &sessions[..] else {
             return;
         };
         // An application behind a pooler has no connections of its own.
         let pooled = std::mem::take(&mut self.pooled);
         let direct = std::mem::take(&mut self.direct);
-        let terms = if pooled.is_empty() { direct } else { pooled };
-        let most = number(&now, 1.0).unwrap_or(0.0) - CONNECTIONS_RESERVE as f64;
+        let is_pooled = *kind == ComponentKind::Postgres && !pooled.is_empty();
+        let terms = if is_pooled { pooled } else { direct };
+        let most = number(now, 1.0).unwrap_or(0.0) - *reserve as f64;
         if !terms.is_empty() && sum_of(&terms) <= most {
             self.found.constraints.push(KnobConstraint {
                 terms,
-                bound: KnobBound::Knob(name, now, CONNECTIONS_RESERVE),
+                bound: KnobBound::Knob(name.clone(), now.clone(), *reserve),
             });
         }
     }

@@ -454,6 +454,81 @@ fn a_master_of_php_is_reloaded_although_its_number_changes() {
 }
 
 #[test]
+fn behind_a_known_application_only_stores_are_taken_for_its_own() {
+    let machine = MachineFolder::new();
+    machine.process(
+        7,
+        1,
+        "php-fpm8.2",
+        &["php-fpm: master process (/srv/php-fpm.conf)"],
+    );
+    machine.put(
+        "srv/php-fpm.conf",
+        "[www]\npm = static\npm.max_children = 2\n",
+    );
+    machine.process(8, 1, "redis-server", &["redis-server", "127.0.0.1:6379"]);
+    machine.process(9, 1, "gunicorn", &["gunicorn", "app:app"]);
+    let prefixes = |related: &[u32]| {
+        let found = machine.find(related);
+        let names = found
+            .knobs
+            .iter()
+            .map(|knob| knob.name.split('_').next().unwrap().to_owned());
+        names.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(
+        prefixes(&[7]),
+        BTreeSet::from(["php".to_owned(), "redis".to_owned()])
+    );
+    // Nothing is known of the target.
+    assert_eq!(prefixes(&[]).len(), 3);
+}
+
+#[test]
+fn workers_have_the_connections_of_the_only_database() {
+    let conditions = |apache: &str| {
+        let machine = MachineFolder::new();
+        machine.process(7, 1, "apache2", &["/usr/sbin/apache2", "-k", "start"]);
+        machine.put("etc/apache2/apache2.conf", apache);
+        let mut files = Files::new(machine.0.path().to_owned());
+        let cpus = Machine::read(&mut files);
+        let (listeners, components) = (Listeners::default(), []);
+        let mut reader = KnobReader::new(&mut files, &cpus, &components, &listeners);
+        let apache = processes::servers(reader.files).remove(0);
+        read_server(&mut reader, &apache);
+        let database = ServerProcess {
+            kind: ComponentKind::Mysql,
+            ..apache
+        };
+        reader.begin(&database);
+        reader.knob(reader::NewKnob::new(
+            "max_connections",
+            "10",
+            reader::Spot::Unreachable(String::new()),
+        ));
+        reader.add_constraints();
+        let constraints = reader.found.constraints.iter();
+        let constraints = constraints.filter_map(|constraint| constraint.text(&|_| true));
+        constraints
+            .map(|constraint| constraint.text)
+            .collect::<Vec<_>>()
+    };
+    let main = "LoadModule mpm_prefork_module m.so\nMaxRequestWorkers 4\n";
+    let bound = "apache_MaxRequestWorkers <= mariadb_max_connections - 1".to_owned();
+    assert!(!conditions(main).contains(&bound));
+    let scripts = format!("{main}LoadModule php_module libphp8.2.so\n");
+    let found = conditions(&scripts);
+    assert!(found.contains(&bound), "{found:?}");
+    // It does not hold today.
+    let many = scripts.replace("Workers 4", "Workers 40");
+    assert!(
+        !conditions(&many)
+            .iter()
+            .any(|text| text.contains("max_connections"))
+    );
+}
+
+#[test]
 fn the_cache_of_php_is_found_wherever_its_files_are() {
     let machine = MachineFolder::new();
     let title = "php-fpm: master process (/srv/php-fpm.conf)";
