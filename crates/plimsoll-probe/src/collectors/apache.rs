@@ -4,6 +4,7 @@ mod collect;
 mod discover;
 mod parse;
 mod settings;
+mod timeouts;
 
 use super::integration::Integration;
 use collect::ApacheCollector;
@@ -18,4 +19,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
     let found = discover::find(process.files, process.pid, process.words, process.auto);
     process.add_once(found);
 })
+.with_timeouts(timeouts::of_process)
 .with_settings(settings::of_process);

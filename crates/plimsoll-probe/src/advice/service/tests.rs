@@ -1,6 +1,7 @@
 //! Components of machines that were written down.
 
 use super::*;
+use crate::advice::components::ComponentReadings;
 
 /// nginx before PHP-FPM, and a Redis that has nothing to do with them.
 const MACHINE: [(&str, &str); 15] = [
@@ -28,9 +29,43 @@ const MACHINE: [(&str, &str); 15] = [
     ("1/comm", "systemd\n"),
 ];
 
+/// Apache with a root of its own before PHP-FPM, and a Redis that has nothing to do with them.
+const APACHE: [(&str, &str); 13] = [
+    ("8/comm", "apache2\n"),
+    ("8/stat", "8 (apache2) S 1 0"),
+    (
+        "8/cmdline",
+        "/usr/sbin/apache2\0-f\0/srv/apache2.conf\0-k\0start\0",
+    ),
+    (
+        "8/root/srv/apache2.conf",
+        "ServerRoot /srv/web\nLoadModule mpm_event_module x.so\nIncludeOptional conf/*.conf\nListen 127.0.0.1:80\n",
+    ),
+    (
+        "8/root/srv/web/conf/shop.conf",
+        "ThreadsPerChild 4\nMaxRequestWorkers 8\n<FilesMatch \\.php$>\n\
+         SetHandler \"proxy:unix:/run/php.sock|fcgi://localhost\"\n</FilesMatch>\n",
+    ),
+    ("9/comm", "apache2\n"),
+    ("9/stat", "9 (apache2) S 8 0"),
+    ("11/comm", "php-fpm8.2\n"),
+    ("11/stat", "11 (php-fpm8.2) S 1 0"),
+    ("11/cmdline", "php-fpm: master process (/p/p.conf)"),
+    (
+        "11/root/p/p.conf",
+        "[www]\nlisten = /run/php.sock\npm = static\npm.max_children = 1\n",
+    ),
+    ("12/comm", "redis-server\n"),
+    ("12/cmdline", "redis-server 127.0.0.1:6379"),
+];
+
 fn find(target: Option<u32>) -> (Service, Readings) {
+    find_on(&MACHINE, target)
+}
+
+fn find_on(machine: &[(&str, &str)], target: Option<u32>) -> (Service, Readings) {
     let root = tempfile::tempdir().unwrap();
-    for (path, text) in MACHINE {
+    for (path, text) in machine {
         let path = root.path().join("proc").join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -86,6 +121,27 @@ fn the_target_and_what_its_configuration_hands_requests_to() {
     );
     assert!(service.is_front(ComponentKind::Nginx, "/n.conf"));
     assert!(!service.is_front(ComponentKind::PhpFpm, "/run/php.sock"));
+}
+
+#[test]
+fn apache_with_a_root_of_its_own_and_the_pool_behind_it() {
+    let (service, readings) = find_on(&APACHE, Some(8));
+    let found: Vec<_> = service
+        .components
+        .iter()
+        .map(|component| (component.kind, component.at.as_str(), component.is_behind))
+        .collect();
+    let right = [
+        (ComponentKind::Apache, "/srv/apache2.conf", false),
+        (ComponentKind::PhpFpm, "/run/php.sock", true),
+    ];
+    assert_eq!(found, right);
+    let apache = ComponentReadings {
+        at: "/srv/apache2.conf",
+        readings: &readings,
+    };
+    let workers = apache.setting("MaxRequestWorkers", "");
+    assert_eq!(workers, Some((8.0, "/srv/web/conf/shop.conf:2")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
-use super::parse::{ApacheConfig, configuration};
+use super::parse::{ApacheConfig, configuration, server_root};
 use crate::collectors::ComponentMetadata;
 use crate::collectors::discovery::{DiscoveredComponent, address_of, option, text_for, texts_for};
 use crate::files::Files;
@@ -64,21 +64,25 @@ pub(super) fn config_of(
         debian
     };
     let root = option(words, "-d").unwrap_or(root);
-    let whole = |path: &str| {
-        if path.starts_with('/') {
-            path.to_owned()
-        } else {
-            format!("{root}/{path}")
-        }
-    };
-    let main = whole(option(words, "-f").unwrap_or(main));
+    let main = below(root, option(words, "-f").unwrap_or(main));
     let text = text_for(files, pid, &main);
     let read = text.map(|text| {
+        // Its own `ServerRoot` applies to what it includes.
+        let root = server_root(&text).unwrap_or(root);
         configuration(&main, &text, &mut |pattern| {
-            texts_for(files, pid, &whole(pattern))
+            texts_for(files, pid, &below(root, pattern))
         })
     });
     (main, read)
+}
+
+/// A path that may be relative to the root of the server.
+fn below(root: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{root}/{path}")
+    }
 }
 
 /// The address of a status page at its first listener.

@@ -36,6 +36,21 @@ pub(crate) struct ApacheConfig {
     pub(crate) listen: Vec<String>,
     /// Paths of the status page.
     pub(crate) pages: Vec<String>,
+    /// `Timeout` and `ProxyTimeout`; the last one of a name applies.
+    pub(crate) times: BTreeMap<&'static str, ApacheDirective>,
+    /// Where it hands requests on.
+    pub(crate) upstreams: Vec<ApacheUpstream>,
+}
+
+/// A server that requests are handed on to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ApacheUpstream {
+    /// `host:port`, or the path of a socket.
+    pub(crate) to: String,
+    /// Its parameters: `timeout=5`.
+    pub(crate) parameters: Vec<String>,
+    /// `file:line`.
+    pub(crate) place: String,
 }
 
 /// Names of the settings that are read, as they are compared and as they are shown.
@@ -52,6 +67,11 @@ const NUMBERS: [(&str, &str); 11] = [
     ("maxkeepaliverequests", "MaxKeepAliveRequests"),
     ("listenbacklog", "ListenBacklog"),
 ];
+
+/// Times that are read.
+const TIMES: [(&str, &str); 2] = [("timeout", "Timeout"), ("proxytimeout", "ProxyTimeout")];
+/// Servers that requests are handed on to, at most.
+const UPSTREAMS_MAX: usize = 256;
 
 impl ApacheConfig {
     /// Its settings, with their places.
@@ -78,6 +98,64 @@ fn applies(mpm: Option<&str>, blocks: &[String]) -> bool {
             "winnt" | "netware" | "mpmt_os2" => false,
             _ => true,
         }
+    })
+}
+
+/// The address in a URL of a server, as `ProxyPass`, `BalancerMember` and `SetHandler` write it; `None` for another word,
+/// a balancer, and a URL that depends on the request.
+fn upstream(word: &str) -> Option<String> {
+    let word = word.trim_matches(['"', '\'']);
+    let word = word.strip_prefix("proxy:").unwrap_or(word);
+    if word.contains(['$', '%']) {
+        return None;
+    }
+    if let Some((socket, _)) = word
+        .strip_prefix("unix:")
+        .and_then(|rest| rest.split_once('|'))
+    {
+        return socket.starts_with('/').then(|| socket.to_owned());
+    }
+    let (scheme, rest) = word.split_once("://")?;
+    let default = match scheme.to_ascii_lowercase().as_str() {
+        "http" | "ws" | "h2c" => "80",
+        "https" | "wss" | "h2" => "443",
+        "fcgi" => "8000",
+        "ajp" => "8009",
+        "scgi" => "4000",
+        "uwsgi" => "3031",
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let port = authority.rsplit_once(':').map(|(_, port)| port);
+    let has_port = port.is_some_and(|port| port.parse::<u16>().is_ok());
+    (!authority.is_empty()).then(|| {
+        if has_port {
+            authority.to_owned()
+        } else {
+            format!("{authority}:{default}")
+        }
+    })
+}
+
+/// The server in the words of a directive that hands requests on, with the parameters behind it.
+fn upstream_of(line: &str, place: String) -> Option<ApacheUpstream> {
+    let mut words = line.split_whitespace().skip(1);
+    let to = words.find_map(upstream)?;
+    let parameters = words.map(str::to_ascii_lowercase).collect();
+    Some(ApacheUpstream {
+        to,
+        parameters,
+        place,
+    })
+}
+
+/// The folder that a configuration sets for relative paths.
+pub(crate) fn server_root(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| {
+        let (word, value) = line.trim().split_once(char::is_whitespace)?;
+        let value = value.trim().trim_matches('"').trim_end_matches('/');
+        let is_it = word.eq_ignore_ascii_case("ServerRoot") && value.starts_with('/');
+        is_it.then_some(value)
     })
 }
 
@@ -127,14 +205,18 @@ fn read_into(
             .unwrap_or_default()
             .trim_end_matches('>')
             .trim_matches('"');
+        let directive = || ApacheDirective {
+            value: value.to_owned(),
+            file: file.to_owned(),
+            line: index + 1,
+        };
+        if let Some((_, name)) = TIMES.iter().find(|known| known.0 == word) {
+            read.times.insert(name, directive());
+            continue;
+        }
         if let Some((_, name)) = NUMBERS.iter().find(|known| known.0 == word) {
             if applies(read.mpm.as_deref(), &modules) {
-                let directive = ApacheDirective {
-                    value: value.to_owned(),
-                    file: file.to_owned(),
-                    line: index + 1,
-                };
-                read.numbers.insert(name, directive);
+                read.numbers.insert(name, directive());
             }
             continue;
         }
@@ -152,6 +234,12 @@ fn read_into(
             "<location" => location = Some(value.to_owned()),
             "</location>" => location = None,
             "sethandler" if value == "server-status" => read.pages.extend(location.clone()),
+            "sethandler" | "proxypass" | "proxypassmatch" | "balancermember"
+                if read.upstreams.len() < UPSTREAMS_MAX =>
+            {
+                let place = format!("{file}:{}", index + 1);
+                read.upstreams.extend(upstream_of(line, place));
+            }
             "include" | "includeoptional" if depth > 0 => {
                 for (file, text) in include(value) {
                     read_into(read, &file, &text, include, depth - 1);
@@ -207,6 +295,13 @@ mod tests {
             vec![("/a".to_owned(), "Include /a\nListen 1\n".to_owned())]
         });
         assert_eq!(endless.listen.len(), 9);
+    }
+
+    #[test]
+    fn the_root_that_a_configuration_sets() {
+        let text = "# ServerRoot /a\nserverroot \"/srv/web/\"\nServerRoot /b\n";
+        assert_eq!(server_root(text), Some("/srv/web"));
+        assert_eq!(server_root("ServerRoot ${ROOT}\nServerRootless /a\n"), None);
     }
 
     #[test]
