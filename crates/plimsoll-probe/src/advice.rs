@@ -117,13 +117,17 @@ pub fn check(plan: &ProbePlan, demand: &Demand) -> Checked {
         auto: true,
         ..plan.clone()
     });
+    let mut files = Files::new(plan.root.clone());
+    let files = &mut files;
+    let mut alone = BTreeSet::new();
+    if is_named && service::has_application(files, &probe.related()) {
+        alone = probe.watch_alone(&service::DATABASES);
+    }
     let mut readings = probe.read(0);
     // A component that responds late is included in the next sample.
     readings.values.extend(probe.read(1).values);
-    let mut files = Files::new(plan.root.clone());
-    let files = &mut files;
     let pids = probe.target_pids();
-    let related: BTreeSet<u32> = probe.related();
+    let related: BTreeSet<u32> = probe.related().union(&alone).copied().collect();
     let target = TargetProcesses {
         pids: &related,
         named_by: probe.named_by(),

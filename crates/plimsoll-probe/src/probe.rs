@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::component::Component;
+use plimsoll_model::component::{Component, ComponentKind};
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
@@ -23,6 +23,8 @@ use crate::host::sockets::{SocketTable, TargetListener, is_own_address, unix_pat
 use crate::kernel_files;
 use crate::meter::Meter;
 use crate::tree::{ProcessTree, TargetSpec};
+use crate::untrusted::Credentials;
+use crate::untrusted::credentials::is_service;
 use crate::waits::ThreadWaits;
 
 /// What to watch.
@@ -217,6 +219,51 @@ impl Probe {
             self.files.announce(&format!("used {component}"), &text);
         }
         self.watch(now);
+    }
+
+    /// Takes the only server of each of these technologies for the target's, where none belongs to it: an application may
+    /// connect to its database for the time of a request only. Returns the processes.
+    pub(crate) fn watch_alone(&mut self, kinds: &[ComponentKind]) -> BTreeSet<u32> {
+        let related = self.related();
+        let kinds = kinds.iter();
+        let alone: BTreeSet<u32> = kinds
+            .filter_map(|&kind| self.alone(kind))
+            .filter(|pid| !related.contains(pid))
+            .collect();
+        let is_alone =
+            |known: &ComponentMetadata| known.named_by.is_some_and(|pid| alone.contains(&pid));
+        let (now, later) = std::mem::take(&mut self.later)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, known)| is_alone(known));
+        self.later = later;
+        self.watch(now);
+        for (place, pid) in self
+            .named_by
+            .iter()
+            .filter(|named| alone.contains(&named.1))
+        {
+            let text = format!(
+                "included, because it is the only one of its kind on this machine: {place}; no connection of the target to \
+                 it was open"
+            );
+            self.files.announce(&format!("alone {pid}"), &text);
+        }
+        alone
+    }
+
+    /// The process of the only server of a technology that was found, if it is a service and nobody named another.
+    fn alone(&mut self, kind: ComponentKind) -> Option<u32> {
+        let mut pids = BTreeSet::new();
+        for component in self.components.iter().filter(|known| known.kind == kind) {
+            let place = component.place.to_string();
+            pids.insert(self.named_by.iter().find(|named| named.0 == place)?.1);
+        }
+        let later = self.later.iter().filter(|(later, _)| later.kind == kind);
+        pids.extend(later.filter_map(|(_, known)| known.named_by));
+        let pid = pids.pop_first().filter(|_| pids.is_empty())?;
+        let status = self.files.read(&format!("proc/{pid}/status")).ok();
+        let owner = status.and_then(Credentials::from_status)?;
+        is_service(owner.uid).then_some(pid)
     }
 
     /// Values at this moment, for the second of run time that ends now. The first call returns gauges only;

@@ -34,6 +34,36 @@ const BEHIND: [ComponentKind; 7] = [
     ComponentKind::Mongo,
 ];
 
+/// Databases: an application may connect to them for the time of a request only.
+pub(super) const DATABASES: [ComponentKind; 3] = [
+    ComponentKind::Postgres,
+    ComponentKind::Mysql,
+    ComponentKind::Mongo,
+];
+
+/// Whether these processes, or those that their configurations put behind them, run an application: Apache does with a
+/// process for each request, and so may every program that is not known.
+pub(super) fn has_application(files: &mut Files, related: &BTreeSet<u32>) -> bool {
+    const PROXIES: [ComponentKind; 4] = [
+        ComponentKind::Nginx,
+        ComponentKind::Haproxy,
+        ComponentKind::Varnish,
+        ComponentKind::Apache,
+    ];
+    let mut programs = programs(files);
+    let related = keep_related(&mut programs, related);
+    let is_prefork = |program: &Program| {
+        let mut settings = program.configs.iter().flat_map(|config| &config.settings);
+        settings.any(|setting| setting.name == "MPM" && setting.of == "prefork")
+    };
+    related.iter().any(|&pid| match technology(files, pid) {
+        None => true,
+        Some(kind) if BEHIND.contains(&kind) => kind == ComponentKind::PhpFpm,
+        Some(ComponentKind::Apache) => programs.iter().any(is_prefork),
+        Some(kind) => !PROXIES.contains(&kind),
+    })
+}
+
 /// A component, and the process that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServiceComponent {

@@ -161,6 +161,55 @@ fn a_pool_of_one_process_behind_the_target_is_reported() {
     );
 }
 
+/// An application connects to its database for the time of a request only.
+#[test]
+fn the_only_database_of_the_machine_is_taken_for_that_of_the_target() {
+    let alone = |owner: u32, further: &[u32]| {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: String, text: &str| {
+            let path = root.path().join("proc").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let process = |pid: u32, comm: &str, line: &str, owner: u32| {
+            let numbers = "0 ".repeat(30);
+            put(format!("{pid}/comm"), &format!("{comm}\n"));
+            put(
+                format!("{pid}/stat"),
+                &format!("{pid} ({comm}) S 1 {numbers}"),
+            );
+            put(format!("{pid}/cmdline"), line);
+            let id = format!("Uid:\t{owner}\t{owner}\nGid:\t{owner}\t{owner}\n");
+            put(format!("{pid}/status"), &id);
+        };
+        process(8, "php-fpm8.2", "php-fpm: master process (/p.conf)", 0);
+        for pid in [12].iter().chain(further) {
+            let line = format!("mariadbd\0--socket=/run/{pid}.sock\0");
+            process(*pid, "mariadbd", &line, owner);
+        }
+        let mut probe = Probe::open(ProbePlan {
+            pids: vec![8],
+            auto: true,
+            root: root.path().to_owned(),
+            ..ProbePlan::default()
+        });
+        let mut files = Files::new(root.path().to_owned());
+        assert!(service::has_application(&mut files, &probe.related()));
+        let alone = probe.watch_alone(&service::DATABASES);
+        let notes = probe.take_announced().join("\n");
+        assert_eq!(
+            notes.contains("is the only one of its kind"),
+            !alone.is_empty(),
+            "{notes}"
+        );
+        alone.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(alone(105, &[]), [12]);
+    // Of two it is unknown which one, and a person's own is not looked into.
+    assert!(alone(105, &[13]).is_empty());
+    assert!(alone(4_000_000, &[]).is_empty());
+}
+
 /// The settings of the only component of a process, by their names, as its configuration gives them.
 #[track_caller]
 fn settings_of(pid: u32, kind: ComponentKind, wanted: &[(&str, &str)]) {

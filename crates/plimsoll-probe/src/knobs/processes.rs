@@ -14,9 +14,8 @@ use crate::parse::process;
 use crate::parse::socket::{LISTEN, socket_link, tcp_line};
 use crate::program::{technology_of, words_of};
 use crate::untrusted::Credentials;
+use crate::untrusted::credentials::is_service;
 
-/// Ids of users from here on are those of people.
-const PEOPLE_FROM: u32 = 1000;
 /// Servers that are examined at most.
 const SERVERS_MAX: usize = 256;
 
@@ -41,9 +40,7 @@ pub(super) struct ServerProcess {
 impl ServerProcess {
     /// Whether it is a service of the machine, or of this user: not of another person.
     pub(super) fn is_service(&self) -> bool {
-        let own = geteuid().as_raw();
-        self.owner
-            .is_none_or(|owner| owner == own || owner < PEOPLE_FROM)
+        self.owner.is_none_or(is_service)
     }
 
     pub(super) fn words(&self) -> Vec<&str> {

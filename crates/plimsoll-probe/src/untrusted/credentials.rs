@@ -12,6 +12,8 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use crate::kernel_files;
 use crate::parse::process;
 
+/// Ids of users from here on are those of people.
+const PEOPLE_FROM: u32 = 1000;
 /// Supplementary groups that are adopted at most.
 const GROUPS_MAX: usize = 1024;
 
@@ -22,6 +24,11 @@ pub(crate) struct Credentials {
     pub(crate) uid: u32,
     pub(super) gid: u32,
     pub(super) groups: Vec<u32>,
+}
+
+/// Whether processes of a user are services of the machine, or of whoever runs this: not of another person.
+pub(crate) fn is_service(uid: u32) -> bool {
+    uid == geteuid().as_raw() || uid < PEOPLE_FROM
 }
 
 impl Credentials {
