@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::fault::{ApplyFault, ApplyFaultKind};
 use super::launch::{LaunchError, LaunchSpec, ProcessEnding, ProcessLimits};
 use super::processes;
-use super::stage::{Stage, with_last_line};
+use super::stage::{Stage, with_cause};
 use crate::clock::TimeLimit;
 
 /// Longest time until a request to stop is noticed.
@@ -71,7 +71,7 @@ impl CommandFailure {
             Self::Interrupted => ApplyFault::interrupted(),
             Self::Stays(fault) => fault,
             Self::Ended(_) | Self::TooLong(_) => {
-                let problem = with_last_line(self.to_string(), output);
+                let problem = with_cause(self.to_string(), output);
                 ApplyFault::new(kind, place, problem, remedy)
             }
         }

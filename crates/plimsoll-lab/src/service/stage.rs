@@ -153,9 +153,70 @@ pub(super) fn with_last_line(problem: String, output: &Path) -> String {
     }
 }
 
+/// The line of an output that names the cause of a failure, for people: of checks of configurations it is the first one that
+/// mentions an error, and their last line is only that they failed. The last line where none does, and after a traceback.
+fn cause_line(path: &Path) -> String {
+    const MARKS: [&str; 6] = ["error", "[emerg]", "[alert]", "fatal", "unknown", "invalid"];
+    let lines = last_lines(path);
+    let has_mark = |line: &String| {
+        let line = line.to_ascii_lowercase();
+        MARKS.iter().any(|mark| line.contains(mark))
+    };
+    let is_traceback = lines.iter().any(|line| line.starts_with("Traceback"));
+    let Some(first) = lines.iter().position(has_mark).filter(|_| !is_traceback) else {
+        return last_line(path);
+    };
+    let cause = lines[first].trim();
+    // Apache names the place, and the cause in the next line.
+    let next = lines.get(first + 1).filter(|_| cause.ends_with(':'));
+    next.map_or_else(
+        || cause.to_owned(),
+        |next| format!("{cause} {}", next.trim()),
+    )
+}
+
+/// A problem with the line of an output behind it that names its cause.
+pub(super) fn with_cause(problem: String, output: &Path) -> String {
+    match cause_line(output).as_str() {
+        "" => problem,
+        line => format!("{problem}: {line}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_of_a_failed_check_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (output, cause) in [
+            (
+                "[28-Nov-2026 02:38:22] ERROR: [/p.conf:9] unknown entry 'pm.nonsense'\n\
+                 [28-Nov-2026 02:38:22] ERROR: failed to load configuration file '/f.conf'\n\
+                 [28-Nov-2026 02:38:22] ERROR: FPM initialization failed\n",
+                "[28-Nov-2026 02:38:22] ERROR: [/p.conf:9] unknown entry 'pm.nonsense'",
+            ),
+            (
+                "AH00526: Syntax error on line 31 of /a.conf:\nUnknown Authz provider: local\nAction '-t' failed.\n\
+                 The Apache error log may have more information.\n",
+                "AH00526: Syntax error on line 31 of /a.conf: Unknown Authz provider: local",
+            ),
+            (
+                "nginx: [emerg] unknown directive \"x\" in /n.conf:3\nnginx: configuration file /n.conf test failed\n",
+                "nginx: [emerg] unknown directive \"x\" in /n.conf:3",
+            ),
+            (
+                "Traceback (most recent call last):\n  raise ValueError(error)\nValueError: 7\n",
+                "ValueError: 7",
+            ),
+            ("killed\n", "killed"),
+            ("", ""),
+        ] {
+            fs::write(file.path(), output).unwrap();
+            assert_eq!(cause_line(file.path()), cause);
+        }
+    }
 
     #[test]
     fn an_error_comes_before_its_help() {
