@@ -127,7 +127,10 @@ pub fn summary(report: &TuneReport<'_>, colour: bool) -> String {
     lines.push(String::new());
     lines.extend(block(style, "tried", &tried(report), 3));
     lines.extend(rejected(report, style));
-    lines.extend(block(style, "load line", &searched(report), 5));
+    let searched = searched(report);
+    if !searched.is_empty() {
+        lines.extend(block(style, "load line", &searched, 5));
+    }
     if let Some(limit) = report.next_limit {
         lines.extend(block(style, "next limit", limit, 3));
     }
