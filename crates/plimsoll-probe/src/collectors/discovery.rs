@@ -6,7 +6,7 @@ use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
 use super::ComponentMetadata;
 use crate::files::Files;
-pub(crate) use texts::{text_beside, text_for, texts_for};
+pub(crate) use texts::{text_beside, text_for, text_named, texts_for};
 
 /// Processes that are examined at most.
 pub(crate) const PROCESSES_MAX: usize = 65_536;

@@ -17,6 +17,15 @@ pub(crate) fn text_beside(files: &mut Files, pid: u32, path: &str) -> Option<Str
     or_announce(files, pid, path, read)
 }
 
+/// The same of a file that is named by its whole path, or relative to that folder.
+pub(crate) fn text_named(files: &mut Files, pid: u32, path: &str) -> Option<String> {
+    if path.starts_with('/') {
+        text_for(files, pid, path)
+    } else {
+        text_beside(files, pid, path)
+    }
+}
+
 fn or_announce<T>(
     files: &mut Files,
     pid: u32,

@@ -3,7 +3,7 @@
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::parse;
-use crate::collectors::discovery::{DiscoveredComponent, address_of, text_beside, text_for};
+use crate::collectors::discovery::{DiscoveredComponent, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 use crate::program::is_worker;
@@ -74,11 +74,7 @@ pub(crate) fn find(files: &mut Files, pid: u32, words: &[&str]) -> Option<Discov
 
 /// The settings of its configuration file.
 fn written_in(files: &mut Files, pid: u32, file: &str) -> parse::GunicornOptions {
-    let text = if file.starts_with('/') {
-        text_for(files, pid, file)
-    } else {
-        text_beside(files, pid, file)
-    };
+    let text = text_named(files, pid, file);
     text.map(|text| parse::configuration(&text))
         .unwrap_or_default()
 }

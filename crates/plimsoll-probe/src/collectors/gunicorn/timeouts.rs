@@ -1,7 +1,7 @@
 //! gunicorn's time-outs, for advice.
 
 use super::parse::{self, GunicornOptions};
-use crate::collectors::discovery::{text_beside, text_for};
+use crate::collectors::discovery::text_named;
 use crate::collectors::timeouts::{Ends, Limit, ServerTimeouts};
 use crate::files::Files;
 
@@ -10,11 +10,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> ServerT
     let options = parse::command_line(words);
     let file = options.file.clone();
     let file = file.unwrap_or_else(|| "gunicorn.conf.py".to_owned());
-    let text = if file.starts_with('/') {
-        text_for(files, pid, &file)
-    } else {
-        text_beside(files, pid, &file)
-    };
+    let text = text_named(files, pid, &file);
     let read = text
         .map(|text| parse::configuration(&text))
         .unwrap_or_default();

@@ -3,7 +3,7 @@
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
 use super::configuration::{self, HaproxyConfig};
-use crate::collectors::discovery::{DiscoveredComponent, address_of, text_for};
+use crate::collectors::discovery::{DiscoveredComponent, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 
@@ -18,7 +18,7 @@ pub(crate) fn find(
     let paths = paths_of(words);
     let (mut sockets, mut settings, mut is_read) = (Vec::new(), Vec::new(), false);
     for path in &paths {
-        let Some(text) = text_for(files, pid, path) else {
+        let Some(text) = text_named(files, pid, path) else {
             continue;
         };
         is_read = true;
@@ -60,7 +60,7 @@ pub(crate) fn find(
             &format!(
                 "HAProxy (pid {pid}): its configuration {main} cannot be read; {}, or name its socket by `watch: {{ \
                  haproxy: unix:PATH }}`",
-                // The folder in which the process started is not known.
+                // It may have left the folder in which it started.
                 if main.starts_with('/') { "run as root" } else { "start it with an absolute path" }
             ),
         ),

@@ -3,7 +3,7 @@
 use super::configuration;
 use super::discover::{paths_of, settings_of, socket_of};
 use crate::collectors::configuration::ComponentConfig;
-use crate::collectors::discovery::text_for;
+use crate::collectors::discovery::text_named;
 use crate::files::Files;
 
 /// Limits of a `HAProxy`, by the configuration that its command line names.
@@ -11,7 +11,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
     let paths = paths_of(words);
     let (mut settings, mut at) = (Vec::new(), None);
     for path in &paths {
-        let Some(text) = text_for(files, pid, path) else {
+        let Some(text) = text_named(files, pid, path) else {
             continue;
         };
         let read = configuration::read(&text);

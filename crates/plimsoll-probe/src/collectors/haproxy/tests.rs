@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{configuration, parse};
+use crate::files::Files;
 
 /// Of HAProxy 2.6, shortened.
 const HAPROXY: &str = "Name: HAProxy\nPid: 12\nMaxconn: 200\nCurrConns: 7\nIdle_pct: 93\n\n\
@@ -70,6 +71,49 @@ fn haproxy_configurations_are_read() {
             ("web/default-server", 30, 8)
         ]
     );
+}
+
+#[test]
+fn a_configuration_is_named_relative_to_the_folder_in_which_it_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put(
+        "srv/haproxy.cfg",
+        "global\n  maxconn 100\n  stats socket /run/admin.sock\ndefaults\n  timeout server 10s\nfrontend fe\n  \
+         bind 127.0.0.1:80\n  default_backend be\nbackend be\n  server a 127.0.0.1:8000 maxconn 2\n",
+    );
+    put(
+        "proc/7/status",
+        "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t\n",
+    );
+    std::os::unix::fs::symlink(root.path(), root.path().join("proc/7/root")).unwrap();
+    std::os::unix::fs::symlink(root.path().join("srv"), root.path().join("proc/7/cwd")).unwrap();
+    let mut files = Files::new(root.path().to_owned());
+    let words = ["haproxy", "-f", "haproxy.cfg"];
+    let configs = super::settings::of_process(&mut files, 7, &words);
+    let limits: Vec<_> = configs[0]
+        .settings
+        .iter()
+        .map(|setting| (setting.of.as_str(), setting.value, setting.file.as_str()))
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            ("", 100.0, "haproxy.cfg:2"),
+            ("be/a", 2.0, "haproxy.cfg:10")
+        ]
+    );
+    assert_eq!(configs[0].at, "/run/admin.sock");
+    let servers = super::timeouts::of_process(&mut files, 7, &words);
+    assert_eq!(servers[0].hops[0].to, "127.0.0.1:8000");
+    let mut found = Vec::new();
+    super::discover::find(&mut files, 7, &words, true, &mut found);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(files.take_announced(), Vec::<String>::new());
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! The time-outs of `HAProxy`'s frontends, for advice.
 
-use crate::collectors::discovery::text_for;
+use super::discover::paths_of;
+use crate::collectors::discovery::text_named;
 use crate::collectors::timeouts::{
     Ends, HOPS_MAX, Hop, Limit, SERVERS_MAX, ServerTimeouts, TimeoutLimits, seconds,
 };
@@ -8,14 +9,9 @@ use crate::files::Files;
 
 /// Time-outs of the frontends of an `HAProxy`, by the configurations that its command line names.
 pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
-    let named = words.windows(2).filter(|two| two[0] == "-f");
-    let mut paths: Vec<&str> = named.map(|two| two[1]).collect();
-    if paths.is_empty() {
-        paths.push("/etc/haproxy/haproxy.cfg");
-    }
     let mut servers = Vec::new();
-    for path in paths {
-        if let Some(text) = text_for(files, pid, path) {
+    for path in paths_of(words) {
+        if let Some(text) = text_named(files, pid, path) {
             servers.extend(self::servers(path, &text));
         }
     }

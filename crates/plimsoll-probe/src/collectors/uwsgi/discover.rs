@@ -3,7 +3,7 @@
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::parse::{UwsgiOptions, command_line, configuration};
-use crate::collectors::discovery::{DiscoveredComponent, address_of, text_beside, text_for};
+use crate::collectors::discovery::{DiscoveredComponent, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 
@@ -60,11 +60,7 @@ pub(super) fn options_of(
     for file in named.iter().take(FILES_MAX) {
         // A section of a file may follow `:`.
         let file = file.split(':').next().unwrap_or(file);
-        let text = if file.starts_with('/') {
-            text_for(files, pid, file)
-        } else {
-            text_beside(files, pid, file)
-        };
+        let text = text_named(files, pid, file);
         let Some(text) = text else {
             continue;
         };
