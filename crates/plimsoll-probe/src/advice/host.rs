@@ -139,9 +139,9 @@ fn backlogs(readings: &Readings) -> Vec<Advice> {
             )
             .binds_at(backlog)
             .because(format!(
-                "connections that arrive faster than the application accepts them queue here; the {}th is dropped \
-                 and its client retries after 1 s, 3 s, 7 s",
-                backlog + 2
+                "connections that arrive faster than the application accepts them queue here, up to {}; further ones \
+                 are dropped, and their clients retry after 1 s, 3 s, 7 s",
+                backlog.saturating_add(1)
             ))
         })
         .collect()
