@@ -11,6 +11,7 @@ mod kernel;
 mod memory;
 mod service;
 mod settings;
+mod stores;
 mod times;
 
 use std::collections::BTreeSet;
@@ -150,6 +151,7 @@ pub fn check(plan: &ProbePlan, demand: &Demand) -> Checked {
     advice.extend(settings::advice(files, &readings, &service, demand));
     advice.extend(buffers::advice(&readings, files));
     advice.extend(chains::advice(&readings, files));
+    advice.extend(stores::advice(&readings, &service, files, demand));
     advice.extend(times::advice(&readings, &service.servers));
     let mut notes = probe.take_announced();
     notes.extend(files.take_announced());

@@ -38,14 +38,11 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
             advice.extend(queue_in_kernel(&component, (kind, setting), files));
         }
     }
-    if let Some(at) = places_of(readings, ComponentKind::Redis).first() {
-        advice.extend(snapshots_of_redis(at, files));
-    }
     advice
 }
 
 /// Workers that may each hold a database session, and their name.
-fn holders(readings: &Readings) -> Vec<(f64, String)> {
+pub(super) fn holders(readings: &Readings) -> Vec<(f64, String)> {
     let mut holders = Vec::new();
     let mut add = |kind, setting: &str, name: &str| {
         for at in places_of(readings, kind) {
@@ -320,25 +317,6 @@ fn queue_in_kernel(
             "the kernel caps the accept queue of each socket at {most:.0} connections, whatever backlog a program \
             requests, and reports no error"
         )),
-    )
-}
-
-/// A snapshot forks the process: the kernel must allow its memory to be committed twice.
-fn snapshots_of_redis(at: &str, files: &mut Files) -> Option<Advice> {
-    let text = files.read("proc/sys/vm/overcommit_memory").ok()?;
-    let overcommit: u64 = text.trim().parse().ok()?;
-    Some(
-        Advice::new(
-            format!("vm.overcommit_memory for Redis ({at})"),
-            overcommit,
-            1,
-            overcommit == 1,
-        )
-        .because(
-            "Redis forks to write snapshots and to rewrite its append-only file; when it uses more than half of the \
-             memory the fork fails, and with `stop-writes-on-bgsave-error` it then rejects writes: `sysctl -w \
-             vm.overcommit_memory=1`, and in /etc/sysctl.d/",
-        ),
     )
 }
 

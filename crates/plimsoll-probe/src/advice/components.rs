@@ -50,9 +50,8 @@ impl<'a> ComponentReadings<'a> {
 }
 
 /// A technology, and the setting that limits the requests that it handles at once.
-const BUSY_PLACES: [(ComponentKind, &str); 7] = [
+const BUSY_PLACES: [(ComponentKind, &str); 6] = [
     (ComponentKind::Redis, "maxclients"),
-    (ComponentKind::Memcached, "max_connections"),
     (ComponentKind::Postgres, "max_connections"),
     (ComponentKind::Mysql, "max_connections"),
     (ComponentKind::Mongo, "maxIncomingConnections"),

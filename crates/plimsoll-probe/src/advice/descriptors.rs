@@ -68,7 +68,7 @@ fn needs<'a>(
         ComponentKind::Haproxy => Some(of_users(2.0 * demand.connections)),
         ComponentKind::Varnish => Some(of_users(demand.connections + demand.in_flight)),
         ComponentKind::Redis => set("maxclients"),
-        ComponentKind::Memcached => set("max_connections"),
+        // memcached itself sets its limit to `-c`, or does not start.
         // Each client that waits for a session and each session is a connection.
         ComponentKind::Pgbouncer => {
             let (sessions, _) = known.setting("default_pool_size", "").unwrap_or((0.0, ""));

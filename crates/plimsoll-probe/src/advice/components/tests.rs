@@ -196,13 +196,6 @@ fn stores_are_judged_by_their_configuration_alone() {
             true,
         ),
         (
-            vec![set("memcached", "max_connections", "", 100.0)],
-            "max_connections of memcached",
-            "100 (/c:1)",
-            2000,
-            false,
-        ),
-        (
             vec![set("postgres", "max_connections", "", 100.0)],
             "max_connections of PostgreSQL",
             "100 (/c:1)",

@@ -60,6 +60,7 @@ fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeErr
     });
     metrics.counter(metric::MEMCACHED_REFUSED, &[], refused, 1.0);
     metrics.setting("max_connections", "", "", level("max_connections"));
+    metrics.setting("threads", "", "", level("threads"));
     metrics.setting("limit_maxbytes", "", "", level("limit_maxbytes"));
     Ok(())
 }

@@ -13,12 +13,14 @@ const MEBIBYTE: f64 = 1_048_576.0;
 pub(crate) fn of_process(_files: &mut Files, pid: u32, words: &[&str]) -> Vec<ComponentConfig> {
     let number = |name| option(words, name).and_then(|value| value.parse::<f64>().ok());
     let connections = number("-c").unwrap_or(1024.0);
+    let threads = number("-t").unwrap_or(4.0);
     let memory = number("-m").unwrap_or(64.0) * MEBIBYTE;
     let config = discover::find(pid, words).map(|found| ComponentConfig {
         at: found.component.place.to_string(),
         listens: Vec::new(),
         settings: vec![
             FileSetting::number("max_connections", connections, ""),
+            FileSetting::number("threads", threads, ""),
             FileSetting::number("limit_maxbytes", memory, ""),
         ],
     });
