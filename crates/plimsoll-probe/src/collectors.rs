@@ -30,7 +30,7 @@ mod pgbouncer;
 pub(crate) mod php_fpm;
 mod postgres;
 pub(crate) mod prometheus;
-mod puma;
+pub(crate) mod puma;
 mod python;
 mod query_error;
 mod redis;

@@ -4,6 +4,7 @@ use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::{command, no_restart};
 use super::source::{HASH, INI, begin_of_section, end_of, ini, lines};
+use crate::collectors::puma::settings::threads_of;
 
 /// Longest variable of an environment that is a level, bytes.
 const VARIABLE_LEN_MAX: usize = 16;
@@ -61,8 +62,9 @@ pub(super) fn puma(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         let spot = Spot::File(file, vec![(end..end, format!("{begin}workers {HERE}\n"))]);
         reader.knob(NewKnob::new("workers", &running, spot))
     });
-    let usual = variable_of(reader, server, "RAILS_MAX_THREADS").unwrap_or_else(|| "5".to_owned());
-    let (now, edit) = match written("threads") {
+    let threads_written = written("threads");
+    let usual = threads_of_puma(reader, server, threads_written.is_some());
+    let (now, edit) = match threads_written {
         Some((value, at)) => {
             let most = value.rsplit(',').next().unwrap_or_default().trim();
             let is_number = most.parse::<u32>().is_ok();
@@ -78,6 +80,25 @@ pub(super) fn puma(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     reader.needs_memory(server, workers.clone());
     if let (Some(workers), Some(threads)) = (workers, threads) {
         reader.needs_connections(vec![workers, threads], false);
+    }
+}
+
+/// Threads of a process of Puma where its file has no number of them: those of its environment, else those that run
+/// where the file computes them, else its default.
+fn threads_of_puma(
+    reader: &mut KnobReader<'_>,
+    server: &ServerProcess,
+    is_computed: bool,
+) -> String {
+    if let Some(value) = variable_of(reader, server, "RAILS_MAX_THREADS") {
+        return value;
+    }
+    let process = server.workers.first().copied().unwrap_or(server.pid);
+    let running = threads_of(reader.files, process);
+    if is_computed && running > 0 {
+        running.to_string()
+    } else {
+        "5".to_owned()
     }
 }
 

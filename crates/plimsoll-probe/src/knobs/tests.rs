@@ -1,6 +1,7 @@
 //! Knobs of machines that are folders: what is found, what becomes of the files, and what is out of reach.
 
 mod programs;
+mod strangers;
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -89,7 +89,7 @@ fn workers_of(files: &mut Files, pid: u32) -> Vec<u32> {
 }
 
 /// Threads for requests of a process, by their names: `puma srv tp 001`.
-fn threads_of(files: &mut Files, pid: u32) -> usize {
+pub(crate) fn threads_of(files: &mut Files, pid: u32) -> usize {
     let folder = format!("proc/{pid}/task");
     let threads = files.numbers_in(&folder).unwrap_or_default();
     let mut count = 0;
