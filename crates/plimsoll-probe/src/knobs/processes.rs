@@ -26,6 +26,8 @@ pub(super) struct ServerProcess {
     pub(super) pid: u32,
     /// Its command line, or the title that it gave itself.
     pub(super) words: Vec<String>,
+    /// Whether that is a title.
+    pub(super) has_title: bool,
     /// Its executable, where that can be read and belongs to a process of root or of this user: a draft has commands with
     /// it.
     pub(super) executable: Option<String>,
@@ -110,11 +112,13 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerProcess> {
         .take(SERVERS_MAX)
         .map(|(&pid, &(kind, _))| {
             let owner = owner_of(files, pid);
+            let line = files.command_line(pid);
             let is_ours = owner.is_none_or(|owner| owner == 0 || owner == geteuid().as_raw());
             ServerProcess {
                 kind,
                 pid,
-                words: command_words(files, pid),
+                words: words_of(&line).into_iter().map(str::to_owned).collect(),
+                has_title: is_title(&line),
                 executable: link_of(files, pid, "exe").filter(|_| is_ours),
                 owner,
                 folder: link_of(files, pid, "cwd"),
@@ -133,9 +137,11 @@ fn is_known(kind: ComponentKind) -> bool {
     table::all().iter().any(|knob| knob.kind == Some(kind))
 }
 
-fn command_words(files: &mut Files, pid: u32) -> Vec<String> {
-    let line = files.command_line(pid);
-    words_of(&line).into_iter().map(str::to_owned).collect()
+/// Whether a program wrote a title over its command line: words that spaces separate.
+fn is_title(line: &str) -> bool {
+    line.split('\0')
+        .next()
+        .is_some_and(|first| first.contains(' '))
 }
 
 fn link_of(files: &Files, pid: u32, name: &str) -> Option<String> {
@@ -256,12 +262,31 @@ mod tests {
     }
 
     #[test]
+    fn titles_are_no_command_lines() {
+        for title in [
+            "redis-server 127.0.0.1:6379\0\0\0",
+            "puma 5.6.5 (tcp://127.0.0.1:3000) [shop]\0",
+            "nginx: master process /usr/sbin/nginx",
+        ] {
+            assert!(is_title(title), "{title}");
+        }
+        for line in [
+            "redis-server\0/etc/redis.conf\0",
+            "uwsgi\0--ini\0a b.ini",
+            "",
+        ] {
+            assert!(!is_title(line), "{line}");
+        }
+    }
+
+    #[test]
     fn flags_of_command_lines() {
         let words = ["app", "--workers=4", "-b", "0:80", "-c/x", "--threads", "2"];
         let server = ServerProcess {
             kind: ComponentKind::Gunicorn,
             pid: 1,
             words: words.map(str::to_owned).to_vec(),
+            has_title: false,
             executable: None,
             owner: None,
             folder: Some("/srv".to_owned()),

@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use super::amount::{Scale, number};
 use super::machine::Machine;
 use super::processes::{Listeners, ServerProcess, upstream};
-use super::service::{Service, no_restart};
+use super::service::{Service, no_reload, no_restart};
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
     table,
@@ -109,6 +109,8 @@ pub(super) struct KnobReader<'a> {
     program: String,
     /// Why its settings that need a restart are not reachable, where it is no unit.
     no_restart: String,
+    /// Why its file is not read again, where nothing is known that makes it.
+    no_reload: String,
     /// Products that need memory.
     memory: Vec<Vec<KnobFactor>>,
     /// Products that need connections to a database: those of a pooler, or of an application.
@@ -138,6 +140,7 @@ impl<'a> KnobReader<'a> {
             prefix: String::new(),
             program: String::new(),
             no_restart: String::new(),
+            no_reload: String::new(),
             memory: Vec::new(),
             pooled: Vec::new(),
             direct: Vec::new(),
@@ -161,6 +164,7 @@ impl<'a> KnobReader<'a> {
         self.kind = Some(kind);
         self.program = format!("{} (pid {})", kind.name(), server.pid);
         self.no_restart = no_restart(server);
+        self.no_reload = no_reload(server);
     }
 
     /// Knobs that follow are of the kernel.
@@ -303,8 +307,7 @@ impl<'a> KnobReader<'a> {
                     return KnobPlace::Unreachable(self.no_restart.clone());
                 }
                 if !restart && file.reload.is_none() && file.restart.is_none() {
-                    let text = "the program cannot be made to read its file again from here";
-                    return KnobPlace::Unreachable(text.to_owned());
+                    return KnobPlace::Unreachable(self.no_reload.clone());
                 }
                 let mention = format!("{{{{ {name} }}}}");
                 let edits = edits.into_iter().map(|(at, text)| KnobEdit {

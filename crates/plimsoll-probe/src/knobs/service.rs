@@ -1,5 +1,6 @@
 //! How a server is reloaded and restarted: as a unit of systemd, or by a signal to its process.
 
+use plimsoll_model::component::ComponentKind;
 use plimsoll_model::redact;
 
 use super::processes::ServerProcess;
@@ -32,11 +33,26 @@ pub(super) fn no_restart(server: &ServerProcess) -> String {
     }
 }
 
+/// Why a server is not made to read its file again, with the remedy.
+pub(super) fn no_reload(server: &ServerProcess) -> String {
+    match server.kind {
+        ComponentKind::Haproxy => {
+            "HAProxy reads its file again only where a master process runs: start it with `-W`, or \
+             let the experiment start it with `command` instead of `reload`"
+                .to_owned()
+        }
+        kind => format!(
+            "{} cannot be made to read its file again from here: write a `reload` command of your own, or let the \
+             experiment start it with `command`",
+            kind.name()
+        ),
+    }
+}
+
 /// The command line without its secrets; `None` where the process has a title instead, or belongs to somebody else.
 fn started_by(server: &ServerProcess) -> Option<Vec<String>> {
-    let (first, last) = (server.words.first()?, server.words.last()?);
-    let is_title = first.contains([' ', ':']) || last.ends_with([']', ')']);
-    (server.executable.is_some() && !is_title).then(|| redact::command(server.words()))
+    (server.executable.is_some() && !server.has_title && !server.words.is_empty())
+        .then(|| redact::command(server.words()))
 }
 
 /// Commands of a server.

@@ -323,6 +323,15 @@ fn servers_of_other_people_are_left_out() {
             .any(|note| note.contains("belongs to another person"))
     );
     assert!(!machine.find(&[7, 11]).knobs.is_empty());
+    // `nobody` is no person.
+    machine.put(
+        "proc/11/status",
+        "Name:\tpostgres\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\n",
+    );
+    assert_eq!(
+        knob(&machine.find(&[7]), "postgres_max_connections").now,
+        "100"
+    );
 }
 
 #[test]

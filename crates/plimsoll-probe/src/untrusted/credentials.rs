@@ -4,6 +4,7 @@
 //! so the right to send it signals, stays. See decision 0343.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 use rustix::fs::{Gid, Uid};
 use rustix::process::{getegid, geteuid, getgroups};
@@ -14,6 +15,8 @@ use crate::parse::process;
 
 /// Ids of users from here on are those of people.
 const PEOPLE_FROM: u32 = 1000;
+/// Except those that systemd gives to services while they run, and `nobody`.
+const SERVICES: RangeInclusive<u32> = 61_184..=65_534;
 /// Supplementary groups that are adopted at most.
 const GROUPS_MAX: usize = 1024;
 
@@ -28,7 +31,7 @@ pub(crate) struct Credentials {
 
 /// Whether processes of a user are services of the machine, or of whoever runs this: not of another person.
 pub(crate) fn is_service(uid: u32) -> bool {
-    uid == geteuid().as_raw() || uid < PEOPLE_FROM
+    uid == geteuid().as_raw() || uid < PEOPLE_FROM || SERVICES.contains(&uid)
 }
 
 impl Credentials {

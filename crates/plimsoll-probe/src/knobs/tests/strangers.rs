@@ -3,6 +3,19 @@
 use super::*;
 
 #[test]
+fn haproxy_without_a_master_process_tells_what_reloads_it() {
+    let machine = MachineFolder::new();
+    machine.process(7, 1, "haproxy", &["/usr/sbin/haproxy", "-f", "haproxy.cfg"]);
+    machine.put(
+        "srv/haproxy.cfg",
+        "global\ndefaults\n  timeout queue 5s\nbackend be\n  server a 127.0.0.1:1 maxconn 2\n",
+    );
+    let found = machine.find(&[7]);
+    assert_eq!(knob(&found, "haproxy_be_server_maxconn").now, "2");
+    is_out_of_reach(&found, "haproxy_be_server_maxconn", "start it with `-W`");
+}
+
+#[test]
 fn threads_of_puma_are_those_that_run_where_the_file_computes_them() {
     let machine = MachineFolder::new();
     machine.process(7, 1, "puma", &["puma 5.6.5 (tcp://127.0.0.1:3000) [shop]"]);
