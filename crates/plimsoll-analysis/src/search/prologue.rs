@@ -1,6 +1,7 @@
 //! Before the search: the generator's self-test, a single client, and the noise of the machine.
 
 use plimsoll_model::load_line::{NoLine, Remark};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::VoidReason;
 
@@ -168,7 +169,12 @@ fn first_rate(known: &SearchState) -> f64 {
     // Both are in requests per second.
     let alone = alone / known.per_unit();
     let least = parameters.rate_min() / known.per_unit();
-    let rate = parameters.first_rate.unwrap_or(alone).max(least);
+    // Users are whole: one who does not think is all that a client in a closed loop offers.
+    let whole = match parameters.unit() {
+        LoadUnit::Users => 1.0,
+        LoadUnit::RequestsPerSecond | LoadUnit::SessionsPerSecond => 0.0,
+    };
+    let rate = parameters.first_rate.unwrap_or(alone).max(least).max(whole);
     let most = known
         .reachable()
         .min(parameters.rate_max.unwrap_or(f64::INFINITY));

@@ -2,10 +2,12 @@
 //! `tests/laws.rs`.
 
 use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
 use proptest::prelude::*;
 
+use super::users::Population;
 use super::*;
 
 mod gate;
@@ -117,6 +119,24 @@ fn a_sharp_line_is_found() {
         assert_eq!(line.confirmed_passes, line.confirmed_trials);
         let (broken, failed, _) = line.broken.unwrap();
         assert!(broken > 333.0 && failed >= 1, "{line:?}");
+    }
+}
+
+#[test]
+fn users_who_never_think_are_found() {
+    for line in [1.4, 12.0, 300.0] {
+        let parameters = SearchParameters {
+            population: Some(Population {
+                unit: LoadUnit::Users,
+                requests: 5.0,
+                think_s: 0.0,
+                pace: 50.0,
+            }),
+            ..SearchParameters::standard(objective())
+        };
+        let (result, _) = run(parameters, sharp(line));
+        let found = result.line.unwrap();
+        assert!(found.low <= line && line <= found.high, "{line}: {found:?}");
     }
 }
 
