@@ -125,7 +125,10 @@ fn stage(load: &Load) -> String {
         Load::WebSockets(load) => format!("{} WebSockets", load.connections),
         Load::Users { phases, .. } => {
             let most = phases.iter().map(|phase| phase.from.max(phase.to));
-            format!("up to {:.0} users", most.fold(0.0, f64::max))
+            match most.fold(0.0, f64::max) {
+                most if most < 1.5 => "1 user".to_owned(),
+                most => format!("up to {most:.0} users"),
+            }
         }
         Load::Sessions { phases, .. } => match phases.as_slice() {
             [phase] if (phase.from - phase.to).abs() < f64::EPSILON => {
