@@ -17,6 +17,12 @@ pub fn count(count: u64) -> String {
     text
 }
 
+/// A count with its noun, in the plural unless it is one: `1 run`, `12 runs`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", count(number))
+}
+
 /// A number of users: `1 user`, `1,200 users`.
 pub fn users(number: u64) -> String {
     match number {

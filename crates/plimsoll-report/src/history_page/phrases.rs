@@ -8,7 +8,7 @@ use plimsoll_model::history::HistoryEntry;
 use plimsoll_model::labels;
 
 use super::object::{self, ChangeObject, CommitRange, GateAnswer, GateObject, SeriesGateObject};
-use crate::number::{count, rate, reading, short};
+use crate::number::{self, rate, reading, short};
 
 /// Characters of a commit that are shown.
 const COMMIT_LEN: usize = 10;
@@ -222,8 +222,7 @@ pub(super) fn overall_sentence(verdict: GateAnswer, series: &[SeriesGateObject])
 
 /// `1 run`, `12 runs`.
 pub(super) fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", count(number as u64))
+    number::counted(number as u64, noun)
 }
 
 /// The answer of the gate in a few words: `The newest run is worse`, `Of 3 newest runs 1 is worse, 2 are no worse`.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::object::counts;
 use super::rows::{self, KnobRow, gain_text, rejected_text, user_row_text};
 use super::{SearchedLine, SearchedLines, TuneReport};
-use crate::number::{count, percent, seconds, users, whole};
+use crate::number::{count, counted, percent, seconds, users, whole};
 use crate::printable::printable;
 use crate::text::{Style, block, table, wrap};
 
@@ -212,12 +212,6 @@ fn tried(report: &TuneReport<'_>) -> String {
         seconds(whole(report.seconds())),
         count(counts.failed)
     )
-}
-
-/// `1 trial`, `2 trials`.
-fn counted(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", count(number))
 }
 
 fn rejected(report: &TuneReport<'_>, style: Style) -> Vec<String> {
