@@ -8,6 +8,7 @@
 
 pub mod bodies;
 pub mod broadcast;
+pub mod browser;
 pub mod byte_order_mark;
 pub mod component;
 pub mod cycle;

@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 30] = [
+const CRATE_RULES: [CrateRule; 31] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -52,9 +52,14 @@ const CRATE_RULES: [CrateRule; 30] = [
         may_know: &[MODEL, "plimsoll-sql"],
     },
     CrateRule {
+        name: "plimsoll-browser",
+        may_know: &[MODEL],
+    },
+    CrateRule {
         name: "plimsoll-lab",
         may_know: &[
             MODEL,
+            "plimsoll-browser",
             "plimsoll-config",
             "plimsoll-wire",
             "plimsoll-load",
@@ -95,6 +100,7 @@ const CRATE_RULES: [CrateRule; 30] = [
         name: "plimsoll",
         may_know: &[
             MODEL,
+            "plimsoll-browser",
             "plimsoll-config",
             "plimsoll-wire",
             "plimsoll-load",
