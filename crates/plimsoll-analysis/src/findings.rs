@@ -23,6 +23,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
 use plimsoll_model::window::Window;
 
+use crate::content;
 use crate::diagnosis::rule::Role;
 use crate::diagnosis::stretch::Stretch3;
 use crate::payload;
@@ -66,10 +67,12 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let (candidates, context) = select::of(run);
     let scenario = run.header.plan.scenario.as_ref();
     let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
+    let pages = content::pages(run);
     let mut results = candidates.iter().enumerate().map(|(beyond, stretches)| {
         let over = Stretch3::new(&run.readings, &run.windows, stretches, &context);
         let over = over
             .naming(steps)
+            .weighing(&pages)
             .identifying_messages(payload::identifies_messages(&run.header.plan));
         let mut findings = score::findings(checks(), &over);
         for finding in &mut findings {

@@ -5,6 +5,7 @@
 
 pub mod aborts;
 pub mod availability;
+pub mod content;
 mod diagnosis;
 pub mod experiment;
 pub mod failures;

@@ -18,6 +18,7 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
 pub mod breakdown;
+pub mod browser;
 pub mod phases;
 pub mod processes;
 pub mod resources;
@@ -29,6 +30,7 @@ pub mod users;
 pub mod websockets;
 
 use breakdown::Breakdown;
+use browser::BrowserSummary;
 use phases::PhasesSummary;
 use resources::ResourceSummary;
 use throughput::LoadPoint;
@@ -79,6 +81,8 @@ pub struct Summary {
     pub urls: Vec<UrlSummary>,
     /// What became of WebSockets; `None` without them.
     pub websocket: Option<WebSocketSummary>,
+    /// What browsers measured beside the load; `None` without them.
+    pub browser: Option<BrowserSummary>,
     /// The run's judgement; `None` when its log was cut off.
     pub verdict: Option<Verdict>,
     /// Why the measurement is not valid; empty when it is.
@@ -184,6 +188,7 @@ impl Summary {
             breakdown: Breakdown::of(run, &spans, is_search(run), websocket.as_ref()),
             urls: UrlSummary::all(run, &spans),
             websocket,
+            browser: BrowserSummary::of(run, &spans),
             outcomes: total.outcomes,
             status: total.status,
             http2: total.http2,

@@ -7,6 +7,7 @@
 //! decided before steadiness is checked.
 
 pub mod answers;
+mod browsers;
 pub mod early;
 pub mod leak;
 pub mod recovery;
@@ -56,6 +57,8 @@ pub struct TrialFacts {
     pub steal: Vec<f64>,
     /// Share of the machine's CPU that was busy, 0 to 1, in the same seconds.
     pub busy: Vec<f64>,
+    /// Share of the machine's CPU that the browsers of the plan used, 0 to 1, in the same seconds; 0 or empty without browsers.
+    pub browsers: Vec<f64>,
     /// Time within which arrivals are sent in one go, µs; a lag up to this is expected.
     pub tick_us: u64,
     /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
@@ -172,6 +175,7 @@ fn verdict(
     }
     let mut reasons = validity::generator_and_machine(trial, objective, measured, facts);
     reasons.extend(theft::voids(trial, failed.is_some(), facts));
+    reasons.extend(browsers::voids(trial.spec.kind, failed.is_some(), facts));
     if reasons.is_empty() {
         match trial.spec.kind {
             TrialKind::SelfTest => reasons.extend(validity::self_test(trial)),

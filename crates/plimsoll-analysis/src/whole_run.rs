@@ -205,6 +205,11 @@ fn evaluate_step(
             start_second,
             start_second + spec.offered_s(),
         ),
+        browsers: run.readings.between(
+            metric::BROWSER_CPU,
+            start_second,
+            start_second + spec.offered_s(),
+        ),
         open: is_paced(run),
         ..TrialFacts::default()
     };

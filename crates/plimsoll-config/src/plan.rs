@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod browser;
 mod condition;
 mod data;
 mod functions;
@@ -46,6 +47,7 @@ use crate::document::{
 use crate::patience::patience;
 use crate::price::{PRICE, price};
 use crate::status;
+use browser::BROWSER;
 use data::DATA;
 use journeys::JOURNEY;
 use keywords::{HEADERS, OBJECTIVE, PROCESS_SHAPE, THRESHOLDS};
@@ -54,6 +56,7 @@ use scope::PlanScope;
 use thresholds::ABORT;
 use transport::TRANSPORT;
 
+pub use browser::BrowserSettings;
 pub use load::{Effort, FindPlan, LoadPlan};
 pub use reference::reference;
 pub use schema::schema;
@@ -156,6 +159,8 @@ settings! {
         /// Collectors to run beside the load, and components of the service by their status interface.
         watch: WatchPlan = WatchPlan::default(), "watch": Either(&[OneOf(&["auto", "none"]), MapOf(&Free)])
             => watch::watch, watch::MEANING;
+        /// Browsers that visit pages beside the load, and measure what people wait for.
+        browser: Option<BrowserSettings> = None, "browser": Of(&BROWSER) => later;
         /// Variables that were missing and allowed to be.
         variables_missing: Vec<String> = Vec::new();
         /// Notes that are not errors: `LINE:COLUMN: note`.
@@ -201,6 +206,8 @@ fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Opti
     let target;
     (target, plan.target_place) = target_of(reader, &fields, given);
     let base = target.as_deref().and_then(|url| target::Base::of(url).ok());
+    let browser = fields.get("browser");
+    plan.browser = browser.and_then(|node| browser::browser(reader, node, base.as_ref()));
     let mut scope = PlanScope::new(reader, base);
     scope.may_miss_variables = given.may_miss_variables;
     if let Some(node) = fields.get("data") {

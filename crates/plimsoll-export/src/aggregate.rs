@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plimsoll_model::browser::PageVisit;
 use plimsoll_model::event::{Event, Header, WatchHeader};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::journey::{StepId, StepInfo};
@@ -22,6 +23,9 @@ use crate::record::{Moment, MomentKind, Point, Record, Second, Value};
 /// Most series of a run; those that come later are left out.
 const SERIES_MAX: usize = 20_000;
 
+/// Most visits that wait for the next second; those that come later are left out.
+const VISITS_MAX: usize = 1_000;
+
 /// A load line above this is one that nothing bounds.
 const LINE_MAX: f64 = 1e12;
 
@@ -37,6 +41,10 @@ pub(crate) struct Aggregator {
     counters: BTreeMap<Key, f64>,
     times: BTreeMap<Key, Arc<Exponential>>,
     steps: BTreeMap<StepId, StepInfo>,
+    /// Pages that browsers visit.
+    pages: Vec<String>,
+    /// Visits that ended since the last second of the load.
+    visits: Vec<PageVisit>,
     /// Unit of the loads of a search.
     unit: LoadUnit,
     /// The load line as the search estimates it.
@@ -55,6 +63,13 @@ impl Aggregator {
             Event::WindowClosed(window) => Some(self.window(window)),
             Event::ReadingsTaken(readings) => Some(self.readings(readings)),
             Event::TrialEnded(trial) => Some(self.trial(trial)),
+            Event::PageVisited(visit) => {
+                // With the next second of a load.
+                if self.visits.len() < VISITS_MAX {
+                    self.visits.push((**visit).clone());
+                }
+                None
+            }
             Event::LineEstimated {
                 low, median, high, ..
             } => {
@@ -93,6 +108,9 @@ impl Aggregator {
             let steps = scenario.steps.iter().cloned();
             self.steps = (0..).zip(steps).collect();
         }
+        let browser = header.plan.browser.as_deref();
+        self.pages = browser.map_or_else(Vec::new, |browser| browser.pages.clone());
+        self.visits.clear();
         let text = format!("plimsoll {} of {target} started", header.command);
         self.about = owned(&[
             ("command", &header.command),
@@ -184,6 +202,7 @@ impl Aggregator {
         points.times(metric::FAILED, &[], &window.failed);
         points.times(metric::LAG, &[], &window.lag);
         points.steps(window);
+        points.visits();
         if let Some(websocket) = &window.websocket {
             points.websocket(websocket);
         }
@@ -292,6 +311,30 @@ impl Points<'_> {
                 self.count_if_known(metric::STEP_REQUESTS, labels, count, outcome.is_ok());
             }
             self.times(metric::STEP_RESPONSE, &[("step", &label)], &step.response);
+        }
+    }
+
+    fn visits(&mut self) {
+        for visit in std::mem::take(&mut self.of.visits) {
+            let page = usize::try_from(visit.page).ok();
+            let page = page.and_then(|page| self.of.pages.get(page).cloned());
+            let page = page.unwrap_or_default();
+            let outcome = if visit.is_ready() { "ready" } else { "failed" };
+            let labels = owned(&[("page", &page), ("outcome", outcome)]);
+            self.count(metric::PAGE_VISITS, labels, 1.0);
+            let times = &visit.times;
+            for (definition, us) in [
+                (metric::PAGE_READY, times.ready_us),
+                (metric::PAGE_LCP, times.largest_contentful_paint_us),
+                (metric::PAGE_FCP, times.first_contentful_paint_us),
+                (metric::PAGE_TTFB, times.first_byte_us),
+            ] {
+                if let Some(us) = us.filter(|_| visit.is_ready()) {
+                    let mut measured = Histogram::new();
+                    measured.record(us, 1);
+                    self.times(definition, &[("page", &page)], &measured);
+                }
+            }
         }
     }
 

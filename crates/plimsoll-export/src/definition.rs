@@ -74,6 +74,11 @@ definitions! {
     WS_SENT: Counter "plimsoll_websocket_messages_sent_total", "ws_msgs_sent", "{message}", "Messages sent on WebSockets";
     WS_HANDSHAKE: Histogram "plimsoll_websocket_handshake_seconds", "ws_connecting", "s", "Time from the moment a handshake was due to its answer";
     WS_REQUEST: Histogram "plimsoll_websocket_response_seconds", "plimsoll.websocket.response.duration", "s", "Time from the moment a message was due to its answer";
+    PAGE_VISITS: Counter "plimsoll_page_visits_total", "plimsoll.page.visits", "{visit}", "Visits of pages in browsers that ended, by outcome";
+    PAGE_READY: Histogram "plimsoll_page_ready_seconds", "plimsoll.page.ready.duration", "s", "Time from the beginning of a visit until the page was ready";
+    PAGE_LCP: Histogram "plimsoll_page_lcp_seconds", "browser_web_vital_lcp", "s", "Time from the beginning of a visit until the largest contentful paint";
+    PAGE_FCP: Histogram "plimsoll_page_fcp_seconds", "browser_web_vital_fcp", "s", "Time from the beginning of a visit until the first contentful paint";
+    PAGE_TTFB: Histogram "plimsoll_page_ttfb_seconds", "browser_web_vital_ttfb", "s", "Time from the beginning of a visit until the first byte of the document";
     GENERATOR_CPU: Counter "plimsoll_generator_cpu_seconds_total", "plimsoll.generator.cpu", "s", "CPU time of the event loops";
 }
 

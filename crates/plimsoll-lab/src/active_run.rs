@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use plimsoll_browser::{BrowserSpec, Browsers};
 use plimsoll_load::{Job, SessionCarryOver, Stay, Used, WorkerProcesses};
+use plimsoll_model::browser::PageVisit;
 use plimsoll_model::component::Component;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
@@ -42,6 +44,8 @@ pub struct Assignment {
     pub probes: ProbePlan,
     /// Versions for the header.
     pub versions: Facts,
+    /// The browser of the plan; `None` where it has none.
+    pub browser: Option<BrowserSpec>,
     /// How further processes of a load are started that needs more descriptors than one may have; `None` refuses it.
     pub worker_processes: Option<WorkerProcesses>,
     /// Who sees the events of the log.
@@ -99,6 +103,7 @@ pub struct ActiveRun {
     followers: Followers,
     controls: RunControls,
     probes: Option<Probes>,
+    browsers: Option<Browsers>,
     stop: StopFlag,
     cpu_us_at_start: u64,
     /// Steps that processes have named so far: the same label keeps its id from trial to trial.
@@ -116,11 +121,17 @@ struct WorkerNotes {
 }
 
 impl ActiveRun {
-    /// Writes the header of the log and starts the probes.
+    /// Starts the browser, writes the header of the log and starts the probes.
     ///
     /// # Errors
-    /// When the log cannot be made or a thread cannot be started.
+    /// When the browser does not start, the log cannot be made or a thread cannot be started.
     pub fn open(assignment: Assignment, stop: StopFlag) -> Result<Self, LabError> {
+        // Its start takes CPU, so it ends before second 0 of the run; without it there is no run, and no log of one.
+        let mut browsers = assignment.browser.map(Browsers::start).transpose()?;
+        let mut versions = assignment.versions;
+        if let Some(browsers) = &browsers {
+            versions.insert("browser".to_owned(), browsers.product().to_owned());
+        }
         let header = Header {
             format_major: FORMAT_MAJOR,
             format_minor: FORMAT_MINOR,
@@ -128,7 +139,7 @@ impl ActiveRun {
             started_at: assignment.started_at,
             plan: assignment.plan.redacted(),
             host: plimsoll_probe::host_facts(),
-            versions: assignment.versions,
+            versions,
         };
         let log = SharedLog::new(RunLog::create(
             &assignment.log_path,
@@ -136,7 +147,17 @@ impl ActiveRun {
             assignment.followers.clone(),
         )?);
         let clock = RunClock::start();
-        let probes = Probes::start(assignment.probes, clock, log.clone())?;
+        let browser_process = browsers.as_ref().map(Browsers::process_id);
+        let probes = Probes::start(assignment.probes, browser_process, clock, log.clone())?;
+        if let Some(browsers) = &mut browsers {
+            let log = log.clone();
+            let sink = move |visit: PageVisit| {
+                let second = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
+                log.append(Event::PageVisited(Box::new(PageVisit { second, ..visit })));
+            };
+            let begun = browsers.begin(Box::new(sink));
+            begun.map_err(LabError::Thread)?;
+        }
         assignment.controls.attach(log.clone(), clock);
         Ok(Self {
             plan: Arc::new(assignment.plan),
@@ -146,6 +167,7 @@ impl ActiveRun {
             followers: assignment.followers,
             controls: assignment.controls,
             probes: Some(probes),
+            browsers,
             stop,
             cpu_us_at_start: clock::process_cpu_us(),
             named: Mutex::default(),
@@ -335,12 +357,17 @@ impl ActiveRun {
         read_with(&path, retained)
     }
 
-    /// Ends the probes, writes the last event, and reads everything back: not only what followed [`Self::recorded`], since
+    /// Ends the browser and the probes, writes the last event, and reads everything back: not only what followed [`Self::recorded`], since
     /// events that the disk had refused may have reached the file meanwhile.
     ///
     /// # Errors
     /// When the log cannot be read back.
     pub fn close(mut self, verdict: Verdict, void: Vec<VoidReason>) -> Result<Finished, LabError> {
+        if let Some(fault) = self.browsers.take().and_then(Browsers::stop) {
+            self.note(format!(
+                "the browser ended before the run did: {fault}; earlier visits are kept"
+            ));
+        }
         let Stopped { notes, left_behind } =
             self.probes.take().map(Probes::stop).unwrap_or_default();
         let of_followers = self.followers.take_notes();

@@ -11,6 +11,9 @@ pub enum LabError {
     /// The load engine could not start.
     #[error(transparent)]
     Load(#[from] plimsoll_load::LoadError),
+    /// The browser of the plan did not start.
+    #[error(transparent)]
+    Browser(#[from] plimsoll_browser::BrowserError),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}; raise the limit on processes (ulimit -u)")]
     Thread(#[source] std::io::Error),

@@ -2,6 +2,8 @@
 //!
 //! Others may control the files read: a probe that does not return is abandoned, and the run ends without it.
 
+mod browser_cpu;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +21,7 @@ use crate::clock::RunClock;
 use crate::error::LabError;
 use crate::lock::lock;
 use crate::run_log::SharedLog;
+use browser_cpu::BrowserCpu;
 
 /// How long a probe may take to return when a run ends: a second's sample waits for components, and for files of
 /// others.
@@ -35,6 +38,8 @@ pub struct MachineUse {
     pub busy: f64,
     /// Share that the hypervisor gave to others.
     pub steal: f64,
+    /// Share that the browsers of the plan used.
+    pub browsers: f64,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +91,38 @@ impl Reads for Probe {
     }
 }
 
+/// The probes, and the browser of the run.
+struct WithBrowser<R> {
+    probe: R,
+    browser: Option<BrowserCpu>,
+}
+
+impl<R: Reads> Reads for WithBrowser<R> {
+    fn read(&mut self, second: u32) -> Readings {
+        let mut readings = self.probe.read(second);
+        if let Some(browser) = &mut self.browser {
+            browser.add_to(&mut readings);
+        }
+        readings
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.probe.notes()
+    }
+
+    fn take_component_notes(&mut self) -> Vec<String> {
+        self.probe.take_component_notes()
+    }
+
+    fn components(&self) -> Vec<Component> {
+        self.probe.components()
+    }
+
+    fn target_is_local(&self) -> bool {
+        self.probe.target_is_local()
+    }
+}
+
 /// Notes quote texts of services, drivers and logs.
 fn redacted(notes: Vec<String>) -> Vec<String> {
     let notes = notes.into_iter();
@@ -110,12 +147,21 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Opens the probes and reads them at the end of every second of run time.
+    /// Opens the probes and reads them at the end of every second of run time; also the CPU of a browser, by its process.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(plan: ProbePlan, clock: RunClock, log: SharedLog) -> Result<Self, LabError> {
-        Self::start_with(move |activity| Probe::open_with(plan, activity), clock, log)
+    pub fn start(
+        plan: ProbePlan,
+        browser: Option<u32>,
+        clock: RunClock,
+        log: SharedLog,
+    ) -> Result<Self, LabError> {
+        let open = move |activity| WithBrowser {
+            probe: Probe::open_with(plan, activity),
+            browser: browser.map(|process| BrowserCpu::new(process, clock)),
+        };
+        Self::start_with(open, clock, log)
     }
 
     fn start_with<R: Reads>(
@@ -286,6 +332,7 @@ fn machine_use(readings: &Readings) -> MachineUse {
         second: readings.second,
         busy: value(metric::CPU_BUSY),
         steal: value(&whole_run::steal_series()),
+        browsers: value(metric::BROWSER_CPU),
     }
 }
 

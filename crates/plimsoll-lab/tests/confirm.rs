@@ -139,6 +139,7 @@ impl HaproxySetup {
             worker_processes: None,
             followers: Followers::default(),
             controls: RunControls::default(),
+            browser: None,
         };
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let order = LimitOrder {

@@ -92,6 +92,8 @@ impl Reducer {
                 };
                 vec![named, values]
             }
+            // The report has them.
+            Event::PageVisited(_) => Vec::new(),
             Event::TrialEnded(trial) => vec![Update::TrialEnded(trial_entry(trial))],
             Event::NoteMade { second, text } => vec![noted("notes", *second, text)],
             Event::MomentMarked { second, text } => vec![noted("marks", *second, text)],

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::browser::PageVisit;
 use crate::finding::Finding;
 use crate::load_line::{GateResult, SearchResult};
 use crate::plan::{Facts, LoadUnit, Plan};
@@ -16,8 +17,8 @@ pub const FORMAT_MAJOR: u32 = 1;
 ///
 /// 1: the readings of `watch`, which begin with [`Event::WatchStarted`]. 2: [`Event::LineEstimated`], and the acts of
 /// viewers of the live page, [`Event::MomentMarked`], [`Event::LoadChanged`] and [`Event::StopRequested`].
-/// [`FORMAT_MINOR_PHASES`]: times of phases, bytes of bodies.
-pub const FORMAT_MINOR: u32 = 3;
+/// [`FORMAT_MINOR_PHASES`]: times of phases, bytes of bodies. 4: [`Event::PageVisited`].
+pub const FORMAT_MINOR: u32 = 4;
 /// From this minor version on, windows have the times of connecting, TLS, and responses that took several reads, and
 /// the bytes of bodies by content coding.
 pub const FORMAT_MINOR_PHASES: u32 = 3;
@@ -80,6 +81,8 @@ pub enum Event {
     WindowClosed(Box<Window>),
     /// The probes were read.
     ReadingsTaken(Readings),
+    /// A browser visited a page.
+    PageVisited(Box<PageVisit>),
     /// A trial was judged.
     TrialEnded(Box<Trial>),
     /// Something the reader of the report must know.

@@ -36,6 +36,8 @@ pub const BEHIND: &str = "behind";
 pub const CPU_UTILIZATION: &str = "system.cpu.utilization";
 /// Share of all CPUs that was busy: everything but idle, I/O wait and stolen.
 pub const CPU_BUSY: &str = "plimsoll.cpu.busy";
+/// Share of all CPUs that the browser of the run used.
+pub const BROWSER_CPU: &str = "plimsoll.browser.cpu.utilization";
 /// Share of one CPU spent in soft interrupts, by `cpu.logical_number`.
 pub const CPU_SOFTIRQ: &str = "plimsoll.cpu.softirq";
 /// CPUs of the machine.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::browser::BrowserPlan;
 use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
 use crate::patience::PatienceBand;
@@ -69,6 +70,9 @@ pub struct Plan {
     /// The demand that a search is judged by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<Box<RequiredLoad>>,
+    /// Browsers beside the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub browser: Option<Box<BrowserPlan>>,
 }
 
 /// Which URL of several comes next.
@@ -361,6 +365,9 @@ impl Plan {
         }
         if let Load::WebSockets(load) = &mut plan.load {
             load.redact();
+        }
+        if let Some(browser) = &mut plan.browser {
+            browser.redact();
         }
         plan
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::browser::PageVisit;
 use crate::event::{Event, Header};
 use crate::finding::Finding;
 use crate::load_line::{GateResult, SearchResult};
@@ -32,6 +33,8 @@ pub struct Run {
     pub windows: Vec<Window>,
     /// Values of the probes.
     pub readings: SeriesTable,
+    /// Visits of browsers, in the order of their ends.
+    pub visits: Vec<PageVisit>,
     /// Trials that began: (index, first second, how).
     pub trials_started: Vec<(u32, u32, TrialSpec)>,
     /// Trials that were judged.
@@ -55,6 +58,7 @@ impl Run {
             header,
             windows: Vec::new(),
             readings: SeriesTable::default(),
+            visits: Vec::new(),
             trials_started: Vec::new(),
             trials: Vec::new(),
             notes: Vec::new(),
@@ -83,6 +87,7 @@ impl Run {
                 self.windows.push(*window);
             }
             Event::ReadingsTaken(readings) => self.readings.push(&readings),
+            Event::PageVisited(visit) => self.visits.push(*visit),
             Event::TrialEnded(trial) => self.trials.push(*trial),
             Event::NoteMade { second, text } => self.notes.push((second, text)),
             Event::MomentMarked { second, text } => {

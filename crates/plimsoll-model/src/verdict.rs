@@ -59,6 +59,11 @@ pub enum VoidReason {
         /// Share of one CPU that the busiest of them used, 0 to 1.
         share: f64,
     },
+    /// The browsers of the plan used CPU that was missing to others.
+    BrowserCpu {
+        /// Share of seconds in which they used more than 5 % of a machine that had none to spare.
+        seconds_share: f64,
+    },
     /// The load, or a part of it, ended early.
     CutShort {
         /// What ended it.
@@ -136,6 +141,13 @@ impl std::fmt::Display for VoidReason {
                 "an external script used {:.0} % of a CPU, valid: at most 85 %: users waited for it, not for the \
                  target; give it less work, or start more of its processes (processes)",
                 share * 100.0
+            ),
+            Self::BrowserCpu { seconds_share } => write!(
+                f,
+                "the browsers used more than 5 % of a machine that was busy for more than 85 %, in {:.0} % of the seconds; let \
+                 them pause longer (`think` below `browser`), take fewer of them (`users`), or run Plimsoll on another \
+                 machine than the target",
+                seconds_share * 100.0
             ),
             Self::CutShort { why } => write!(f, "not all of the load was carried out: {why}"),
             Self::Interrupted => f.write_str("the measurement was interrupted"),

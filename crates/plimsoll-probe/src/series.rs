@@ -58,6 +58,7 @@ macro_rules! table {
 const ALL: &[Definition] = table! {
     Gauge CPU_UTILIZATION ["cpu.mode", "cpu.logical_number"] "1" "/proc/stat" "share of all CPUs by mode (user, nice, system, idle, iowait, interrupt, softirq, steal); with a CPU's number, its busy share";
     Gauge CPU_BUSY [] "1" "/proc/stat" "share of all CPUs that was busy: not idle, waiting for I/O or stolen";
+    Gauge BROWSER_CPU [] "1" "/proc/PID/stat" "share of all CPUs that the browser of the run used, all its processes together";
     Gauge CPU_SOFTIRQ ["cpu.logical_number"] "1" "/proc/stat" "share of one CPU spent in soft interrupts";
     Gauge CPU_COUNT [] "{cpu}" "/proc/stat" "CPUs of the machine";
     Gauge RUN_QUEUE [] "{thread}" "/proc/loadavg" "threads that are running or runnable, including the probe's own";

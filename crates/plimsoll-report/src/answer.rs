@@ -1,6 +1,7 @@
 //! The result of a run in one sentence, for all report formats.
 
 mod journeys;
+mod pages;
 mod patience;
 mod remarks;
 mod required;
@@ -18,6 +19,7 @@ use crate::report::Report;
 
 use journeys::nobody_got_in;
 pub(crate) use journeys::{Bound, bounds, processes, step_cells, thresholds, users};
+pub(crate) use pages::pages_text;
 pub(crate) use patience::{band_shares, patience_text};
 pub use remarks::remarks;
 pub(crate) use required::{margin_text, required_answer, required_sentence};

@@ -20,6 +20,7 @@ use crate::text::unbroken;
 
 mod details;
 mod findings;
+mod pages;
 mod patience;
 mod payload;
 mod phases;
@@ -140,6 +141,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (urls::section(report))
                     (phases::section(report))
                     (websockets::section(report))
+                    (pages::section(report))
                     (time_section(report, timeline.as_ref()))
                     (patience::section(report))
                     (classes_section(report))

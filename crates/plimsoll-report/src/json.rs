@@ -17,6 +17,7 @@ use crate::pretty;
 use crate::report::Report;
 
 pub mod advice;
+pub mod browser;
 pub mod judgement;
 pub mod patience;
 pub mod phases;
@@ -31,6 +32,7 @@ pub mod urls;
 pub mod websocket;
 
 use advice::AdviceObject;
+use browser::BrowserObject;
 use judgement::{
     EstimateObject, FailuresObject, FindingObject, ForecastObject, RequiredObject, ScalingObject,
 };
@@ -50,7 +52,7 @@ pub use through_edge::{ThroughEdgeObject, pair_object};
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 10;
+pub const FORMAT_MINOR: u32 = 11;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -125,6 +127,8 @@ pub struct RunObject {
     pub processes: Vec<ProcessObject>,
     /// Results of WebSockets; null without `--ws`, or `ws` in a plan.
     pub websocket: Option<WebSocketObject>,
+    /// Results of the browsers of the plan; null without `browser`.
+    pub browser: Option<BrowserObject>,
     /// Where requests spend their time, by route, the most first; empty without traces.
     pub traces: Vec<RouteObject>,
     /// What to do about statements and payloads beside the named limits, the largest saving first; empty where no database
@@ -398,6 +402,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .map(UsersObject::of),
         processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
         websocket: summary.websocket.as_ref().map(WebSocketObject::of),
+        browser: summary.browser.as_ref().map(BrowserObject::of),
         traces: RouteObject::all(run),
         advice: AdviceObject::all(run),
         resources: ResourceObject::all(summary),

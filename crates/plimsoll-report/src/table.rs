@@ -14,6 +14,7 @@ use crate::answer;
 use crate::json::certainty_name;
 
 mod steps;
+mod visits;
 mod websockets;
 
 /// A table of a run.
@@ -29,16 +30,19 @@ pub enum RunTable {
     Trials,
     /// One row for each journey, step and group, in the order of the plan; without journeys none.
     Steps,
+    /// One row for each visit of a browser, in the order of their ends; without `browser` none.
+    Visits,
 }
 
 impl RunTable {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Windows,
         Self::Readings,
         Self::Findings,
         Self::Trials,
         Self::Steps,
+        Self::Visits,
     ];
 
     /// Its name, as files have it.
@@ -49,6 +53,7 @@ impl RunTable {
             Self::Findings => "findings",
             Self::Trials => "trials",
             Self::Steps => "steps",
+            Self::Visits => "visits",
         }
     }
 
@@ -59,6 +64,7 @@ impl RunTable {
             Self::Findings => findings(run),
             Self::Trials => trials(run),
             Self::Steps => steps::steps(run),
+            Self::Visits => visits::visits(run),
         }
     }
 }

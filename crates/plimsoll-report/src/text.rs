@@ -122,6 +122,10 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
             blocks.push((1, block(style, "received", &received, 4)));
         }
     }
+    if let Some(browser) = &summary.browser {
+        let text = printable(&answer::pages_text(browser));
+        blocks.push((1, block(style, "pages", &text, 4)));
+    }
     for process in answer::processes(report).iter().take(PROCESSES_MAX) {
         blocks.push((2, block(style, "process", &printable(process), 2)));
     }

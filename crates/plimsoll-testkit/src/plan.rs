@@ -52,5 +52,6 @@ pub fn get_root(address: SocketAddr) -> Plan {
         patience: Vec::new(),
         price: None,
         required: None,
+        browser: None,
     }
 }

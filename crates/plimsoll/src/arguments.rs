@@ -16,6 +16,7 @@ mod ui;
 mod watch;
 mod websocket;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -115,9 +116,22 @@ pub(crate) enum Command {
     /// Become the service of an experiment that standard input describes
     #[command(hide = true, name = crate::launch_service::NAME)]
     LaunchService,
+    /// Run a browser until standard input ends, and remove its profile
+    #[command(hide = true, name = crate::browser_guard::NAME)]
+    BrowserGuard(BrowserGuardArguments),
     /// Put back what a search of settings left applied, when the program on standard input is gone
     #[command(hide = true, name = DEAD_MAN)]
     DeadMan(DeadManArguments),
+}
+
+/// A browser and its arguments.
+#[derive(Debug, Args)]
+pub(crate) struct BrowserGuardArguments {
+    /// Program of the browser
+    pub(crate) program: PathBuf,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Most repetitions of a run.

@@ -99,6 +99,10 @@ impl From<LabError> for CliError {
         match error {
             LabError::RunLog(error) => error.into(),
             LabError::Load(error) => Self::usage(chain(&error)),
+            LabError::Browser(error) => Self::usage(chain(&error)).remedy(
+                "start it by hand to see more: `PROGRAM --headless --dump-dom about:blank`; in a container that gives no \
+                 rights for the browser's sandbox, run as root or allow user namespaces",
+            ),
             LabError::Thread(_) => Self::new(Exit::Internal, chain(&error)),
         }
     }

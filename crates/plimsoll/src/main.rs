@@ -5,6 +5,8 @@
 
 mod arguments;
 mod availability;
+mod browser;
+mod browser_guard;
 mod check;
 mod compare;
 mod confirm_limit;
@@ -99,6 +101,9 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::LoadWorker => load_worker::run(),
         Command::LaunchService => launch_service::run(),
+        Command::BrowserGuard(arguments) => {
+            browser_guard::run(&arguments.program, &arguments.arguments)
+        }
         Command::DeadMan(arguments) => tune::put_back_when_gone(&arguments),
     };
     match ended {

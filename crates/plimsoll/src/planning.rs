@@ -30,7 +30,7 @@ use crate::explain::CliError;
 use crate::live;
 use crate::metrics_export;
 use crate::plan_file::{self, LoadedPlan};
-use crate::{request, sentence, target};
+use crate::{browser, request, sentence, target};
 
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// Open connections at most where neither flag nor plan sets another limit.
@@ -206,6 +206,7 @@ fn plan(
         .good
         .clone()
         .or_else(|| file?.good.clone());
+    let browser = browser::of_file(file, transport, &resolved.target)?;
     let price = file.and_then(|file| file.price.clone());
     let warmup = asked.warmup.or(file.and_then(|file| file.warmup));
     let cores = transport
@@ -237,6 +238,7 @@ fn plan(
         patience,
         price,
         required: None,
+        browser,
     };
     check_http2(&plan, transport.connection.streams)?;
     target::check_sources(&plan.transport.sources)?;
@@ -471,6 +473,7 @@ pub(crate) fn assignment(
         started_at: now.to_string(),
         versions: versions(),
         command,
+        browser: browser::spec(&planned.plan),
         plan: planned.plan,
         inputs: planned.inputs,
         worker_processes: Some(crate::load_worker::worker_processes()),

@@ -35,6 +35,12 @@ pub(crate) fn pair(
                 .remedy("give the target as a URL with host and port"),
         );
     }
+    if planned.plan.browser.is_some() {
+        let message =
+            "--through conflicts with the plan's `browser`: browsers would not go through the edge";
+        return Err(CliError::usage(message)
+            .remedy("remove `browser` from the plan, or start the edge yourself and give its URL as the target"));
+    }
     // Problems of the file are reported before anything is measured.
     crate::edge::read(configuration)?;
     let stop = StopFlag::default();

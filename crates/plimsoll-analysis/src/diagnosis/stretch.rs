@@ -8,6 +8,7 @@ use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::window::{GeneratorUse, Window};
 use plimsoll_model::{labels, metric};
 
+use crate::content::WeighedPage;
 use crate::diagnosis::{Context, SecondRange, Stretches};
 
 /// B, P and F.
@@ -19,6 +20,8 @@ pub(crate) struct Stretch3<'a> {
     pub(crate) steps: &'a [StepInfo],
     /// Whether broadcasts carry a number or a time, so that two of one content are one message.
     pub(crate) identifies_messages: bool,
+    /// Pages that browsers weighed, and that the load requests.
+    pub(crate) pages: &'a [WeighedPage],
 }
 
 /// Readings and windows of one stretch.
@@ -59,12 +62,18 @@ impl<'a> Stretch3<'a> {
             failing: view(stretches.failing.as_slice()),
             steps: &[],
             identifies_messages: false,
+            pages: &[],
         }
     }
 
     /// With the names of the scenario's steps.
     pub(crate) fn naming(self, steps: &'a [StepInfo]) -> Self {
         Self { steps, ..self }
+    }
+
+    /// With the pages that browsers weighed.
+    pub(crate) fn weighing(self, pages: &'a [WeighedPage]) -> Self {
+        Self { pages, ..self }
     }
 
     /// With what the plan says of broadcasts.

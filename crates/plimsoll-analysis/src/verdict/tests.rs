@@ -282,6 +282,48 @@ fn what_fails_on_a_robbed_machine_counts_in_the_search_only() {
     assert_eq!(verdict(TrialKind::Refine, &mostly), stolen);
 }
 
+/// In a quarter of the seconds the browsers use a tenth of a machine that is `busy`.
+fn visited(busy: f64) -> TrialFacts {
+    let share = |second: u32| if second < 5 { 0.1 } else { 0.0 };
+    TrialFacts {
+        browsers: (0..20).map(share).collect(),
+        busy: vec![busy; 20],
+        ..facts()
+    }
+}
+
+#[test]
+fn browsers_that_take_what_others_need_void_a_failure() {
+    let mut slow = calm_trial(20);
+    for window in &mut slow {
+        window.response.record(900_000, 50);
+    }
+    let verdict = |kind: TrialKind, windows: &[Window], facts: &TrialFacts| {
+        evaluate(&spec(kind, 100.0, 20), &objective(50_000), windows, facts).verdict
+    };
+    let void = TrialVerdict::Void {
+        reasons: vec![VoidReason::BrowserCpu {
+            seconds_share: 0.25,
+        }],
+    };
+    let failed = TrialVerdict::Fail {
+        reason: FailReason::Latency,
+    };
+    assert_eq!(verdict(TrialKind::Refine, &slow, &visited(0.9)), void);
+    // There was CPU to spare.
+    assert_eq!(verdict(TrialKind::Refine, &slow, &visited(0.8)), failed);
+    let calm = calm_trial(20);
+    let passed = verdict(TrialKind::Refine, &calm, &visited(0.9));
+    assert_eq!(passed, TrialVerdict::Pass);
+    // The numbers of a plain run are its result, whether they are good or bad.
+    assert_eq!(verdict(TrialKind::Noise, &calm, &visited(0.9)), void);
+    let text = match void {
+        TrialVerdict::Void { reasons } => reasons[0].to_string(),
+        _ => String::new(),
+    };
+    assert!(text.contains("in 25 % of the seconds"), "{text}");
+}
+
 #[test]
 fn a_certain_failure_is_certain_before_the_end() {
     let spec = spec(TrialKind::Confirm, 100.0, 20);

@@ -4,6 +4,7 @@
 use super::PLAN;
 use super::answer::{CAPTURE, EXPECT, MATCH};
 use super::body::{BODY_FILE, GRAPHQL, MULTIPART_PART};
+use super::browser::BROWSER;
 use super::data::DATA;
 use super::journeys::JOURNEY;
 use super::load::find::FIND;
@@ -23,7 +24,7 @@ pub(crate) const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 pub(crate) const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// All tables, in the order of the reference.
-pub(crate) static TABLES: [&KeywordTable; 26] = [
+pub(crate) static TABLES: [&KeywordTable; 27] = [
     &PLAN,
     &JOURNEY,
     &PROCESS,
@@ -48,6 +49,7 @@ pub(crate) static TABLES: [&KeywordTable; 26] = [
     &FIND,
     &ABORT,
     &TRANSPORT,
+    &BROWSER,
     &PRICE,
     &PER_HOUR,
 ];

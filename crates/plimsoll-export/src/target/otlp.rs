@@ -159,6 +159,7 @@ fn attribute_name(label: &str) -> &str {
         "code" => "http.response.status_code",
         "outcome" => "plimsoll.outcome",
         "step" => "plimsoll.step",
+        "page" => "plimsoll.page",
         other => other,
     }
 }

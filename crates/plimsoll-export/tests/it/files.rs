@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_export::Exporter;
+use plimsoll_model::browser::{BrowserPlan, PageTimes, PageVisit, VisitFailure};
 use plimsoll_model::event::Event;
 use serde_json::Value;
 
@@ -231,4 +233,72 @@ fn trials_of_an_experiment_are_moments() {
         ("Trial 6 of block 2, cell 0, reference: void: no CPU", 500),
     ];
     assert_eq!(trials, expected);
+}
+
+#[test]
+fn visits_of_pages_are_exported_with_the_next_second() {
+    let visited = |ready_us: Option<u64>| {
+        Event::PageVisited(Box::new(PageVisit {
+            times: PageTimes {
+                ready_us,
+                largest_contentful_paint_us: Some(150_000),
+                ..PageTimes::default()
+            },
+            failure: ready_us.is_none().then_some(VisitFailure::Timeout),
+            ..PageVisit::default()
+        }))
+    };
+    let lines = json_lines(|exporter| {
+        let Event::RunStarted(mut header) = start() else {
+            unreachable!("a run starts");
+        };
+        header.plan.browser = Some(Box::new(BrowserPlan {
+            users: 1,
+            pages: vec!["/news".to_owned()],
+            think: Duration::ZERO,
+            timeout: Duration::from_secs(1),
+            hosts: Vec::new(),
+            program: "/usr/bin/chromium".into(),
+        }));
+        for event in [
+            Event::RunStarted(header),
+            visited(Some(200_000)),
+            visited(None),
+            window(0),
+            window(1),
+        ] {
+            exporter.observe(&event);
+        }
+    });
+    let seconds: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["kind"] == "second")
+        .collect();
+    let pages = |second: &Value| -> Vec<Value> {
+        let metrics = second["metrics"].as_array().unwrap().iter();
+        let pages = metrics.filter(|metric| metric["labels"]["page"] == "/news");
+        pages.cloned().collect()
+    };
+    let first = pages(seconds[0]);
+    let of = |name: &str| {
+        first
+            .iter()
+            .filter(|it| it["name"] == name)
+            .collect::<Vec<_>>()
+    };
+    let outcomes: Vec<&Value> = of("plimsoll_page_visits_total")
+        .into_iter()
+        .map(|it| &it["labels"]["outcome"])
+        .collect();
+    assert_eq!(outcomes, ["ready", "failed"], "{first:#?}");
+    let ready = of("plimsoll_page_ready_seconds");
+    assert_eq!(ready.len(), 1, "{first:#?}");
+    let p50 = ready[0]["p50"].as_f64().unwrap();
+    assert!((p50 - 0.2).abs() < 0.01, "{ready:#?}");
+    assert_eq!(
+        of("plimsoll_page_lcp_seconds").len(),
+        1,
+        "of ready pages alone"
+    );
+    assert_eq!(pages(seconds[1]), Vec::<Value>::new());
 }

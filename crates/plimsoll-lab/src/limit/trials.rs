@@ -255,6 +255,7 @@ impl<'a> Trials<'a> {
             }),
             steal: machine.iter().map(|sample| sample.steal).collect(),
             busy: machine.iter().map(|sample| sample.busy).collect(),
+            browsers: machine.iter().map(|sample| sample.browsers).collect(),
             open: spec.kind != TrialKind::Single,
             thresholds: self
                 .active_run

@@ -130,6 +130,7 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
         worker_processes: None,
         followers: Followers::default(),
         controls: RunControls::default(),
+        browser: None,
     }
 }
 

@@ -194,3 +194,49 @@ fn a_peak_of_a_second_stays_in_sight() {
         (&json!(480.0), &json!(120))
     );
 }
+
+#[test]
+fn pages_of_browsers_have_their_times_and_their_weight() {
+    let section = section(&PAGE, "pages-heading");
+    assert!(
+        section.contains("161 visits ended, of 2 users in Chrome/156.0.8078.108"),
+        "{section}"
+    );
+    assert!(section.contains("/?q=&lt;i&gt;") && section.contains("/&lt;u&gt;.png: status 404"));
+    assert!(
+        section.contains("status 503 (16)") && section.contains("not ready in time (16)"),
+        "{section}"
+    );
+    assert!(
+        section.contains("<td>362</td>") && section.contains("46.9 KiB"),
+        "{section}"
+    );
+    let browser = &OBJECT["browser"];
+    assert_eq!(
+        (&browser["visits"], &browser["failed"]),
+        (&json!(161), &json!(32))
+    );
+    assert_eq!(
+        browser["failures"],
+        json!({ "not ready in time": 16, "status 503": 16 })
+    );
+    assert_eq!(browser["page_ready_ms"]["max"], json!(109.0));
+    assert_eq!(browser["lcp_ms"]["p75"], json!(80.0));
+    let pages = browser["pages"].as_array().unwrap();
+    assert_eq!(
+        (&pages[0]["page"], &pages[1]["page"]),
+        (&json!("/"), &json!("/?q=<i>"))
+    );
+    assert_eq!(
+        (&pages[0]["tbt_ms"]["p50"], &pages[1]["tbt_ms"]["p50"]),
+        (&json!(0.0), &json!(20.0))
+    );
+    assert_eq!(pages[1]["long_tasks"], json!(1.0));
+    assert_eq!(browser["failed_resources"][0]["count"], json!(80));
+    let summary = text::summary(&Report::of(&RUN), &Files::default(), false);
+    let line = "161 visits: page ready p50 105 ms, p75 107 ms, max 109 ms; LCP p75";
+    assert!(
+        summary.replace("\n           ", " ").contains(line),
+        "{summary}"
+    );
+}

@@ -21,6 +21,7 @@ mod readings;
 mod search;
 mod server;
 mod users;
+mod visits;
 mod websockets;
 
 pub(crate) use detailed::detailed;

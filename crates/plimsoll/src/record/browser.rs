@@ -8,17 +8,8 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use url::Url;
 
+use crate::browser;
 use crate::explain::CliError;
-
-/// Program names of Chromium-based browsers.
-const NAMES: [&str; 6] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "microsoft-edge",
-    "brave-browser",
-];
 
 /// A running browser.
 pub(super) struct BrowserProcess {
@@ -27,22 +18,11 @@ pub(super) struct BrowserProcess {
 }
 
 /// The given browser, or the first one found.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only the command line reads the environment"
-)]
 pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, CliError> {
-    if let Some(named) = named {
-        return Ok(named);
-    }
-    let path = std::env::var("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|program| program.is_file())
-        .ok_or_else(|| {
-            CliError::usage("no Chromium-based browser found")
-                .remedy("give one with --browser=PROGRAM, or set your browser to a proxy with --proxy 127.0.0.1:8899")
-        })
+    named.or_else(browser::find).ok_or_else(|| {
+        CliError::usage("no Chromium-based browser found")
+            .remedy("give one with --browser=PROGRAM, or set your browser to a proxy with --proxy 127.0.0.1:8899")
+    })
 }
 
 impl BrowserProcess {

@@ -41,6 +41,7 @@ pages! {
     logs_are_as_printed: "guides/logs.md", "guides/availability.md";
     comparisons_are_as_printed: "guides/comparing.md", "guides/history.md", "guides/matrix.md";
     websockets_are_as_printed: "guides/websockets.md";
+    browsers_are_as_printed: "guides/browsers.md";
     live_pages_and_exports_are_as_printed: "guides/live.md", "guides/export.md";
     the_edge_is_as_printed: "guides/edge.md", "guides/edge-hub.md", "guides/edge-servers.md";
     k6_is_as_printed: "coming-from/k6.md", "guides/import-k6.md";

@@ -6,6 +6,7 @@ mod attacks;
 mod availability;
 mod bad_input;
 mod bombs;
+mod browsers;
 mod ci_templates;
 mod collectors;
 mod collectors_databases;

@@ -181,7 +181,7 @@ fn the_report_is_written_on_request_and_again_from_the_file() {
         let tables = place.run(&["export", file, format]);
         assert_eq!(
             (tables.code, tables.stdout.lines().count()),
-            (0, 5),
+            (0, 6),
             "{tables:?}"
         );
     }

@@ -1,6 +1,7 @@
 //! A service as a whole, over synthetic windows and series.
 
 use plimsoll_model::broadcast::BroadcastWindow;
+use plimsoll_model::browser::PageWeight;
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::outcome::Outcome;
@@ -8,6 +9,7 @@ use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::websocket::WebSocketWindow;
 use plimsoll_model::window::{StepWindow, Window};
 
+use crate::content::{PageRow, WeighedPage};
 use crate::diagnosis::rule_id::RuleId;
 use crate::diagnosis::stretch::Stretch3;
 use crate::diagnosis::{Context, Stretches};
@@ -153,6 +155,67 @@ fn one_step_that_takes_most_of_the_time() {
     assert_eq!(TwoStretchRun::new(steps(40, 10), nothing).find(), []);
     // Half of all requests may take most of the time.
     assert_eq!(TwoStretchRun::new(steps(300, 50), nothing).find(), []);
+}
+
+/// Pages of so many nodes, and windows of three stretches in which each takes so many µs for a node.
+fn found_of_pages(nodes: [u64; 5], us_per_node: [u64; 5]) -> Vec<Finding> {
+    let pages: Vec<WeighedPage> = (0_u32..)
+        .zip(nodes)
+        .map(|(row, nodes)| WeighedPage {
+            page: format!("/article/{row}"),
+            row: PageRow::Url(row),
+            weight: PageWeight {
+                document_nodes: nodes,
+                document_bytes: 1000,
+                ..PageWeight::default()
+            },
+        })
+        .collect();
+    let mut windows = sized([10; 3], [1500; 3]);
+    for window in &mut windows {
+        // In the failing stretch all wait in a queue.
+        let wait_us = if window.second >= 200 { 800_000 } else { 0 };
+        for ((row, nodes), each) in (0_u32..).zip(nodes).zip(us_per_node) {
+            let mut results = StepWindow::default();
+            results.outcomes.add_many(Outcome::Ok, 20);
+            results.response.record(nodes * each + wait_us, 20);
+            window.urls.insert(row, results);
+        }
+    }
+    let stretches = Stretches {
+        base: vec![(0, 30)],
+        passing: Some((100, 130)),
+        failing: Some((200, 230)),
+    };
+    let context = Context {
+        target: "127.0.0.1:80".to_owned(),
+        bound_us: None,
+        open: false,
+        robbed: false,
+    };
+    let readings = SeriesTable::default();
+    let over = Stretch3::new(&readings, &windows, &stretches, &context);
+    score::findings(checks(), &over.weighing(&pages))
+}
+
+#[test]
+fn pages_that_take_time_for_each_node() {
+    let nodes = [362, 450, 520, 600, 670];
+    let found = found_of_pages(nodes, [45; 5]);
+    assert_eq!(
+        rules_and_causes(&found),
+        [(RuleId::S11, None)],
+        "{found:#?}"
+    );
+    assert!(found[0].limit.ends_with("their nodes"), "{found:#?}");
+    let expected = "for 362 nodes (/article/0)";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
+    let heaviest = found[0].evidence.last().unwrap();
+    assert_eq!(heaviest.label, "median time of /article/4, 670 nodes");
+    assert!((heaviest.base.unwrap() - 0.030).abs() < 0.001, "{found:#?}");
+    assert!(heaviest.failing.unwrap() > 0.8, "{found:#?}");
+    // A heavy page that is as quick as a light one.
+    assert_eq!(found_of_pages(nodes, [45, 80, 20, 70, 22]), []);
 }
 
 /// Windows of three stretches with these users and bytes for each answer.

@@ -16,6 +16,7 @@ use plimsoll_model::window::{PartialReads, StepWindow, Window};
 
 use super::readings::readings;
 use super::server::QueueServer;
+use super::visits::add_visits;
 use super::{ending, header_only};
 
 /// The URLs of the plan; the second is one that would be markup if it were not text.
@@ -64,6 +65,7 @@ pub(crate) fn detailed() -> Run {
         run.readings.push(&readings);
         run.windows.push(window);
     }
+    add_visits(&mut run);
     run.ending = Some(ending(Verdict::Missed, &run));
     run
 }
