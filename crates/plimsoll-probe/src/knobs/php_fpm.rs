@@ -90,7 +90,7 @@ fn reload(
     if let Some(file) = global("pid").filter(|file| is_plain(file)) {
         let written = reader.text(server, file).unwrap_or_default();
         if written.trim() == server.pid.to_string() {
-            return command(&["sh", "-c", &format!("kill -USR2 $(cat {file})")]);
+            return command(&["pkill", "-USR2", "-F", file]);
         }
     }
     if !is_plain(main) {

@@ -446,10 +446,7 @@ fn a_master_of_php_is_reloaded_although_its_number_changes() {
         found.files[0].reload.as_ref().unwrap().join(" ")
     };
     let file = "pid = /run/php.pid\n";
-    assert_eq!(
-        reload(file, "9\n", None),
-        "sh -c kill -USR2 $(cat /run/php.pid)"
-    );
+    assert_eq!(reload(file, "9\n", None), "pkill -USR2 -F /run/php.pid");
     // The file is of another master, or there is none.
     let by_title = "pkill -USR2 -o -f ^php-fpm: master process \\(/srv/php-fpm\\.conf\\)";
     assert_eq!(reload(file, "8\n", None), by_title);
