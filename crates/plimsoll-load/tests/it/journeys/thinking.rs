@@ -8,9 +8,7 @@ use plimsoll_model::plan::Load;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_testkit::origin::site;
 
-use super::scenario_builder::{
-    ScenarioBuilder, ends, finish, iterations, request_step, think, users,
-};
+use super::scenario_builder::{ScenarioBuilder, ends, iterations, request_step, think, users};
 use crate::trial::{UNTIL_STOPPED, assert_all, ms, stood_still, stop_when, total, windows};
 
 fn browsing(pause: Duration) -> ScenarioBuilder {
@@ -72,15 +70,21 @@ fn sessions_come_at_their_rate_go_through_and_leave() {
         .journey(vec![request_step(first)], vec![request_step(second)])
         .iterations = Some(2);
     written.scenario.steps[0].once = true;
+    // At the end of a load users leave after the iteration in which they are: the last ones get as long as they need.
     let load = Load::Sessions {
-        phases: vec![LoadPhase::constant(50.0, ms(1000))],
+        phases: vec![
+            LoadPhase::constant(50.0, ms(1000)),
+            LoadPhase::constant(0.0, UNTIL_STOPPED),
+        ],
         spacing: Spacing::Even,
         mixes: Vec::new(),
     };
     let mut running = written.begin(site.address(), load);
-    let total = finish(&mut running);
+    let windows = stop_when(&mut running, |total| total.iterations >= 100);
+    let total = total(&windows);
     assert_all(&total, Outcome::Ok);
     assert_eq!((ends(&total, 0), ends(&total, 1)), ((50, 50), (100, 100)));
     assert_eq!((total.iterations, total.lag.count()), (100, 50));
-    assert_eq!((site.accepted(), total.users), (50, 0));
+    assert_eq!(site.accepted(), 50);
+    assert_eq!(windows.last().map(|window| window.users), Some(0));
 }
