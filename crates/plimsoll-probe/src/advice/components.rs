@@ -16,6 +16,12 @@ pub(super) struct ComponentReadings<'a> {
 }
 
 impl<'a> ComponentReadings<'a> {
+    /// All components of a technology.
+    pub(super) fn of(readings: &'a Readings, kind: ComponentKind) -> impl Iterator<Item = Self> {
+        let places = places_of(readings, kind).into_iter();
+        places.map(move |at| Self { at, readings })
+    }
+
     pub(super) fn setting(&self, name: &str, of: &str) -> Option<(f64, &'a str)> {
         self.find(name, |label| label == of)
     }
@@ -69,10 +75,7 @@ pub(super) const QUEUES: [(ComponentKind, &str); 3] = [
 /// Settings of the components that bind at this demand.
 pub(super) fn advice(readings: &Readings, service: &Service, demand: &Demand) -> Vec<Advice> {
     let mut advice = Vec::new();
-    let of = |kind| {
-        let places = places_of(readings, kind).into_iter();
-        places.map(|at| ComponentReadings { at, readings })
-    };
+    let of = |kind| ComponentReadings::of(readings, kind);
     for component in of(ComponentKind::Nginx) {
         advice.extend(nginx(&component, demand));
     }

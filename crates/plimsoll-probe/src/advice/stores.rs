@@ -23,10 +23,7 @@ pub(super) fn advice(
     files: &mut Files,
     demand: &Demand,
 ) -> Vec<Advice> {
-    let of = |kind| {
-        let places = places_of(readings, kind).into_iter();
-        places.map(|at| ComponentReadings { at, readings })
-    };
+    let of = |kind| ComponentReadings::of(readings, kind);
     let mut advice = Vec::new();
     for component in of(ComponentKind::Memcached) {
         if let Some(clients) = Clients::of(&component) {
