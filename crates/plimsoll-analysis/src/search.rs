@@ -29,7 +29,7 @@ pub use statement::statement;
 
 use std::time::Duration;
 
-use plimsoll_model::load_line::{LoadLine, NoLine, Remark, SearchResult};
+use plimsoll_model::load_line::{Estimate, LoadLine, NoLine, Remark, SearchResult};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::VoidReason;
@@ -168,12 +168,26 @@ impl Search {
         self.known.remarks.push(remark);
     }
 
-    /// Ends the search from outside: interrupted, or nothing ever connected.
-    pub fn stop(&mut self, reason: NoLine) -> SearchResult {
-        self.ending = Some(Err(reason.clone()));
+    /// Ends the search because nothing ever connected.
+    pub fn unreachable(&mut self) -> SearchResult {
+        self.end(Err(NoLine::Unreachable))
+    }
+
+    /// Ends the search on the user's wish, with what the trials so far show: a line that was confirmed already stays one.
+    pub fn interrupt(&mut self) -> SearchResult {
+        let line = self.confirmed().ok_or_else(|| self.interrupted());
+        if line.is_ok() {
+            let text = format!("interrupted in the {} phase", self.stage().name);
+            self.known.remarks.push(Remark::Note { text });
+        }
+        self.end(line)
+    }
+
+    fn end(&mut self, line: Result<LoadLine, NoLine>) -> SearchResult {
+        self.ending = Some(line.clone());
         self.current = None;
         SearchResult {
-            line: Err(reason),
+            line,
             remarks: self.known.all_remarks(),
         }
     }
@@ -312,11 +326,11 @@ impl Search {
     }
 
     fn out_of_time(&mut self) -> Result<LoadLine, NoLine> {
-        match &self.phase {
-            SearchPhase::Confirm(confirm) => return confirm.out_of_time(&mut self.known),
-            SearchPhase::Hysteresis(hysteresis) => return Ok(hysteresis.line().clone()),
-            SearchPhase::Soak(soak) => return Ok(soak.line().clone()),
-            _ => {}
+        if let SearchPhase::Confirm(confirm) = &self.phase {
+            return confirm.out_of_time(&mut self.known);
+        }
+        if let Some(line) = self.confirmed() {
+            return Ok(line);
         }
         let because = format!("the time ran out in the {} phase", self.stage().name);
         let passed = self.known.highest_passed().unwrap_or(0.0);
@@ -327,6 +341,30 @@ impl Search {
             high,
             because,
         })
+    }
+
+    /// The line of a search that looks at more than the line by now.
+    fn confirmed(&self) -> Option<LoadLine> {
+        match &self.phase {
+            SearchPhase::Hysteresis(hysteresis) => Some(hysteresis.line().clone()),
+            SearchPhase::Soak(soak) => Some(soak.line().clone()),
+            _ => None,
+        }
+    }
+
+    fn interrupted(&self) -> NoLine {
+        let estimate = self.interval().map(|(low, median, high)| Estimate {
+            low: match &self.phase {
+                SearchPhase::Confirm(confirm) => low.min(confirm.rate()),
+                _ => low,
+            },
+            median,
+            high,
+        });
+        NoLine::Interrupted {
+            estimate,
+            highest_passed: self.known.highest_passed(),
+        }
     }
 
     /// The stage of the search.

@@ -97,8 +97,15 @@ pub enum NoLine {
     },
     /// Nothing ever connected.
     Unreachable,
-    /// Stopped by the user.
-    Interrupted,
+    /// Stopped by the user before the line was confirmed.
+    Interrupted {
+        /// Estimate from the trials so far, once some passed and some failed; logs of earlier versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        estimate: Option<Estimate>,
+        /// Highest load that passed, in the unit of the search; logs of earlier versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        highest_passed: Option<f64>,
+    },
 }
 
 impl NoLine {
@@ -106,7 +113,7 @@ impl NoLine {
     /// endings that give no information about it.
     pub fn estimate(&self) -> Option<Estimate> {
         match *self {
-            Self::NotConfirmed { estimate, .. } => estimate,
+            Self::NotConfirmed { estimate, .. } | Self::Interrupted { estimate, .. } => estimate,
             Self::GaveUp {
                 low, median, high, ..
             } => (high < f64::MAX).then_some(Estimate { low, median, high }),

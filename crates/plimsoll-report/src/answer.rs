@@ -311,7 +311,11 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
             void_trials,
         } => format!("{void_trials} trials were void: {reason}"),
         NoLine::Unreachable => "nothing ever connected to the target".to_owned(),
-        NoLine::Interrupted => "the search was interrupted".to_owned(),
+        NoLine::Interrupted {
+            estimate: None,
+            highest_passed: Some(passed),
+        } => format!("the search was interrupted; {} passed so far", rate(*passed)),
+        NoLine::Interrupted { .. } => "the search was interrupted".to_owned(),
     }
 }
 

@@ -341,8 +341,49 @@ fn a_leak_told_from_outside_is_in_the_result() {
     let leak = crate::verdict::leak::leak("memory", &points, None, 300.0).unwrap();
     let mut search = Search::new(SearchParameters::quick(objective()), Seed(1));
     search.remark(leak.clone());
-    assert_eq!(search.stop(NoLine::Interrupted).remarks, [leak]);
+    assert_eq!(search.interrupt().remarks, [leak]);
     assert!(matches!(search.next_step(), SearchStep::Done(_)));
+}
+
+/// The result of a thorough search on a target with a line at 333/s, interrupted in a trial of this kind.
+fn interrupted_in(kind: TrialKind) -> SearchResult {
+    let mut search = Search::new(SearchParameters::thorough(objective()), Seed(1));
+    let mut answer = sharp(333.0);
+    let mut second = 0;
+    while let SearchStep::Trial(spec) = search.next_step() {
+        if spec.kind == kind {
+            return search.interrupt();
+        }
+        let trial = answer(&spec, second);
+        second += spec.offered_s() + 1;
+        search.record(&trial, Duration::from_secs(u64::from(second)));
+    }
+    panic!("no trial of the kind {kind:?}");
+}
+
+#[test]
+fn an_interrupt_keeps_what_the_trials_have_shown() {
+    let none = interrupted_in(TrialKind::Bracket).line.unwrap_err();
+    assert_eq!(none.estimate(), None, "{none:?}");
+
+    let none = interrupted_in(TrialKind::Confirm).line.unwrap_err();
+    let known = none.estimate().unwrap();
+    assert!(known.low < 333.0 && 333.0 < known.high, "{none:?}");
+    let NoLine::Interrupted { highest_passed, .. } = none else {
+        panic!("{none:?}");
+    };
+    assert!(highest_passed.unwrap() <= 333.0);
+
+    for (kind, phase) in [
+        (TrialKind::Hysteresis, "interrupted in the hysteresis phase"),
+        (TrialKind::Soak, "interrupted in the soak phase"),
+    ] {
+        let result = interrupted_in(kind);
+        let line = result.line.unwrap();
+        assert_eq!(line.confirmed_passes, line.confirmed_trials);
+        let is_said = |remark: &Remark| matches!(remark, Remark::Note { text } if text == phase);
+        assert!(result.remarks.iter().any(is_said), "{:?}", result.remarks);
+    }
 }
 
 #[test]

@@ -30,8 +30,8 @@ pub(super) fn conclude(
         active_run.append(Event::FindingsMade(found));
     }
     let outcome = evaluate(active_run, &recorded, order, result, watcher);
-    let was_stopped = order.confirm.is_some() && active_run.is_stopping();
-    Ok(if was_stopped {
+    // Whoever stops a search whose line is confirmed already keeps the line, and the exit code tells of the interrupt.
+    Ok(if active_run.is_stopping() {
         (Verdict::Interrupted, outcome.1)
     } else {
         outcome
@@ -98,7 +98,7 @@ fn verdict(search: &SearchResult, carries: Option<Carries>) -> (Verdict, Vec<Voi
         }
         (Err(NoLine::Void { reason, .. }), _) => return (Verdict::Void, vec![reason.clone()]),
         (Err(NoLine::Unreachable), _) => Verdict::Unreachable,
-        (Err(NoLine::Interrupted), _) => Verdict::Interrupted,
+        (Err(NoLine::Interrupted { .. }), _) => Verdict::Interrupted,
         (
             Ok(_)
             | Err(

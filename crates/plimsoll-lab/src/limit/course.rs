@@ -87,12 +87,30 @@ impl Course {
         }
     }
 
+    /// Ends it on the user's wish.
+    pub(super) fn interrupt(&mut self) -> CourseResult {
+        let undecided = NoLine::Interrupted {
+            estimate: None,
+            highest_passed: None,
+        };
+        self.end(Search::interrupt, undecided)
+    }
+
+    /// Ends it because nothing ever connected.
+    pub(super) fn unreachable(&mut self) -> CourseResult {
+        self.end(Search::unreachable, NoLine::Unreachable)
+    }
+
     /// Ends it from outside. A stopped gate stays undecided, as in a search result.
-    pub(super) fn stop(&mut self, reason: NoLine) -> CourseResult {
+    fn end(
+        &mut self,
+        search_end: impl FnOnce(&mut Search) -> SearchResult,
+        gate_end: NoLine,
+    ) -> CourseResult {
         CourseResult::Search(match self {
-            Self::Search(search) => search.stop(reason),
+            Self::Search(search) => search_end(search),
             Self::Gate(..) => SearchResult {
-                line: Err(reason),
+                line: Err(gate_end),
                 remarks: Vec::new(),
             },
             Self::Repeats(repeats, _) => return CourseResult::Repeats(repeats.clone()),

@@ -12,7 +12,6 @@ use plimsoll_analysis::whole_run;
 use plimsoll_load::{NullServer, SessionCarryOver, Stay};
 use plimsoll_model::event::Event;
 use plimsoll_model::journey::Scenario;
-use plimsoll_model::load_line::NoLine;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Http2, Load, LoadUnit, Plan, Target};
 use plimsoll_model::schedule::Spacing;
@@ -65,11 +64,11 @@ impl<'a> Trials<'a> {
             };
             let windows = self.windows_of(&spec, &course, watcher)?;
             if self.active_run.is_stopping() {
-                return Ok(course.stop(NoLine::Interrupted));
+                return Ok(course.interrupt());
             }
             if spec.kind != TrialKind::SelfTest {
                 if !self.reached && whole_run::is_unreachable(&windows) {
-                    return Ok(course.stop(NoLine::Unreachable));
+                    return Ok(course.unreachable());
                 }
                 self.reached = true;
             }
