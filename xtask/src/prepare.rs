@@ -18,7 +18,7 @@ use crate::forward;
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
 
 /// What pip installs: lock file, environment below `target`, and what is in it.
-const BY_PIP: [(&str, &str, &str); 2] = [
+const BY_PIP: [(&str, &str, &str); 3] = [
     (
         "crates/plimsoll-testkit/python/requirements.txt",
         "tools/python",
@@ -28,6 +28,12 @@ const BY_PIP: [(&str, &str, &str); 2] = [
         "docs/examples/trials/requirements.txt",
         "tools/notebook",
         "duckdb, pandas and pyarrow",
+    ),
+    // Whose example in the documentation is run.
+    (
+        "crates/plimsoll/tests/e2e/docs/locust/requirements.txt",
+        "tools/locust",
+        "Locust",
     ),
 ];
 

@@ -147,6 +147,8 @@ impl PageRoom {
             jmeter.display()
         );
         given::write_program(&folder.join("jmeter"), &script);
+        let locust = tools().join("locust/bin/locust");
+        std::os::unix::fs::symlink(locust, folder.join("locust")).unwrap();
     }
 
     fn run(&mut self, page: &str, command: &PageCommand) {
