@@ -63,6 +63,16 @@
   axis.add(charts, { title: 'Response time, logarithmic', text: micros, height: 190, log: true, bound: () => run.head.bound?.us, lines: () => [
     highest('p99', 'p99', { colour: 'p99', dash: [5, 3] }), highest('p95', 'p95', { colour: 'p95' }), highest('p90', 'p90', { colour: 'p90', dash: [2, 2] }),
     highest('p50', 'p50', { colour: 'p50' })] });
+  axis.add(charts, { title: 'Pages in browsers, from the beginning of a visit', text: micros, lines: () => [
+    highest('page.ready', 'page ready', { colour: 'accent', isRare: true }),
+    highest('page.largest_paint', 'largest paint', { colour: 'p95', dash: [5, 3], isRare: true }),
+    highest('page.first_paint', 'first paint', { colour: 'p50', dash: [2, 2], isRare: true })] });
+  axis.add(charts, { title: 'Seconds in which a visit failed', text: short, hidesZeros: true, lines: () => [
+    highest('page.failed', 'a page that was not ready', { colour: 'fail' })] });
+  axis.add(charts, { title: 'Where the time of an answer goes, means', text: micros, lines: () => [
+    line('phase.before', 'until it was sent', { colour: 'p99', dash: [5, 3] }), line('phase.first_byte', 'first byte', { colour: 'accent' }),
+    line('phase.transfer', 'transfer', { colour: 'p50' }), line('phase.connect', 'connecting', { colour: 'offered', dash: [6, 4], isRare: true }),
+    line('phase.tls', 'TLS handshake', { colour: 'p90', dash: [2, 2], isRare: true })] });
   axis.add(charts, { title: 'Failures per second by kind', text: short, hidesZeros: true,
     lines: () => keys('fail.').map((key) => line(key, key.slice(5).replaceAll('_', ' '))) });
   axis.add(charts, { title: 'Load line so far', text: short, lines: () => [

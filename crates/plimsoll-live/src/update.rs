@@ -1,6 +1,7 @@
 //! What the page needs of an event, reduced where the event happens: numbers, and no histograms.
 
 use plimsoll_analysis::verdict::lag_bound_us;
+use plimsoll_model::browser::PageVisit;
 use plimsoll_model::event::{Event, Header, WatchHeader};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::objective::Objective;
@@ -92,8 +93,7 @@ impl Reducer {
                 };
                 vec![named, values]
             }
-            // The report has them.
-            Event::PageVisited(_) => Vec::new(),
+            Event::PageVisited(visit) => vec![visited(visit)],
             Event::TrialEnded(trial) => vec![Update::TrialEnded(trial_entry(trial))],
             Event::NoteMade { second, text } => vec![noted("notes", *second, text)],
             Event::MomentMarked { second, text } => vec![noted("marks", *second, text)],
@@ -200,6 +200,7 @@ impl Reducer {
             &window.response,
             &[("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)],
         );
+        row.phases(window);
         row.max("in_flight", window.in_flight as f64);
         row.max("waiting", window.waiting as f64);
         row.max("connections", window.connections as f64);
@@ -271,6 +272,48 @@ impl Row {
             }
         }
     }
+
+    /// Where the time of a good answer goes: means that add up to its response time, and what new connections take before.
+    fn phases(&mut self, window: &Window) {
+        if let (Some(response), Some(service)) = (window.response.mean(), window.service.mean()) {
+            // An answer that was read at once has its first byte with its last.
+            let partial = window.partial.as_deref();
+            let transfer = partial.and_then(|partial| {
+                let all = partial.transfer.mean()? * partial.transfer.count() as f64;
+                Some(all / window.service.count() as f64)
+            });
+            let transfer = transfer.unwrap_or(0.0);
+            // Both are means of buckets.
+            self.mean("phase.before", (response - service).max(0.0));
+            self.mean("phase.first_byte", (service - transfer).max(0.0));
+            self.mean("phase.transfer", transfer);
+        }
+        for (key, histogram) in [("phase.connect", &window.connect), ("phase.tls", &window.tls)] {
+            if let Some(mean) = histogram.mean() {
+                self.mean(key, mean);
+            }
+        }
+    }
+}
+
+/// What a browser measured, in the second in which the visit ended; of several the slowest.
+fn visited(visit: &PageVisit) -> Update {
+    let mut row = Row::default();
+    let times = &visit.times;
+    for (key, time) in [
+        ("page.first_paint", times.first_contentful_paint_us),
+        ("page.largest_paint", times.largest_contentful_paint_us),
+        ("page.ready", times.ready_us),
+    ] {
+        if let Some(us) = time.filter(|_| visit.is_ready()) {
+            row.max(key, us as f64);
+        }
+    }
+    row.max("page.failed", if visit.is_ready() { 0.0 } else { 1.0 });
+    Update::Values {
+        second: visit.second,
+        values: row.values,
+    }
 }
 
 /// The load line as the search estimates it: three columns of the time axis.
@@ -340,4 +383,68 @@ fn trial_entry(trial: &Trial) -> Value {
         "p99": trial.response_us.p99,
         "objective_us": trial.objective_us,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::browser::{PageTimes, VisitFailure};
+    use plimsoll_model::window::PartialReads;
+
+    use super::*;
+
+    /// The values of the only update of an event, by key.
+    fn values(event: &Event) -> Vec<(String, f64)> {
+        let updates = Reducer::default().reduce(event);
+        let [Update::Values { second: 7, values }] = &updates[..] else {
+            panic!("{updates:?}");
+        };
+        let values = values.iter();
+        values
+            .map(|value| (value.key.clone(), value.value))
+            .collect()
+    }
+
+    #[test]
+    fn phases_of_an_answer_add_up_to_its_response_time() {
+        let mut window = Window::new(7);
+        window.response.record(100, 3);
+        window.response.record(60, 1);
+        window.service.record(50, 4);
+        window.connect.record(20, 2);
+        let mut partial = PartialReads::default();
+        partial.service.record(50, 1);
+        partial.first_byte.record(30, 1);
+        partial.transfer.record(20, 1);
+        window.partial = Some(Box::new(partial));
+        let values = values(&Event::WindowClosed(Box::new(window)));
+        let of = |key: &str| values.iter().find(|(name, _)| name == key).map(|it| it.1);
+        let [before, first, transfer] =
+            ["phase.before", "phase.first_byte", "phase.transfer"].map(|key| of(key).unwrap());
+        assert!((before + first + transfer - 90.0).abs() < 0.5, "{values:?}");
+        assert!((before - 40.0).abs() < 0.5 && (transfer - 5.0).abs() < 0.5);
+        assert_eq!(of("phase.connect"), Some(20.0));
+        assert_eq!(of("phase.tls"), None);
+    }
+
+    #[test]
+    fn a_visit_is_shown_in_the_second_in_which_it_ended() {
+        let times = PageTimes {
+            first_contentful_paint_us: Some(100_000),
+            ready_us: Some(400_000),
+            ..PageTimes::default()
+        };
+        let visit = PageVisit {
+            second: 7,
+            times,
+            ..PageVisit::default()
+        };
+        let shown = |visit: &PageVisit| values(&Event::PageVisited(Box::new(visit.clone())));
+        let known = [("page.first_paint", 1e5), ("page.ready", 4e5), ("page.failed", 0.0)];
+        assert_eq!(shown(&visit), known.map(|(key, value)| (key.to_owned(), value)));
+        let failed = PageVisit {
+            failure: Some(VisitFailure::Timeout),
+            ..visit
+        };
+        assert_eq!(shown(&failed), [("page.failed".to_owned(), 1.0)]);
+    }
 }
