@@ -273,7 +273,8 @@ fn find_among(files: &mut Files, plan: &KnobPlan, related: &BTreeSet<u32>) -> Kn
     found
 }
 
-/// Applications, and the stores behind them.
+/// Applications, and the stores behind them. Everything that is no store serves requests: what hands requests on to it names
+/// it, or has a connection to it.
 const APPLICATIONS: [ComponentKind; 6] = [
     ComponentKind::PhpFpm,
     ComponentKind::Puma,
@@ -289,6 +290,15 @@ const STORES: [ComponentKind; 5] = [
     ComponentKind::Redis,
     ComponentKind::Memcached,
 ];
+const DATABASES: [ComponentKind; 2] = [ComponentKind::Postgres, ComponentKind::Mysql];
+
+/// Whether a server of this technology probably belongs to another service, where nothing shows that the target uses it:
+/// something of the target is known, and for a database another one is.
+fn is_unlikely(kind: ComponentKind, known: &BTreeSet<ComponentKind>) -> bool {
+    let has_database = DATABASES.iter().any(|database| known.contains(database));
+    let is_database = DATABASES.contains(&kind);
+    !known.is_empty() && (!STORES.contains(&kind) || is_database && has_database)
+}
 
 /// Reads the only server of a technology although nothing shows that the target uses it: a connection may be open for
 /// the time of a request only. Of several it is unknown which.
@@ -311,12 +321,20 @@ fn read_alone(reader: &mut KnobReader<'_>, candidates: &[ServerProcess]) {
                 server.pid
             ));
         } else if same == 1 {
+            let is_last = is_unlikely(kind, &known) && reader.listens_somewhere(server);
+            let place = if is_last {
+                "; its settings come last"
+            } else {
+                ""
+            };
             reader.note(format!(
                 "{name} (pid {}) is included because it is the only one on this machine; no connection of the target \
-                 to it was open",
+                 to it was open{place}",
                 server.pid
             ));
+            reader.put_last(is_last);
             read_server(reader, server);
+            reader.put_last(false);
         } else {
             reader.note(format!(
                 "{name} (pid {}) is not included: {same} run on this machine, and no connection of the target to it \

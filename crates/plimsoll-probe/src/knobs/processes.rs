@@ -207,17 +207,25 @@ impl Listeners {
         server: &ServerProcess,
         upstreams: &BTreeSet<String>,
     ) -> bool {
-        if upstreams.is_empty() {
-            return false;
-        }
+        let known = |place: &String| upstreams.contains(place);
+        !upstreams.is_empty() && self.places_of(files, server).iter().any(known)
+    }
+
+    /// Whether it is known where a server listens: its sockets may belong to another user.
+    pub(super) fn has_any_of(&self, files: &Files, server: &ServerProcess) -> bool {
+        !self.places_of(files, server).is_empty()
+    }
+
+    fn places_of(&self, files: &Files, server: &ServerProcess) -> Vec<String> {
         let Ok(links) = kernel_files::links(&files.path(&format!("proc/{}/fd", server.pid))) else {
-            return false;
+            return Vec::new();
         };
-        links.filter_map(|link| socket_link(&link)).any(|inode| {
+        let inodes = links.filter_map(|link| socket_link(&link));
+        let places = inodes.filter_map(|inode| {
             let port = self.ports.get(&inode).map(|port| format!(":{port}"));
-            let known = |place: &String| upstreams.contains(place);
-            port.is_some_and(|port| known(&port)) || self.paths.get(&inode).is_some_and(known)
-        })
+            port.or_else(|| self.paths.get(&inode).cloned())
+        });
+        places.collect()
     }
 }
 

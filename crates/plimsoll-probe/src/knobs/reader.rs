@@ -26,6 +26,8 @@ const DATABASES: [(ComponentKind, u64); 2] =
     [(ComponentKind::Postgres, 10), (ComponentKind::Mysql, 1)];
 /// How much more a knob whose value is half of the usual counts.
 const TIGHTNESS_WEIGHT: f64 = 12.0;
+/// How much less a knob counts of a server that probably belongs to another service: more than all weights.
+const LAST: f64 = 1000.0;
 /// The value of a setting that cannot be read.
 const UNKNOWN: &str = "unknown";
 /// What stands for the knob in the text of an edit.
@@ -111,6 +113,8 @@ pub(super) struct KnobReader<'a> {
     no_restart: String,
     /// Why its file is not read again, where nothing is known that makes it.
     no_reload: String,
+    /// Whether its knobs come after those of all others.
+    is_last: bool,
     /// Products that need memory.
     memory: Vec<Vec<KnobFactor>>,
     /// Products that need connections to a database: those of a pooler, or of an application.
@@ -141,6 +145,7 @@ impl<'a> KnobReader<'a> {
             program: String::new(),
             no_restart: String::new(),
             no_reload: String::new(),
+            is_last: false,
             memory: Vec::new(),
             pooled: Vec::new(),
             direct: Vec::new(),
@@ -165,6 +170,16 @@ impl<'a> KnobReader<'a> {
         self.program = format!("{} (pid {})", kind.name(), server.pid);
         self.no_restart = no_restart(server);
         self.no_reload = no_reload(server);
+    }
+
+    /// Whether it is known where a server listens, and so that none of the others names it.
+    pub(super) fn listens_somewhere(&self, server: &ServerProcess) -> bool {
+        self.listeners.has_any_of(self.files, server)
+    }
+
+    /// Whether knobs that follow come after those of all others.
+    pub(super) fn put_last(&mut self, is_last: bool) {
+        self.is_last = is_last;
     }
 
     /// Knobs that follow are of the kernel.
@@ -281,7 +296,8 @@ impl<'a> KnobReader<'a> {
             levels: scale.levels,
             place,
             restart,
-            score: f64::from(ready.weight) + TIGHTNESS_WEIGHT * scale.tightness,
+            score: f64::from(ready.weight) + TIGHTNESS_WEIGHT * scale.tightness
+                - if self.is_last { LAST } else { 0.0 },
         });
         is_reachable.then_some(KnobFactor::Knob(name, now))
     }

@@ -3,6 +3,54 @@
 use super::*;
 
 #[test]
+fn servers_that_the_target_does_not_use_come_last() {
+    let machine = stack();
+    machine.process(
+        30,
+        1,
+        "php-fpm8.2",
+        &["php-fpm: master process (/etc/php/php-fpm.conf)"],
+    );
+    machine.put(
+        "etc/php/php-fpm.conf",
+        "[www]\nlisten = /run/php.sock\npm = dynamic\npm.max_children = 1\n",
+    );
+    // Where it listens is not known: it may be the one that nginx names.
+    let found = machine.find(&[7]);
+    assert_eq!(found.knobs[0].name, "php_pm_max_children");
+    machine.put(
+        "proc/net/unix",
+        "Num RefCount Protocol Flags Type St Inode Path\n0: 00000002 00000000 00010000 0001 01 55 /run/php.sock\n",
+    );
+    machine.put("proc/30/fd/none", "");
+    symlink("socket:[55]", machine.0.path().join("proc/30/fd/9")).unwrap();
+    let found = machine.find(&[7]);
+    let order: Vec<bool> = found
+        .knobs
+        .iter()
+        .map(|knob| knob.name.starts_with("php"))
+        .collect();
+    assert!(order.is_sorted() && order.contains(&true), "{order:?}");
+    let note = "PHP-FPM (pid 30) is included because it is the only one on this machine; no connection of the target to \
+                it was open; its settings come last";
+    assert!(
+        found.notes.iter().any(|own| own == note),
+        "{:?}",
+        found.notes
+    );
+    // What is known of no target belongs to it as much as all else; and a database may be used for moments.
+    let found = machine.find(&[]);
+    assert_eq!(found.knobs[0].name, "php_pm_max_children");
+    let note = "PostgreSQL (pid 11) is included because it is the only one on this machine; no connection of the target \
+                to it was open";
+    assert!(
+        found.notes.iter().any(|own| own == note),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
 fn haproxy_without_a_master_process_tells_what_reloads_it() {
     let machine = MachineFolder::new();
     machine.process(7, 1, "haproxy", &["/usr/sbin/haproxy", "-f", "haproxy.cfg"]);
