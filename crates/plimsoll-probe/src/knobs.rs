@@ -293,11 +293,14 @@ const STORES: [ComponentKind; 5] = [
 const DATABASES: [ComponentKind; 2] = [ComponentKind::Postgres, ComponentKind::Mysql];
 
 /// Whether a server of this technology probably belongs to another service, where nothing shows that the target uses it:
-/// something of the target is known, and for a database another one is.
+/// something of the target is known; for a database another one is; for a pooler the database itself is, to which the
+/// target has connections of its own then. A cache may be used for moments.
 fn is_unlikely(kind: ComponentKind, known: &BTreeSet<ComponentKind>) -> bool {
-    let has_database = DATABASES.iter().any(|database| known.contains(database));
-    let is_database = DATABASES.contains(&kind);
-    !known.is_empty() && (!STORES.contains(&kind) || is_database && has_database)
+    match kind {
+        ComponentKind::Pgbouncer => known.contains(&ComponentKind::Postgres),
+        _ if DATABASES.contains(&kind) => DATABASES.iter().any(|own| known.contains(own)),
+        _ => !known.is_empty() && !STORES.contains(&kind),
+    }
 }
 
 /// Reads the only server of a technology although nothing shows that the target uses it: a connection may be open for
@@ -332,9 +335,10 @@ fn read_alone(reader: &mut KnobReader<'_>, candidates: &[ServerProcess]) {
                  to it was open{place}",
                 server.pid
             ));
-            reader.put_last(is_last);
+            if is_last {
+                reader.put_last(kind);
+            }
             read_server(reader, server);
-            reader.put_last(false);
         } else {
             reader.note(format!(
                 "{name} (pid {}) is not included: {same} run on this machine, and no connection of the target to it \

@@ -113,8 +113,8 @@ pub(super) struct KnobReader<'a> {
     no_restart: String,
     /// Why its file is not read again, where nothing is known that makes it.
     no_reload: String,
-    /// Whether its knobs come after those of all others.
-    is_last: bool,
+    /// Technologies whose servers probably belong to another service.
+    last: BTreeSet<ComponentKind>,
     /// Products that need memory.
     memory: Vec<Vec<KnobFactor>>,
     /// Products that need connections to a database: those of a pooler, or of an application.
@@ -145,7 +145,7 @@ impl<'a> KnobReader<'a> {
             program: String::new(),
             no_restart: String::new(),
             no_reload: String::new(),
-            is_last: false,
+            last: BTreeSet::new(),
             memory: Vec::new(),
             pooled: Vec::new(),
             direct: Vec::new(),
@@ -177,9 +177,14 @@ impl<'a> KnobReader<'a> {
         self.listeners.has_any_of(self.files, server)
     }
 
-    /// Whether knobs that follow come after those of all others.
-    pub(super) fn put_last(&mut self, is_last: bool) {
-        self.is_last = is_last;
+    /// Servers of a technology probably belong to another service: their knobs come after those of all others, and they have
+    /// no part in what is known of the target's connections.
+    pub(super) fn put_last(&mut self, kind: ComponentKind) {
+        self.last.insert(kind);
+    }
+
+    fn is_last(&self) -> bool {
+        self.kind.is_some_and(|kind| self.last.contains(&kind))
     }
 
     /// Knobs that follow are of the kernel.
@@ -297,7 +302,7 @@ impl<'a> KnobReader<'a> {
             place,
             restart,
             score: f64::from(ready.weight) + TIGHTNESS_WEIGHT * scale.tightness
-                - if self.is_last { LAST } else { 0.0 },
+                - if self.is_last() { LAST } else { 0.0 },
         });
         is_reachable.then_some(KnobFactor::Knob(name, now))
     }
@@ -466,6 +471,9 @@ impl<'a> KnobReader<'a> {
 
     /// Adds connections to a database, of a pooler or of an application.
     pub(super) fn needs_connections(&mut self, product: Vec<KnobFactor>, is_pooler: bool) {
+        if self.is_last() {
+            return;
+        }
         if is_pooler {
             self.pooled.push(product);
         } else {
@@ -489,7 +497,10 @@ impl<'a> KnobReader<'a> {
                     .to_owned(),
             );
         }
-        let sessions = DATABASES.iter().flat_map(|&(kind, reserve)| {
+        let likely = DATABASES
+            .iter()
+            .filter(|(kind, _)| !self.last.contains(kind));
+        let sessions = likely.flat_map(|&(kind, reserve)| {
             let knobs = self.found.knobs.iter();
             let knobs = knobs.filter(move |knob| {
                 knob.ready.kind == Some(kind) && knob.ready.setting == "max_connections"

@@ -51,6 +51,45 @@ fn servers_that_the_target_does_not_use_come_last() {
 }
 
 #[test]
+fn poolers_and_databases_of_others_have_no_part_in_the_conditions() {
+    let machine = stack();
+    machine.process(30, 1, "pgbouncer", &["pgbouncer", "/etc/pgbouncer.ini"]);
+    machine.put(
+        "etc/pgbouncer.ini",
+        "[databases]\nother = port=5432\n[pgbouncer]\ndefault_pool_size = 5\n",
+    );
+    machine.process(31, 1, "mariadbd", &["/usr/sbin/mariadbd"]);
+    machine.put(
+        "proc/net/unix",
+        "Num RefCount Protocol Flags Type St Inode Path\n0: 00000002 00000000 00010000 0001 01 55 /run/pooler.sock\n\
+         0: 00000002 00000000 00010000 0001 01 56 /run/mariadb.sock\n",
+    );
+    for (pid, socket) in [(30, "socket:[55]"), (31, "socket:[56]")] {
+        machine.put(&format!("proc/{pid}/fd/none"), "");
+        symlink(socket, machine.0.path().join(format!("proc/{pid}/fd/9"))).unwrap();
+    }
+    // The target has connections to PostgreSQL itself.
+    let found = machine.find(&[7, 9, 11]);
+    let is_other = |knob: &FoundKnob| {
+        let mut prefixes = ["pgbouncer", "mariadb"].into_iter();
+        prefixes.any(|prefix| knob.name.starts_with(prefix))
+    };
+    let order: Vec<bool> = found.knobs.iter().map(is_other).collect();
+    assert!(order.is_sorted() && order.contains(&true), "{order:?}");
+    let constraints = found.constraints.iter();
+    let texts = constraints.filter_map(|constraint| constraint.text(&|_| true));
+    let texts: Vec<String> = texts.map(|constraint| constraint.text).collect();
+    let own = "gunicorn_workers * gunicorn_threads <= postgres_max_connections - 10".to_owned();
+    assert!(texts.contains(&own), "{texts:?}");
+    // Where it has none, the pooler may be between them.
+    let found = machine.find(&[7, 9]);
+    let texts = found.constraints.iter();
+    let texts = texts.filter_map(|constraint| constraint.text(&|_| true));
+    let texts: Vec<String> = texts.map(|constraint| constraint.text).collect();
+    assert!(!texts.contains(&own), "{texts:?}");
+}
+
+#[test]
 fn haproxy_without_a_master_process_tells_what_reloads_it() {
     let machine = MachineFolder::new();
     machine.process(7, 1, "haproxy", &["/usr/sbin/haproxy", "-f", "haproxy.cfg"]);
