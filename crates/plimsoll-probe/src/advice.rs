@@ -1,6 +1,7 @@
 //! Limits that will bind first, found without load: of this host and of the components of the service on it. Each has
 //! its current value, an advised value, and a reason.
 
+mod apache;
 mod buffers;
 mod chains;
 mod components;

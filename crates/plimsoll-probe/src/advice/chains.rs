@@ -4,8 +4,8 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
-use super::Advice;
 use super::components::{ComponentReadings, QUEUES, places, places_of, written};
+use super::{Advice, apache};
 use crate::files::Files;
 use crate::parse::process;
 use crate::parse::whole;
@@ -30,7 +30,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
         advice.extend(connections_of_haproxy(&ComponentReadings { at, readings }));
     }
     for at in places_of(readings, ComponentKind::Apache) {
-        advice.extend(threads_of_apache(&ComponentReadings { at, readings }));
+        advice.extend(apache::advice(&ComponentReadings { at, readings }));
     }
     for (kind, setting) in QUEUES {
         for at in places_of(readings, kind) {
@@ -265,30 +265,6 @@ fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
     })
 }
 
-/// As many threads as its processes may have: Apache lowers `MaxRequestWorkers` to that, with a line in its log.
-fn threads_of_apache(component: &ComponentReadings<'_>) -> Option<Advice> {
-    let (workers, file) = component.setting("MaxRequestWorkers", "")?;
-    let (processes, _) = component.setting("ServerLimit", "")?;
-    let (module, _) = component.word("MPM")?;
-    let threads = component
-        .setting("ThreadsPerChild", "")
-        .map_or(25.0, |found| found.0);
-    let threads = if module == "prefork" { 1.0 } else { threads };
-    let most = processes * threads;
-    Some(
-        Advice::new(
-            format!("ServerLimit times ThreadsPerChild of Apache ({})", component.at),
-            format!("{most:.0} for MaxRequestWorkers {workers:.0}{}", written(file)),
-            format!("{workers:.0} or more"),
-            most >= workers,
-        )
-        .because(format!(
-            "Apache has at most {processes:.0} processes with {threads:.0} threads each and lowers MaxRequestWorkers to that \
-             when it starts; ServerLimit changes by a restart only, not by a reload"
-        )),
-    )
-}
-
 /// A longer queue than the kernel allows is cut without a word.
 fn queue_in_kernel(
     component: &ComponentReadings<'_>,
@@ -393,38 +369,6 @@ mod tests {
         let few = clients_of_pgbouncer(&values(100.0)).unwrap();
         assert!(!few.ok && few.current == "120 of 100", "{few:?}");
         assert!(clients_of_pgbouncer(&values(120.0)).unwrap().ok);
-    }
-
-    #[test]
-    fn threads_that_apache_has_no_processes_for() {
-        let module = [
-            ("at", "a"),
-            ("kind", "apache"),
-            ("setting", "MPM"),
-            ("of", "event"),
-        ];
-        let values = |processes| {
-            readings(&[
-                (series(metric::SETTING, &module), 1.0),
-                setting("a", "MaxRequestWorkers", "", 1000.0),
-                setting("a", "ServerLimit", "", processes),
-                setting("a", "ThreadsPerChild", "", 25.0),
-            ])
-        };
-        let judge = |processes| {
-            let readings = values(processes);
-            let component = ComponentReadings {
-                at: "a",
-                readings: &readings,
-            };
-            let advice = threads_of_apache(&component).unwrap();
-            (advice.ok, advice.current)
-        };
-        assert_eq!(
-            judge(16.0),
-            (false, "400 for MaxRequestWorkers 1000".to_owned())
-        );
-        assert!(judge(40.0).0);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
+use super::apache::ApacheWorkers;
 use super::service::Service;
 use super::{Advice, Demand};
 
@@ -321,6 +322,8 @@ fn apache(component: &ComponentReadings<'_>, is_front: bool, demand: &Demand) ->
     let Some((limit, file)) = component.setting("MaxRequestWorkers", "") else {
         return Vec::new();
     };
+    // Apache lowers what its processes have no room for.
+    let limit = ApacheWorkers::of(component).map_or(limit, |workers| workers.count());
     let module = component.word("MPM").map_or("", |(module, _)| module);
     let keeps = component
         .setting("KeepAlive", "")

@@ -4,6 +4,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
+use super::apache::ApacheWorkers;
 use super::components::{ComponentReadings, places_of, written};
 use super::service::Service;
 use super::{Advice, Demand};
@@ -282,9 +283,9 @@ impl Lives {
     /// How long a worker lives at this demand.
     fn row(self, component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
         let (requests, file) = component.setting(self.setting, "")?;
-        let processes = component
-            .setting(self.processes, "")
-            .map_or(1.0, |found| found.0);
+        let started = ApacheWorkers::of(component).map(|workers| workers.processes());
+        let named = || Some(component.setting(self.processes, "")?.0);
+        let processes = started.or_else(named).unwrap_or(1.0);
         let life_s = requests * processes / demand.rate.max(1e-9);
         let advised = (demand.rate * LIFE_MIN_S / processes.max(1.0)).ceil();
         let row = Advice::new(

@@ -217,6 +217,7 @@ fn an_idle_connection_holds_a_worker_of_some_modules() {
     let values = |module: &str| {
         vec![
             set("apache", "MaxRequestWorkers", "", 400.0),
+            set("apache", "ServerLimit", "", 400.0),
             set("apache", "MPM", module, 1.0),
         ]
     };

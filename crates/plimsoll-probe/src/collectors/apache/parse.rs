@@ -54,11 +54,12 @@ pub(crate) struct ApacheUpstream {
 }
 
 /// Names of the settings that are read, as they are compared and as they are shown.
-const NUMBERS: [(&str, &str); 11] = [
+const NUMBERS: [(&str, &str); 12] = [
     ("maxrequestworkers", "MaxRequestWorkers"),
     ("maxclients", "MaxRequestWorkers"),
     ("serverlimit", "ServerLimit"),
     ("threadsperchild", "ThreadsPerChild"),
+    ("threadlimit", "ThreadLimit"),
     ("asyncrequestworkerfactor", "AsyncRequestWorkerFactor"),
     ("maxconnectionsperchild", "MaxConnectionsPerChild"),
     ("maxrequestsperchild", "MaxConnectionsPerChild"),

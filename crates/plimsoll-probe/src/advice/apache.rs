@@ -1,0 +1,210 @@
+//! The workers that an Apache starts: those that are written, as far as its processes and their threads have room for them.
+
+use super::Advice;
+use super::components::{ComponentReadings, written};
+
+/// `ServerLimit` of `prefork`, and of `worker` and `event`, where it is not written.
+const PREFORK_PROCESSES: f64 = 256.0;
+const THREADED_PROCESSES: f64 = 16.0;
+/// `ThreadsPerChild` and `ThreadLimit`, where they are not written.
+const THREADS: f64 = 25.0;
+const THREADS_MAX: f64 = 64.0;
+
+/// What is written of an Apache's workers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ApacheWorkers<'a> {
+    /// `MaxRequestWorkers`.
+    written: f64,
+    file: &'a str,
+    is_prefork: bool,
+    /// Processes at most.
+    processes: f64,
+    /// Threads of each.
+    threads: f64,
+}
+
+impl<'a> ApacheWorkers<'a> {
+    /// `None` where its workers or its MPM are not known.
+    pub(super) fn of(component: &ComponentReadings<'a>) -> Option<Self> {
+        let (written, file) = component.setting("MaxRequestWorkers", "")?;
+        let is_prefork = component.word("MPM")?.0 == "prefork";
+        let number = |name: &str, default: f64| {
+            let found = component.setting(name, "");
+            found.map_or(default, |(number, _)| number).max(1.0)
+        };
+        let (processes, threads) = if is_prefork {
+            (PREFORK_PROCESSES, 1.0)
+        } else {
+            // More threads than ThreadLimit are not started.
+            let threads = number("ThreadsPerChild", THREADS);
+            (
+                THREADED_PROCESSES,
+                threads.min(number("ThreadLimit", THREADS_MAX)),
+            )
+        };
+        Some(Self {
+            written,
+            file,
+            is_prefork,
+            processes: number("ServerLimit", processes),
+            threads,
+        })
+    }
+
+    /// Processes that it starts at most.
+    pub(super) fn processes(&self) -> f64 {
+        (self.written / self.threads)
+            .floor()
+            .clamp(1.0, self.processes)
+    }
+
+    /// Workers that it starts at most.
+    pub(super) fn count(&self) -> f64 {
+        self.processes() * self.threads
+    }
+}
+
+/// What Apache lowers `MaxRequestWorkers` to when it starts, with a line in its log.
+pub(super) fn advice(component: &ComponentReadings<'_>) -> Vec<Advice> {
+    let Some(workers) = ApacheWorkers::of(component) else {
+        return Vec::new();
+    };
+    let own = [
+        Some(room(component.at, &workers)),
+        multiple(component.at, &workers),
+    ];
+    own.into_iter().flatten().collect()
+}
+
+/// As many workers as its processes may have.
+fn room(at: &str, workers: &ApacheWorkers<'_>) -> Advice {
+    let ApacheWorkers {
+        written: wanted,
+        file,
+        is_prefork,
+        processes,
+        threads,
+    } = *workers;
+    let most = processes * threads;
+    let (name, each) = if is_prefork {
+        ("ServerLimit", String::new())
+    } else {
+        (
+            "ServerLimit times ThreadsPerChild",
+            format!(" with {threads:.0} threads each"),
+        )
+    };
+    Advice::new(
+        format!("{name} of Apache ({at})"),
+        format!("{most:.0} for MaxRequestWorkers {wanted:.0}{}", written(file)),
+        format!("{wanted:.0} or more"),
+        most >= wanted,
+    )
+    .because(format!(
+        "Apache has at most {processes:.0} processes{each} and lowers MaxRequestWorkers to that when it starts; ServerLimit \
+         changes by a restart only, not by a reload"
+    ))
+}
+
+/// Processes have all their threads: workers that fill no process are not started.
+fn multiple(at: &str, workers: &ApacheWorkers<'_>) -> Option<Advice> {
+    let (threads, count) = (workers.threads, workers.count());
+    let wanted = workers.written.min(workers.processes * threads);
+    (wanted > count).then(|| {
+        Advice::new(
+            format!("ThreadsPerChild of Apache ({at})"),
+            format!(
+                "{threads:.0} for MaxRequestWorkers {wanted:.0}{}",
+                written(workers.file)
+            ),
+            format!(
+                "a multiple of it: MaxRequestWorkers {count:.0} or {:.0}",
+                count + threads
+            ),
+            false,
+        )
+        .hint()
+        .because(format!(
+            "each process has {threads:.0} threads, so Apache lowers MaxRequestWorkers to {count:.0} when it starts"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::metric::{self, series};
+    use plimsoll_model::reading::Readings;
+
+    use super::*;
+    use crate::parse::whole;
+
+    /// Rows of an Apache: current value, and whether it suffices; and the workers and processes that it starts.
+    fn judged(module: &str, numbers: &[(&str, f64)]) -> (Vec<(String, bool)>, u64, u64) {
+        let labels = |setting| [("at", "a"), ("kind", "apache"), ("setting", setting)];
+        let word = [labels("MPM").as_slice(), &[("of", module)]].concat();
+        let numbers = numbers.iter().map(|&(name, value)| {
+            let name = series(metric::SETTING, &labels(name));
+            (name, value)
+        });
+        let readings = Readings {
+            values: numbers
+                .chain([(series(metric::SETTING, &word), 1.0)])
+                .collect(),
+            ..Readings::default()
+        };
+        let component = ComponentReadings {
+            at: "a",
+            readings: &readings,
+        };
+        let workers = ApacheWorkers::of(&component).unwrap();
+        let rows = advice(&component).into_iter();
+        let rows = rows.map(|row| (row.current, row.ok)).collect();
+        (rows, whole(workers.count()), whole(workers.processes()))
+    }
+
+    #[test]
+    fn threads_that_apache_has_no_processes_for() {
+        let at = |processes| {
+            judged(
+                "event",
+                &[
+                    ("MaxRequestWorkers", 1000.0),
+                    ("ServerLimit", processes),
+                    ("ThreadsPerChild", 25.0),
+                ],
+            )
+        };
+        let cut = "400 for MaxRequestWorkers 1000".to_owned();
+        assert_eq!(at(16.0), (vec![(cut, false)], 400, 16));
+        let enough = "1000 for MaxRequestWorkers 1000".to_owned();
+        assert_eq!(at(40.0), (vec![(enough, true)], 1000, 40));
+    }
+
+    #[test]
+    fn limits_that_are_not_written_hold_too() {
+        let (rows, count, processes) = judged("prefork", &[("MaxRequestWorkers", 400.0)]);
+        assert_eq!(rows, [("256 for MaxRequestWorkers 400".to_owned(), false)]);
+        assert_eq!((count, processes), (256, 256));
+        // A process has at most ThreadLimit threads.
+        let wide = [("MaxRequestWorkers", 200.0), ("ThreadsPerChild", 100.0)];
+        assert_eq!(judged("worker", &wide).1, 192);
+        let raised = [wide.as_slice(), &[("ThreadLimit", 100.0)]].concat();
+        assert_eq!(judged("worker", &raised).1, 200);
+    }
+
+    #[test]
+    fn workers_that_fill_no_process_are_not_started() {
+        let (rows, count, processes) = judged("event", &[("MaxRequestWorkers", 160.0)]);
+        assert_eq!(
+            rows,
+            [
+                ("400 for MaxRequestWorkers 160".to_owned(), true),
+                ("25 for MaxRequestWorkers 160".to_owned(), false),
+            ]
+        );
+        assert_eq!((count, processes), (150, 6));
+        // One process is started in any case.
+        let (rows, count, _) = judged("event", &[("MaxRequestWorkers", 10.0)]);
+        assert_eq!((rows.len(), count), (1, 25));
+    }
+}
