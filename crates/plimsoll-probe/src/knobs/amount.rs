@@ -171,6 +171,27 @@ impl Scale {
         found.or_else(highest).cloned()
     }
 
+    /// Levels in whole steps, at least one; the one that stands stays.
+    pub(super) fn in_steps(&mut self, step: u64) {
+        if step <= 1 {
+            return;
+        }
+        let now = self.now.clone();
+        let rounded = |level: String| match level.parse::<u64>() {
+            Ok(number) if level != now && number > 0 => {
+                let steps = number.saturating_add(step / 2) / step;
+                steps.max(1).saturating_mul(step).to_string()
+            }
+            _ => level,
+        };
+        self.usual = self.usual.take().map(rounded);
+        let levels = std::mem::take(&mut self.levels).into_iter();
+        self.levels = levels.map(rounded).collect();
+        self.levels
+            .sort_by_key(|level| level.parse::<u64>().unwrap_or(u64::MAX));
+        self.levels.dedup();
+    }
+
     /// No levels: the value is not known.
     pub(super) fn unknown(now: &str) -> Self {
         Self {
@@ -427,6 +448,23 @@ mod tests {
         let few = KnobLevels::number(1, Amount::Fixed(3.0), Amount::Fixed(8.0), 1, "");
         let highest = few.around("1", &MACHINE).unwrap();
         assert_eq!(highest.usual, highest.levels.last().cloned());
+    }
+
+    #[test]
+    fn levels_in_steps_keep_what_stands() {
+        let workers = KnobLevels::number(8, Amount::Fixed(4096.0), Amount::Fixed(128.0), 1, "");
+        let steps = |now: &str, step| {
+            let mut scale = workers.around(now, &MACHINE).unwrap();
+            scale.in_steps(step);
+            (scale.levels, scale.usual)
+        };
+        let (levels, usual) = steps("45", 15);
+        assert_eq!(levels, ["15", "30", "45", "90", "180", "360"]);
+        assert_eq!(usual.as_deref(), Some("180"));
+        // Less than a step, and not whole steps, may stand.
+        let (levels, _) = steps("20", 25);
+        assert_eq!(levels, ["20", "25", "50", "75", "150", "325"]);
+        assert_eq!(steps("45", 1).0, ["11", "23", "45", "90", "180", "360"]);
     }
 
     #[test]

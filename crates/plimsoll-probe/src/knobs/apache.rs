@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::KnobFactor;
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
@@ -13,6 +14,12 @@ const FILES_MAX: usize = 256;
 const DEPTH_MAX: usize = 8;
 /// Workers that are tried at most.
 const WORKERS_MAX: u64 = 4096;
+/// Directives that one MPM alone knows, of those that are changed to another.
+const OF_ONE_MPM: [&str; 3] = [
+    "minspareservers",
+    "maxspareservers",
+    "asyncrequestworkerfactor",
+];
 
 /// A directive outside of virtual hosts and folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,13 +151,6 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         ("/etc/apache2", "apache2.conf")
     };
     let root = server.flag(&["-d"]).unwrap_or(root).to_owned();
-    let whole = |root: &str, path: &str| {
-        if path.starts_with('/') {
-            path.to_owned()
-        } else {
-            format!("{root}/{path}")
-        }
-    };
     let main = whole(&root, server.flag(&["-f"]).unwrap_or(main));
     let Some(text) = reader.text(server, &main) else {
         let why = format!("its configuration {main} cannot be read: run as root");
@@ -180,10 +180,20 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         mpm: apache.mpm(),
         commands,
     };
+    knobs.mpm(runs_scripts, &root);
     knobs.workers(runs_scripts);
     knobs.simple("KeepAlive", "On");
     knobs.simple("KeepAliveTimeout", "5");
     knobs.simple("MaxConnectionsPerChild", "0");
+}
+
+/// A path that may be relative to the root of the server.
+fn whole(root: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{root}/{path}")
+    }
 }
 
 fn commands(reader: &mut KnobReader<'_>, server: &ServerProcess, is_httpd: bool) -> Commands {
@@ -253,6 +263,74 @@ impl ApacheKnobs<'_, '_> {
             .unwrap_or(default)
     }
 
+    /// The MPM, where one line loads it. A level is another line: the links that `a2enmod` makes would not be put back.
+    fn mpm(&mut self, runs_scripts: bool, root: &str) {
+        let (apache, now) = (self.apache, self.mpm);
+        let mut loads = apache.directives.iter().filter(|directive| {
+            directive.name == "loadmodule" && directive.value.starts_with("mpm_")
+        });
+        let (Some(load), None) = (loads.next(), loads.next()) else {
+            return;
+        };
+        let own = format!("mpm_{now}");
+        let is_plain = load.module.is_empty() && load.value.matches(&own).count() == 2;
+        let library = load.value.split_whitespace().nth(1);
+        let Some(library) = library.filter(|_| is_plain) else {
+            return;
+        };
+        if runs_scripts {
+            let why = format!(
+                "an application runs in its own processes, and PHP needs prefork there: where it may run in threads, change the \
+                 MPM by hand (on Debian `a2dismod {own}` and `a2enmod mpm_event`), and draft again"
+            );
+            self.reader
+                .knob(NewKnob::new("MPM", now, Spot::Unreachable(why)));
+            return;
+        }
+        let library = whole(root, library.trim_matches('"'));
+        let mut words = vec!["worker", "event"];
+        words.retain(|mpm| {
+            let other = library.replace(&own, &format!("mpm_{mpm}"));
+            self.reader.files.is_file_of(self.server.pid, &other)
+        });
+        // Their files come first: another MPM refuses their directives.
+        let framed = self.framed(now);
+        let (path, text) = &apache.files[load.file];
+        let file = self.reader.file(self.server, path, text, &self.commands);
+        let edit = (
+            load.at.clone(),
+            load.value.replace(&own, &format!("mpm_{HERE}")),
+        );
+        let knob = self.reader.knob(NewKnob {
+            words,
+            ..NewKnob::new("MPM", now, Spot::File(file, vec![edit]))
+        });
+        if let Some(KnobFactor::Knob(name, _)) = knob {
+            for (file, at, text) in framed {
+                self.reader.add_edit(file, at..at, text, &name);
+            }
+        }
+    }
+
+    /// What is inserted so that directives of this MPM alone are read by it alone: the file, where, and the text.
+    fn framed(&mut self, mpm: &str) -> Vec<(usize, usize, String)> {
+        let apache = self.apache;
+        let own = apache.directives.iter().filter(|directive| {
+            OF_ONE_MPM.contains(&directive.name.as_str()) && !directive.module.contains("mpm_")
+        });
+        let mut framed = Vec::new();
+        for directive in own {
+            let (path, text) = &apache.files[directive.file];
+            let file = self.reader.file(self.server, path, text, &self.commands);
+            let (end, start) = (directive.at.end, line_start(text, directive.at.start));
+            let rest = text.get(end..).and_then(|rest| rest.find('\n'));
+            let (end, begin) = rest.map_or(end_of(text), |len| (end + len + 1, ""));
+            framed.push((file, start, format!("<IfModule mpm_{mpm}_module>\n")));
+            framed.push((file, end, format!("{begin}</IfModule>\n")));
+        }
+        framed
+    }
+
     /// The edit that raises `ServerLimit` in the file of the workers; `None` where it is in another file, or high enough.
     fn limit_edit(
         &mut self,
@@ -272,10 +350,12 @@ impl ApacheKnobs<'_, '_> {
     /// Workers: a reload keeps them below `ServerLimit`, which only a restart changes.
     fn workers(&mut self, runs_scripts: bool) {
         let is_prefork = self.mpm == "prefork";
+        // Of whole processes: Apache lowers other numbers to these.
         let each = if is_prefork {
             1
         } else {
-            self.number("ThreadsPerChild", 25)
+            let threads = self.number("ThreadsPerChild", 25);
+            threads.clamp(1, self.number("ThreadLimit", 64).max(1))
         };
         let limit = self.number("ServerLimit", if is_prefork { 256 } else { 16 });
         let capacity = limit.saturating_mul(each);
@@ -285,16 +365,15 @@ impl ApacheKnobs<'_, '_> {
         let mut edits = vec![edit];
         let restart = self.commands.restart.is_some();
         let mut most = capacity;
-        if restart
-            && let Some(edit) =
-                self.limit_edit(file, &edits[0].0, WORKERS_MAX.div_ceil(each.max(1)))
-        {
+        let processes = WORKERS_MAX.div_ceil(each);
+        if restart && let Some(edit) = self.limit_edit(file, &edits[0].0, processes) {
             edits.push(edit);
-            most = most.max(WORKERS_MAX);
+            most = most.max(processes * each);
         }
         let restart = restart && most > capacity;
         let workers = self.reader.knob(NewKnob {
             range: 0.0..most as f64 + 1.0,
+            step: each,
             restart,
             ..NewKnob::new("MaxRequestWorkers", &now, Spot::File(file, edits))
         });

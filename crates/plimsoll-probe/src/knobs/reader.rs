@@ -61,6 +61,10 @@ pub(super) struct NewKnob<'s> {
     pub(super) now: &'s str,
     /// Levels beyond are left out.
     pub(super) range: Range<f64>,
+    /// Levels are multiples of it.
+    pub(super) step: u64,
+    /// Levels that are possible, where they are words; empty for all.
+    pub(super) words: Vec<&'static str>,
     /// Whether it needs a restart although its row tells otherwise.
     pub(super) restart: bool,
     pub(super) spot: Spot,
@@ -80,6 +84,8 @@ impl<'s> NewKnob<'s> {
             of: "",
             now,
             range: 0.0..f64::INFINITY,
+            step: 1,
+            words: Vec::new(),
             restart: false,
             spot,
         }
@@ -280,9 +286,14 @@ impl<'a> KnobReader<'a> {
             return None;
         };
         let now = scale.now.clone();
-        scale.levels.retain(|level| {
-            *level == now || number(level, 1.0).is_none_or(|value| new.range.contains(&value))
-        });
+        scale.in_steps(new.step);
+        let is_possible = |level: &String| {
+            let is_word = new.words.is_empty() || new.words.contains(&level.as_str());
+            is_word && number(level, 1.0).is_none_or(|value| new.range.contains(&value))
+        };
+        scale
+            .levels
+            .retain(|level| *level == now || is_possible(level));
         let name = self.name_of(new.of, new.setting);
         let restart = new.restart || ready.means.needs_restart();
         let place = if scale.levels.len() == 1 {
@@ -305,6 +316,14 @@ impl<'a> KnobReader<'a> {
                 - if self.is_last() { LAST } else { 0.0 },
         });
         is_reachable.then_some(KnobFactor::Knob(name, now))
+    }
+
+    /// Adds an edit that a knob needs beside its own.
+    pub(super) fn add_edit(&mut self, file: usize, at: Range<usize>, text: String, knob: &str) {
+        let knob = knob.to_owned();
+        if let Some(file) = self.found.files.get_mut(file) {
+            file.edits.push(KnobEdit { at, text, knob });
+        }
     }
 
     fn place(&mut self, name: &str, restart: bool, setting: &'static str, spot: Spot) -> KnobPlace {
