@@ -6,6 +6,8 @@ use super::service::{command, no_restart};
 use super::source::{HASH, INI, begin_of_section, end_of, ini, lines};
 use crate::collectors::puma::settings::threads_of;
 
+/// Where a Rails application has the number of its server, in its folder.
+const RAILS_PID_FILE: &str = "tmp/pids/server.pid";
 /// Longest variable of an environment that is a level, bytes.
 const VARIABLE_LEN_MAX: usize = 16;
 
@@ -28,13 +30,6 @@ pub(super) fn puma(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         .clone()
         .unwrap_or_else(|| "ruby".to_owned());
     let service = reader.service(server);
-    let commands = Commands {
-        check: Some(command(&[&ruby, "-c", &path])),
-        // It starts itself anew with the same process id and sockets.
-        reload: Some(service.signal("USR2")),
-        restart: service.restart(),
-    };
-    let file = reader.file(server, &path, &text, &commands);
     let written = |name: &str| {
         let found = lines(&text).filter_map(|line| {
             let value = line.text.strip_prefix(name)?;
@@ -47,6 +42,15 @@ pub(super) fn puma(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         });
         found.last()
     };
+    let pid_file = written("pidfile").map(|(value, _)| value.trim_matches(['"', '\'']));
+    let pid_files: Vec<&str> = pid_file.into_iter().chain([RAILS_PID_FILE]).collect();
+    let commands = Commands {
+        check: Some(command(&[&ruby, "-c", &path])),
+        // It starts itself anew with the same process id and sockets.
+        reload: Some(reader.signal(server, "USR2", &pid_files)),
+        restart: service.restart(),
+    };
+    let file = reader.file(server, &path, &text, &commands);
     let workers = written("workers").map(|(value, at)| {
         let now = if value.parse::<u32>().is_ok() {
             value
@@ -130,10 +134,15 @@ pub(super) fn gunicorn(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         .clone()
         .unwrap_or_else(|| "python3".to_owned());
     let service = reader.service(server);
+    let pid_file = server.flag(&["-p", "--pid"]).or_else(|| {
+        let found = ini(&text, HASH, None, "pidfile")?;
+        Some(found.value.trim_matches(['"', '\'']))
+    });
+    let pid_files: Vec<&str> = pid_file.into_iter().collect();
     let parse = "import ast, sys; ast.parse(open(sys.argv[1]).read())";
     let commands = Commands {
         check: Some(command(&[&python, "-c", parse, &path])),
-        reload: Some(service.signal("HUP")),
+        reload: Some(reader.signal(server, "HUP", &pid_files)),
         restart: service.restart(),
     };
     let file = reader.file(server, &path, &text, &commands);
@@ -204,9 +213,17 @@ pub(super) fn uwsgi(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         .is_some_and(|master| ["true", "1", "yes"].contains(&master.value))
         || words.iter().any(|word| ["--master", "-M"].contains(word));
     let service = reader.service(server);
+    let written = ["pidfile", "safe-pidfile"]
+        .iter()
+        .filter_map(|key| value(key));
+    let named = server.flag(&["--pidfile", "--safe-pidfile"]);
+    let pid_files: Vec<&str> = named
+        .into_iter()
+        .chain(written.map(|found| found.value))
+        .collect();
     let commands = Commands {
         check: None,
-        reload: has_master.then(|| service.signal("HUP")),
+        reload: has_master.then(|| reader.signal(server, "HUP", &pid_files)),
         restart: service.restart(),
     };
     let file = reader.file(server, &path, &text, &commands);

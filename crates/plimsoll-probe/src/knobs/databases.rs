@@ -70,7 +70,7 @@ pub(super) fn postgres(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         .map(|program| command(&[&program, "-C", "shared_buffers", "-D", &data]));
     let commands = Commands {
         check,
-        reload: Some(service.signal("HUP")),
+        reload: Some(reader.signal(server, "HUP", &[&format!("{data}/postmaster.pid")])),
         restart: service.restart(),
     };
     for (setting, default) in POSTGRES {

@@ -84,7 +84,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
             let mut own = lines(text);
             own.any(|line| line.text.trim() == "master-worker")
         });
-    let commands = commands(reader, server, &paths, is_master);
+    let commands = commands(reader, server, &texts, is_master);
     for (path, text) in &texts {
         let statements = statements(text);
         for statement in &statements {
@@ -103,19 +103,28 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
 fn commands(
     reader: &mut KnobReader<'_>,
     server: &ServerProcess,
-    paths: &[String],
+    texts: &[(String, String)],
     is_master: bool,
 ) -> Commands {
     let program = server.executable.clone();
     let program = program.unwrap_or_else(|| "haproxy".to_owned());
     let mut check = command(&[&program, "-c"]);
-    for path in paths {
+    for (path, _) in texts {
         check.extend(command(&["-f", path]));
     }
+    let named = server.flag(&["-p"]).map(str::to_owned);
+    let written = texts.iter().find_map(|(_, text)| {
+        let all = statements(text);
+        let mut own = all.iter();
+        let own = own.find(|statement| statement.begins(&["pidfile"]))?;
+        Some(own.behind("pidfile")?.0.to_owned())
+    });
+    let pid_files: Vec<String> = named.into_iter().chain(written).collect();
+    let pid_files: Vec<&str> = pid_files.iter().map(String::as_str).collect();
     let service = reader.service(server);
     Commands {
         check: Some(check),
-        reload: is_master.then(|| service.signal("USR2")),
+        reload: is_master.then(|| reader.signal(server, "USR2", &pid_files)),
         restart: service.restart(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::service::{Service, command};
+use super::service::command;
 use super::source::{IniValue, PHP_INI, begin_of_section, end_of, ini, lines};
 use crate::collectors::configuration::switch;
 use crate::collectors::discovery::texts_for;
@@ -40,6 +40,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let program = server.executable.clone();
     let program = program.unwrap_or_else(|| "php-fpm".to_owned());
     let service = reader.service(server);
+    let pid_files: Vec<&str> = pid_file(&files).into_iter().collect();
     let mut check = command(&[&program, "-t", "-y", main]);
     // It refuses pools of root otherwise.
     let is_root =
@@ -49,7 +50,8 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     }
     let commands = Commands {
         check: Some(check),
-        reload: Some(reload(reader, server, &service, main, &files)),
+        // A master in the background becomes a daemon again then, and so another process.
+        reload: Some(reader.signal(server, "USR2", &pid_files)),
         restart: service.restart(),
     };
     let pools: Vec<(&str, &str, &str)> = files
@@ -65,42 +67,11 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     opcache(reader, server, (main, &pools), &commands);
 }
 
-/// Sends the signal on which it reads its files again. A master in the background becomes a daemon again then, and so
-/// another process: outside of systemd it is found by its `pid` file, or by its title.
-fn reload(
-    reader: &mut KnobReader<'_>,
-    server: &ServerProcess,
-    service: &Service,
-    main: &str,
-    files: &[(String, String)],
-) -> Vec<String> {
-    let global = |key: &str| {
-        let mut texts = files.iter().rev().map(|(_, text)| text);
-        let found = texts.find_map(|text| ini(text, PHP_INI, Some("global"), key));
-        found.map(|found| found.value.trim_matches('"'))
-    };
-    let is_daemon = !global("daemonize").is_some_and(|value| switch(value) == Some(0.0));
-    if service.is_unit() || !is_daemon {
-        return service.signal("USR2");
-    }
-    let is_plain = |path: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-        path.starts_with('/') && path.chars().all(plain)
-    };
-    if let Some(file) = global("pid").filter(|file| is_plain(file)) {
-        let written = reader.text(server, file).unwrap_or_default();
-        if written.trim() == server.pid.to_string() {
-            return command(&["pkill", "-USR2", "-F", file]);
-        }
-    }
-    if !is_plain(main) {
-        return service.signal("USR2");
-    }
-    let title = format!(
-        "^php-fpm: master process \\({}\\)",
-        main.replace('.', "\\.")
-    );
-    command(&["pkill", "-USR2", "-o", "-f", &title])
+/// The file that has the number of the master.
+fn pid_file(files: &[(String, String)]) -> Option<&str> {
+    let mut texts = files.iter().rev().map(|(_, text)| text);
+    let found = texts.find_map(|text| ini(text, PHP_INI, Some("global"), "pid"))?;
+    Some(found.value.trim_matches('"'))
 }
 
 /// The sections of a file that are pools.

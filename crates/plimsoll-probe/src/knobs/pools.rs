@@ -24,9 +24,11 @@ pub(super) fn pgbouncer(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         return;
     };
     let service = reader.service(server);
+    let pid_file = ini(&text, INI, Some("pgbouncer"), "pidfile");
+    let pid_files: Vec<&str> = pid_file.iter().map(|found| found.value).collect();
     let commands = Commands {
         check: None,
-        reload: Some(service.signal("HUP")),
+        reload: Some(reader.signal(server, "HUP", &pid_files)),
         restart: service.restart(),
     };
     let file = reader.file(server, &path, &text, &commands);

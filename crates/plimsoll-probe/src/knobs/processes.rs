@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use plimsoll_model::component::ComponentKind;
+use plimsoll_model::redact;
 use rustix::process::geteuid;
 
 use super::table;
@@ -16,6 +17,8 @@ use crate::program::{technology_of, words_of};
 use crate::untrusted::Credentials;
 use crate::untrusted::credentials::is_service;
 
+/// Longest command line by which a process is found, bytes.
+const LINE_LEN_MAX: usize = 512;
 /// Servers that are examined at most.
 const SERVERS_MAX: usize = 256;
 
@@ -35,6 +38,8 @@ pub(super) struct ServerProcess {
     pub(super) owner: Option<u32>,
     /// The folder in which it runs.
     pub(super) folder: Option<String>,
+    /// What finds it by its command line or title, as `pkill -f` takes it; `None` where that finds others too, or has secrets.
+    pub(super) pattern: Option<String>,
     /// Its processes.
     pub(super) workers: Vec<u32>,
 }
@@ -108,7 +113,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerProcess> {
     let first = all
         .iter()
         .filter(|(_, (kind, parent))| is_first(*kind, *parent));
-    first
+    let mut servers: Vec<ServerProcess> = first
         .take(SERVERS_MAX)
         .map(|(&pid, &(kind, _))| {
             let owner = owner_of(files, pid);
@@ -122,10 +127,52 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerProcess> {
                 executable: link_of(files, pid, "exe").filter(|_| is_ours),
                 owner,
                 folder: link_of(files, pid, "cwd"),
+                pattern: pattern_of(kind, &line),
                 workers: descendants(&all, pid, kind),
             }
         })
-        .collect()
+        .collect();
+    let patterns: Vec<Option<String>> = servers.iter().map(|it| it.pattern.clone()).collect();
+    for server in &mut servers {
+        let same = patterns.iter().filter(|other| **other == server.pattern);
+        if same.count() > 1 {
+            server.pattern = None;
+        }
+    }
+    servers
+}
+
+/// What finds a process with this command line or title, and those that it forks. Its own is the oldest of them.
+fn pattern_of(kind: ComponentKind, line: &str) -> Option<String> {
+    let words = words_of(line);
+    let text = line.replace('\0', " ");
+    let text = text.trim_end();
+    let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    let is_short = (1..=LINE_LEN_MAX).contains(&text.len());
+    let has_secret = redact::command(words.iter().copied()) != words;
+    if !is_short || has_secret || !text.bytes().all(is_plain) {
+        return None;
+    }
+    if kind == ComponentKind::Haproxy {
+        // A reload puts further arguments before the others.
+        let program = escaped(words.first()?);
+        let named = words.windows(2).find(|two| two[0] == "-f")?;
+        return Some(format!("^{program}( .*)? -f {}( |$)", escaped(named[1])));
+    }
+    let end = if is_title(line) { "" } else { "$" };
+    Some(format!("^{}{end}", escaped(text)))
+}
+
+/// A text as an extended regular expression.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for character in text.chars() {
+        if "\\.[]{}()*+?^$|".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 fn owner_of(files: &mut Files, pid: u32) -> Option<u32> {
@@ -288,6 +335,35 @@ mod tests {
     }
 
     #[test]
+    fn processes_are_found_by_what_stays_of_their_command_lines() {
+        use ComponentKind::{Gunicorn, Haproxy, PhpFpm};
+        let long = format!("gunicorn\0{}\0", "a".repeat(LINE_LEN_MAX));
+        for (kind, line, pattern) in [
+            (
+                Gunicorn,
+                "python3\0/usr/bin/gunicorn\0-w\x004\0shop:app(1)\0",
+                Some("^python3 /usr/bin/gunicorn -w 4 shop:app\\(1\\)$"),
+            ),
+            (
+                PhpFpm,
+                "php-fpm: master process (/etc/php-fpm.conf)",
+                Some("^php-fpm: master process \\(/etc/php-fpm\\.conf\\)"),
+            ),
+            (
+                Haproxy,
+                "/usr/sbin/haproxy\0-sf\x0012\0-x\0sockpair@4\0-W\0-f\0/etc/h.cfg\0",
+                Some("^/usr/sbin/haproxy( .*)? -f /etc/h\\.cfg( |$)"),
+            ),
+            (Haproxy, "/usr/sbin/haproxy\0-W\0/etc/h.cfg\0", None),
+            (Gunicorn, "gunicorn\0--token\0hunter2\0shop:app\0", None),
+            (Gunicorn, long.as_str(), None),
+            (Gunicorn, "", None),
+        ] {
+            assert_eq!(pattern_of(kind, line).as_deref(), pattern, "{line:?}");
+        }
+    }
+
+    #[test]
     fn flags_of_command_lines() {
         let words = ["app", "--workers=4", "-b", "0:80", "-c/x", "--threads", "2"];
         let server = ServerProcess {
@@ -298,6 +374,7 @@ mod tests {
             executable: None,
             owner: None,
             folder: Some("/srv".to_owned()),
+            pattern: None,
             workers: Vec::new(),
         };
         assert_eq!(server.flag(&["-w", "--workers"]), Some("4"));

@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use super::amount::{Scale, number};
 use super::machine::Machine;
 use super::processes::{Listeners, ServerProcess, upstream};
-use super::service::{Service, no_reload, no_restart};
+use super::service::{Service, command, no_reload, no_restart};
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
     table,
@@ -211,6 +211,36 @@ impl<'a> KnobReader<'a> {
 
     pub(super) fn service(&mut self, server: &ServerProcess) -> Service {
         Service::of(self.files, server.pid)
+    }
+
+    /// Sends a signal to the first process of a server. Its number is another when it was started again: its unit knows it, or
+    /// a file, or it has the command line alone.
+    pub(super) fn signal(
+        &mut self,
+        server: &ServerProcess,
+        signal: &str,
+        pid_files: &[&str],
+    ) -> Vec<String> {
+        if let Some(command) = self.service(server).signal(signal) {
+            return command;
+        }
+        let (pid, signal) = (server.pid.to_string(), format!("-{signal}"));
+        for file in pid_files.iter().filter_map(|file| server.path(file)) {
+            let text = self.text(server, &file).unwrap_or_default();
+            if text.lines().next().is_some_and(|line| line.trim() == pid) {
+                return command(&["pkill", &signal, "-F", &file]);
+            }
+        }
+        if let Some(pattern) = &server.pattern {
+            return command(&["pkill", &signal, "-o", "-f", pattern]);
+        }
+        let text = format!(
+            "{} has no pid file that names it, and its command line does not tell it apart: it is reloaded by its process id, \
+             which changes when it is started again; draft again then",
+            self.program
+        );
+        self.note(text);
+        command(&["kill", &signal, &pid])
     }
 
     /// The text of a file that a server names.

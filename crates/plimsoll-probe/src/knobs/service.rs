@@ -1,4 +1,4 @@
-//! How a server is reloaded and restarted: as a unit of systemd, or by a signal to its process.
+//! How a server is restarted and signalled as a unit of systemd.
 
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::redact;
@@ -58,7 +58,6 @@ fn started_by(server: &ServerProcess) -> Option<Vec<String>> {
 /// Commands of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Service {
-    pid: u32,
     /// `systemctl`, with `--user` where it is a unit of this user.
     manager: Vec<String>,
     /// The unit; `None` where it is not one.
@@ -83,26 +82,16 @@ impl Service {
         let mut manager = vec!["systemctl".to_owned()];
         manager.extend(is_user.then(|| "--user".to_owned()));
         Self {
-            pid,
             manager,
             unit: unit.filter(|_| has_manager),
         }
     }
 
-    /// Whether it is a unit of systemd.
-    pub(super) fn is_unit(&self) -> bool {
-        self.unit.is_some()
-    }
-
-    /// Sends a signal to its first process.
-    pub(super) fn signal(&self, signal: &str) -> Vec<String> {
-        match &self.unit {
-            Some(unit) => {
-                let signal = format!("--signal={signal}");
-                self.managed(&["kill", "--kill-who=main", &signal, unit])
-            }
-            None => command(&["kill", &format!("-{signal}"), &self.pid.to_string()]),
-        }
+    /// Sends a signal to its first process; `None` where it is no unit.
+    pub(super) fn signal(&self, signal: &str) -> Option<Vec<String>> {
+        let unit = self.unit.as_ref()?;
+        let signal = format!("--signal={signal}");
+        Some(self.managed(&["kill", "--kill-who=main", &signal, unit]))
     }
 
     /// Restarts it; `None` where that is not known.
@@ -189,7 +178,7 @@ mod tests {
         let (_root, mut files) = machine("0::/system.slice/system-shop.slice/shop@1.service\n");
         let service = Service::of(&mut files, 7);
         assert_eq!(
-            service.signal("HUP").join(" "),
+            service.signal("HUP").unwrap().join(" "),
             "systemctl kill --kill-who=main --signal=HUP shop@1.service"
         );
         assert_eq!(
@@ -212,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_process_gets_a_signal() {
+    fn a_plain_process_has_no_manager() {
         let (_root, mut files) = machine("0::/user.slice/user-0.slice/session-1.scope\n");
         let service = Service::of(&mut files, 7);
-        assert_eq!(service.signal("USR2"), command(&["kill", "-USR2", "7"]));
+        assert_eq!(service.signal("USR2"), None);
         assert_eq!(service.restart(), None);
         assert_eq!(service.environment_file(&mut files), None);
     }

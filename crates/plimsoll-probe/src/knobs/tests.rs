@@ -215,7 +215,7 @@ fn commands_check_and_reload() {
     );
     assert_eq!(
         file("/srv/conf.py").reload.unwrap().join(" "),
-        "kill -HUP 9"
+        "pkill -HUP -o -f ^python3 /usr/bin/gunicorn -c /srv/conf\\.py app:app$"
     );
     assert_eq!(
         file("/srv/conf.py").check.unwrap().last().unwrap(),
@@ -376,7 +376,7 @@ fn haproxy_queues_for_its_servers() {
     assert_eq!(found.knobs[0].name, "haproxy_app_server_maxconn");
     assert_eq!(
         found.files[0].reload.as_ref().unwrap().join(" "),
-        "kill -USR2 7"
+        "pkill -USR2 -o -f ^/usr/sbin/haproxy( .*)? -f /etc/haproxy/haproxy\\.cfg( |$)"
     );
 }
 
@@ -452,9 +452,6 @@ fn a_master_of_php_is_reloaded_although_its_number_changes() {
     let by_title = "pkill -USR2 -o -f ^php-fpm: master process \\(/srv/php-fpm\\.conf\\)";
     assert_eq!(reload(file, "8\n", None), by_title);
     assert_eq!(reload("", "", None), by_title);
-    // In the foreground it stays the same process.
-    let foreground = "pid = /run/php.pid\ndaemonize = no\n";
-    assert_eq!(reload(foreground, "9\n", None), "kill -USR2 9");
     assert_eq!(
         reload(file, "9\n", Some("php8.2-fpm.service")),
         "systemctl kill --kill-who=main --signal=USR2 php8.2-fpm.service"

@@ -90,6 +90,48 @@ fn poolers_and_databases_of_others_have_no_part_in_the_conditions() {
 }
 
 #[test]
+fn a_signal_finds_its_process_after_another_start() {
+    let reloads = |machine: &MachineFolder| {
+        let found = machine.find(&[7, 9, 11]);
+        let reload = |path: &str| {
+            let mut files = found.files.iter();
+            let file = files.find(|file| file.path == Path::new(path)).unwrap();
+            file.reload.as_ref().unwrap().join(" ")
+        };
+        let of_postgres = reload("/var/lib/pg/postgresql.conf");
+        (reload("/srv/conf.py"), of_postgres, found.notes)
+    };
+    // Files that have their numbers.
+    let machine = stack();
+    machine.put("var/lib/pg/postmaster.pid", "11\n/var/lib/pg\n1790000000\n");
+    machine.put(
+        "srv/conf.py",
+        "bind = '127.0.0.1:8000'\npidfile = 'run/app.pid'\n",
+    );
+    machine.put("srv/run/app.pid", "9\n");
+    let (gunicorn, postgres, _) = reloads(&machine);
+    assert_eq!(gunicorn, "pkill -HUP -F /srv/run/app.pid");
+    assert_eq!(postgres, "pkill -HUP -F /var/lib/pg/postmaster.pid");
+    // The file is of another process.
+    machine.put("srv/run/app.pid", "8\n");
+    let line = "^python3 /usr/bin/gunicorn -c /srv/conf\\.py app:app$";
+    assert_eq!(reloads(&machine).0, format!("pkill -HUP -o -f {line}"));
+    // Another server has the same command line.
+    let words = [
+        "python3",
+        "/usr/bin/gunicorn",
+        "-c",
+        "/srv/conf.py",
+        "app:app",
+    ];
+    machine.process(20, 1, "python3", &words);
+    let (gunicorn, _, notes) = reloads(&machine);
+    assert_eq!(gunicorn, "kill -HUP 9");
+    let note = "gunicorn (pid 9) has no pid file that names it, and its command line does not tell it apart";
+    assert!(notes.iter().any(|own| own.starts_with(note)), "{notes:?}");
+}
+
+#[test]
 fn haproxy_without_a_master_process_tells_what_reloads_it() {
     let machine = MachineFolder::new();
     machine.process(7, 1, "haproxy", &["/usr/sbin/haproxy", "-f", "haproxy.cfg"]);
