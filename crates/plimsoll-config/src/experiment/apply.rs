@@ -46,6 +46,12 @@ pub(super) static APPLY: KeywordTable = KeywordTable {
             "Environment variables of the command, in addition to those of Plimsoll."
         ),
         word!(
+            "folder",
+            Text,
+            "Folder in which the command starts, relative to the folder of this file, or to that of `git`. Default: that \
+             folder."
+        ),
+        word!(
             "processes",
             Either(&[Count(1, PROCESSES_MAX as u64), Text]),
             "How often the command is started. The variable PLIMSOLL_PROCESS has the number of a process, from 0. \
@@ -143,7 +149,7 @@ fn setup(
         reader.report_at(key.span.start, message, valid, None);
     }
     if fields.get("command").is_none() && !fields.misspells(&["command"]) {
-        for (key, _) in fields.among(&["env", "processes", "cpus", "memory"]) {
+        for (key, _) in fields.among(&["env", "folder", "processes", "cpus", "memory"]) {
             let message = format!("`{}` has no effect without `command`", key.text);
             let valid = "command: [bin/server, --port, 8080], which starts the service";
             reader.report_at(key.span.start, message, valid, None);
@@ -157,6 +163,9 @@ fn setup(
         env: fields
             .get("env")
             .map_or_else(Vec::new, |node| environment(scope, node)),
+        folder: fields
+            .get("folder")
+            .and_then(|node| scope.text(node, "a folder")),
         processes: fields
             .get("processes")
             .and_then(|node| scope.each(node, PROCESSES_VALID, processes)),

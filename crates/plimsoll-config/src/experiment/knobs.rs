@@ -337,7 +337,7 @@ fn started_with(setups: &[Setup]) -> BTreeSet<usize> {
         let source = setup.source.as_ref().map(|source| &source.revision);
         let environment = setup.env.iter().map(|(_, text)| text);
         let texts = setup.command.iter().chain(environment);
-        let texts = texts.chain(source).chain(&setup.edge);
+        let texts = texts.chain(&setup.folder).chain(source).chain(&setup.edge);
         axes.extend(texts.flat_map(LevelText::axes));
         let limits = [
             setup.processes.as_ref().map(PerCell::axes),

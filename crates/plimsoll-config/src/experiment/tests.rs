@@ -138,6 +138,10 @@ fn what_is_applied_is_known_for_each_cell() {
     let filled = secret.in_cell(&read.design, &read.listed()[0]);
     assert_eq!(filled.as_deref(), Some("secret"));
     assert!(!format!("{secret:?}").contains("secret"));
+    let folder = setup.folder.as_ref().unwrap();
+    let folder = folder.in_cell(&read.design, last_cell);
+    assert_eq!(folder.as_deref(), Some("srv/page"));
+    assert_eq!(worker.folder, None);
     let file = &setup.files[0];
     let content = |index: usize| -> String {
         let cell = &read.listed()[index];

@@ -80,7 +80,10 @@ impl StartedService {
             .filter_map(|(name, value)| Some((name.clone(), stage.text(cell, value)?)))
             .collect();
         let count = applied.processes.as_ref().and_then(|it| it.at(levels));
-        let folder = checkout.map_or_else(|| stage.context.base.clone(), Path::to_owned);
+        let base = checkout.unwrap_or(&stage.context.base);
+        let named = applied.folder.as_ref();
+        let named = named.and_then(|folder| stage.text(cell, folder));
+        let folder = named.map_or_else(|| base.to_owned(), |folder| base.join(folder));
         for number in 0..count.copied().unwrap_or(1) {
             stage.check_stop()?;
             let output = stage.output(&format!("service-{}-{number}", setup + 1));

@@ -15,6 +15,9 @@ pub struct Setup {
     pub command: Vec<LevelText>,
     /// Variables of its environment.
     pub env: Vec<(String, LevelText)>,
+    /// Folder in which it starts, relative to that of the experiment or of the checkout; `None` for that folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<LevelText>,
     /// Processes of the command.
     pub processes: Option<PerCell<u32>>,
     /// CPUs that all of its processes share.

@@ -33,6 +33,10 @@ impl SettingChange<'_> {
                     ));
                 }
             }
+            let folder = setup.folder.as_ref();
+            if let Some((before, after)) = folder.and_then(|folder| self.difference(folder)) {
+                lines.push(format!("start `{program}` in {after} instead of {before}"));
+            }
             lines.extend(self.amounts(setup, &program));
             for file in &setup.files {
                 if file
@@ -181,6 +185,7 @@ mod tests {
              apply:\n\
              \x20 command: [bin/app, --key, hunter2, --workers, '{{ workers }}']\n\
              \x20 env: { POOL: '{{ pool }}', OTHER: x }\n\
+             \x20 folder: 'srv/{{ pool }}'\n\
              \x20 processes: '{{ workers }}'\n",
         );
         let [from, to] = [0, 3].map(|index| experiment.design.cell_at(index));
@@ -190,6 +195,7 @@ mod tests {
             [
                 "start `bin/app` with `--workers 4` instead of `--workers 2`",
                 "set POOL=20 (before: 5) in the environment of `bin/app`",
+                "start `bin/app` in srv/20 instead of srv/5",
                 "start 4 processes of `bin/app` instead of 2",
             ]
         );

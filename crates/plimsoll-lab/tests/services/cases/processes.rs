@@ -11,6 +11,10 @@ pub(crate) const ALL: &[super::Case] = &[
         "a_cell_is_started_with_its_levels",
         a_cell_is_started_with_its_levels,
     ),
+    (
+        "a_command_starts_in_its_folder",
+        a_command_starts_in_its_folder,
+    ),
     ("each_process_has_its_number", each_process_has_its_number),
     (
         "whatever_a_service_starts_ends_with_it",
@@ -46,6 +50,27 @@ fn a_cell_is_started_with_its_levels() {
     drop(service);
     fixture.is_clean();
     services.close().unwrap();
+}
+
+fn a_command_starts_in_its_folder() {
+    let fixture = Fixture::new();
+    let folder = fixture.base().join("a");
+    fs::create_dir(&folder).unwrap();
+    let script = "echo started > place; exec \"$0\" \"$@\"";
+    let apply = format!(
+        "command: [sh, -c, {script:?}, {}]\nfolder: \"{{{{ level }}}}\"",
+        fixture.serve()
+    );
+    let ready = format!("ready: 127.0.0.1:{}", fixture.port);
+    let mut services = fixture.open(&fixture.text(&apply, &ready));
+    let mut service = services.apply(0).unwrap();
+    service.ready().unwrap();
+    assert!(folder.join("place").exists());
+    service.stop().unwrap();
+    // The other level has no folder.
+    let missing = services.apply(1).unwrap_err().to_string();
+    assert!(missing.contains("does not exist"), "{missing}");
+    fixture.is_clean();
 }
 
 fn each_process_has_its_number() {
