@@ -20,6 +20,7 @@ mod processes;
 mod reader;
 mod service;
 mod source;
+mod start;
 mod stores;
 mod table;
 #[cfg(test)]
@@ -38,7 +39,8 @@ pub use kernel::KERNEL_FILE;
 use machine::Machine;
 use processes::{Listeners, ServerProcess};
 use reader::KnobReader;
-pub use source::{KnobEdit, template};
+pub use source::{KnobEdit, literal, template};
+pub use start::{FoundStart, FoundVariable};
 pub use table::{KnobMeans, ReadyKnob, all};
 
 /// Knobs at most.
@@ -210,6 +212,8 @@ pub struct KnobsFound {
     pub watch: Vec<Component>,
     /// Conditions that hold today.
     pub constraints: Vec<KnobConstraint>,
+    /// How programs were started whose settings need a restart that nothing here makes.
+    pub starts: Vec<FoundStart>,
     /// What was found, and what was not included and why.
     pub notes: Vec<String>,
 }

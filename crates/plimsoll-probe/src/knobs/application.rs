@@ -2,8 +2,9 @@
 
 use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::service::{command, no_restart};
+use super::service::command;
 use super::source::{HASH, INI, begin_of_section, end_of, ini, lines};
+use super::start;
 use crate::collectors::puma::settings::threads_of;
 
 /// Where a Rails application has the number of its server, in its folder.
@@ -276,15 +277,10 @@ pub(super) fn node(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     environment(reader, server, "UV_THREADPOOL_SIZE", &threads);
 }
 
-/// A variable of a server's environment, by name: nothing else of the environment is kept.
+/// A variable of a server's environment that is a level.
 fn variable_of(reader: &mut KnobReader<'_>, server: &ServerProcess, name: &str) -> Option<String> {
-    let path = format!("proc/{}/environ", server.pid);
-    let text = reader.files.memory_text_of(&path).ok()?;
-    let value = text.split('\0').find_map(|entry| {
-        let (key, value) = entry.split_once('=')?;
-        (key == name).then_some(value)
-    })?;
-    (value.len() <= VARIABLE_LEN_MAX).then(|| value.to_owned())
+    let value = start::variable(reader.files, server.pid, name);
+    value.filter(|value| value.len() <= VARIABLE_LEN_MAX)
 }
 
 /// A knob that is a variable of the environment.
@@ -305,7 +301,7 @@ fn environment(
                 "its unit names no file with its environment that can be read: add `EnvironmentFile=` with {name}"
             )
         } else {
-            no_restart(server)
+            reader.no_restart()
         };
         return reader.knob(NewKnob::new(name, now, Spot::Unreachable(why)));
     };

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::service::no_restart;
 
 /// Flags that choose a collector, by its name.
 const COLLECTORS: [(&str, &str); 4] = [
@@ -47,7 +46,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
             `EnvironmentFile=` as JAVA_OPTS"
                 .to_owned()
         }
-        None => no_restart(server),
+        None => reader.no_restart(),
     };
     let written = environment
         .as_ref()

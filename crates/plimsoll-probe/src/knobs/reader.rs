@@ -11,6 +11,7 @@ use super::amount::{Scale, number};
 use super::machine::Machine;
 use super::processes::{Listeners, ServerProcess, upstream};
 use super::service::{Service, command, no_reload, no_restart};
+use super::start::FoundStart;
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
     table,
@@ -115,8 +116,8 @@ pub(super) struct KnobReader<'a> {
     prefix: String,
     /// The program, for messages.
     program: String,
-    /// Why its settings that need a restart are not reachable, where it is no unit.
-    no_restart: String,
+    /// How it was started, where it is no unit and that is known.
+    start: Option<FoundStart>,
     /// Why its file is not read again, where nothing is known that makes it.
     no_reload: String,
     /// Technologies whose servers probably belong to another service.
@@ -149,7 +150,7 @@ impl<'a> KnobReader<'a> {
             kind: None,
             prefix: String::new(),
             program: String::new(),
-            no_restart: String::new(),
+            start: None,
             no_reload: String::new(),
             last: BTreeSet::new(),
             memory: Vec::new(),
@@ -174,8 +175,22 @@ impl<'a> KnobReader<'a> {
         };
         self.kind = Some(kind);
         self.program = format!("{} (pid {})", kind.name(), server.pid);
-        self.no_restart = no_restart(server);
+        let is_unit = self.service(server).restart().is_some();
+        self.start = if is_unit {
+            None
+        } else {
+            FoundStart::of(self.files, server, &self.program)
+        };
         self.no_reload = no_reload(server);
+    }
+
+    /// Why a setting that needs a restart is not reachable where its server is no unit. The draft then tells how to start it.
+    pub(super) fn no_restart(&mut self) -> String {
+        let starts = &mut self.found.starts;
+        let new = self.start.iter().filter(|start| !starts.contains(start));
+        let new: Vec<FoundStart> = new.cloned().collect();
+        starts.extend(new);
+        no_restart(self.start.as_ref())
     }
 
     /// Whether it is known where a server listens, and so that none of the others names it.
@@ -374,7 +389,7 @@ impl<'a> KnobReader<'a> {
                     return KnobPlace::Unreachable("its file is unknown".to_owned());
                 };
                 if restart && file.restart.is_none() {
-                    return KnobPlace::Unreachable(self.no_restart.clone());
+                    return KnobPlace::Unreachable(self.no_restart());
                 }
                 if !restart && file.reload.is_none() && file.restart.is_none() {
                     return KnobPlace::Unreachable(self.no_reload.clone());

@@ -1,9 +1,9 @@
 //! How a server is restarted and signalled as a unit of systemd.
 
 use plimsoll_model::component::ComponentKind;
-use plimsoll_model::redact;
 
 use super::processes::ServerProcess;
+use super::start::FoundStart;
 use crate::files::Files;
 use crate::kernel_files;
 
@@ -18,16 +18,18 @@ const UNIT_FOLDERS: [&str; 4] = [
 const UNIT_FILES_MAX: usize = 64;
 
 /// Why a setting of a server that needs a restart is not reachable, and how it was started, where that is known.
-pub(super) fn no_restart(server: &ServerProcess) -> String {
+pub(super) fn no_restart(start: Option<&FoundStart>) -> String {
     let why = "it takes effect by a restart, and the program is not a unit of systemd here";
-    match (started_by(server), &server.folder) {
-        (Some(words), Some(folder)) => format!(
-            "{why}. It was started in {folder} by `{}`: stop it with `kill -TERM {}`, and let the experiment start it, with \
+    match start {
+        Some(start) => format!(
+            "{why}. It was started in {} by `{}`{}: stop it with `kill -TERM {}`, and let the experiment start it, with \
              `command` instead of `reload`",
-            words.join(" "),
-            server.pid
+            start.folder,
+            start.command.join(" "),
+            start.with_variables(),
+            start.pid
         ),
-        _ => format!(
+        None => format!(
             "{why}: restart it by a `reload` command of your own, or let the experiment start it with `command`"
         ),
     }
@@ -47,12 +49,6 @@ pub(super) fn no_reload(server: &ServerProcess) -> String {
             kind.name()
         ),
     }
-}
-
-/// The command line without its secrets; `None` where the process has a title instead, or belongs to somebody else.
-fn started_by(server: &ServerProcess) -> Option<Vec<String>> {
-    (server.executable.is_some() && !server.has_title && !server.words.is_empty())
-        .then(|| redact::command(server.words()))
 }
 
 /// Commands of a server.

@@ -34,8 +34,8 @@ pub fn template(text: &str, edits: &[KnobEdit], is_searched: &dyn Fn(&str) -> bo
     template
 }
 
-/// A text that has no placeholders.
-fn literal(text: &str) -> String {
+/// A text as a template has it that has no placeholders.
+pub fn literal(text: &str) -> String {
     text.replace("{{", "{{ '{{' }}")
 }
 

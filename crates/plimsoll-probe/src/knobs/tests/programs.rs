@@ -202,6 +202,7 @@ fn node_without_a_unit_tells_how_it_was_started() {
     let command = [
         "env",
         "UV_THREADPOOL_SIZE=2",
+        "API_TOKEN=hunter2",
         "node",
         "server.js",
         "--token",
@@ -217,9 +218,25 @@ fn node_without_a_unit_tells_how_it_was_started() {
     let KnobPlace::Unreachable(why) = &knob.place else {
         unreachable!("{knob:?}")
     };
-    let started = format!("It was started in {place} by `node server.js --token ");
+    let started = format!("It was started in {place} by `");
     assert!(why.contains(&started), "{why}");
+    assert!(why.contains("node server.js --token "), "{why}");
     assert!(!why.contains("hunter2"), "{why}");
+    let mut starts = found.starts.iter();
+    let start = starts.find(|start| start.pid == node.pid()).unwrap();
+    // The program is that of its own PATH, which the experiment may not have.
+    assert!(Path::new(&start.command[0]).is_absolute(), "{start:?}");
+    assert_eq!(start.command[1..3], ["server.js", "--token"]);
+    assert_eq!(start.folder, place);
+    let variables = start.variables.as_deref().unwrap();
+    let value = |name: &str| {
+        let mut own = variables.iter().filter(|own| own.name == name);
+        own.next().map(|own| own.value.as_deref())
+    };
+    assert_eq!(value("UV_THREADPOOL_SIZE"), Some(Some("2")));
+    assert_eq!(value("API_TOKEN"), Some(None));
+    assert_eq!(value("PATH"), None);
+    assert!(!format!("{start:?}").contains("hunter2"), "{start:?}");
     assert!(
         why.contains(&format!("`kill -TERM {}`", node.pid())),
         "{why}"

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::component::{Component, ComponentAddress};
+use plimsoll_model::redact::REDACTED;
 use plimsoll_probe::knobs::{
-    self, ConstraintText, FoundFile, FoundKnob, KERNEL_FILE, KnobPlace, KnobsFound,
+    self, ConstraintText, FoundFile, FoundKnob, FoundStart, KERNEL_FILE, KnobMeans, KnobPlace,
+    KnobsFound,
 };
 use plimsoll_report::tune::AdvisedSetting;
 
@@ -122,13 +124,15 @@ impl DraftRenderer<'_> {
         self.add_knobs(&mut text);
         self.add_constraints(&mut text);
         text.push_str("\napply:\n");
-        if !services.is_empty() {
-            text.push_str("  file:\n");
-            text.push_str(&services);
+        let mut mark = "-";
+        for (key, items) in [("file", &services), ("set", &settings)] {
+            if !items.is_empty() {
+                let _ = writeln!(text, "  {mark} {key}:\n{}", items.trim_end());
+                mark = " ";
+            }
         }
-        if !settings.is_empty() {
-            text.push_str("  set:\n");
-            text.push_str(&settings);
+        for start in &self.found.starts {
+            self.add_start(&mut text, start);
         }
         self.add_rest(&mut text);
         beside.insert(0, (name, text));
@@ -204,14 +208,14 @@ impl DraftRenderer<'_> {
     }
 
     fn add_file(&self, text: &mut String, file: &FoundFile, template: &str) {
-        let _ = writeln!(text, "    - template: {}", quoted(template));
+        let _ = writeln!(text, "      - template: {}", quoted(template));
         let _ = writeln!(
             text,
-            "      to: {}",
+            "        to: {}",
             quoted(&file.path.display().to_string())
         );
         if let Some(check) = &file.check {
-            let _ = writeln!(text, "      check: {}", list(check));
+            let _ = writeln!(text, "        check: {}", list(check));
         }
         let is_restarted = self.found.knobs.iter().any(|knob| {
             let is_here = file.edits.iter().any(|edit| edit.knob == knob.name);
@@ -223,8 +227,59 @@ impl DraftRenderer<'_> {
             file.reload.as_ref().or(file.restart.as_ref())
         };
         if let Some(command) = command {
-            let _ = writeln!(text, "      reload: {}", list(command));
+            let _ = writeln!(text, "        reload: {}", list(command));
         }
+    }
+
+    /// How to start a program whose settings need it: as a further item of `apply`, which is a comment.
+    fn add_start(&self, text: &mut String, start: &FoundStart) {
+        let mut comment = format!(
+            "{} is no unit of systemd. To search settings that need its restart, move their lines to `knobs`, remove `reload` \
+             from its files above, stop it with `kill -TERM {}`, and uncomment what follows: the experiment then starts it \
+             with their levels, and stops it after each trial.",
+            start.program, start.pid
+        );
+        if start.variables.is_none() {
+            comment.push_str(" Its environment cannot be read: add `env` with what it needs.");
+        }
+        if start.command.iter().any(|word| word.contains(REDACTED)) {
+            comment.push_str(" Its command has secrets: write {{ env('NAME') }} in their place.");
+        }
+        add_comment(text, "", &comment);
+        let command: Vec<String> = start
+            .command
+            .iter()
+            .map(|word| knobs::literal(word))
+            .collect();
+        let _ = writeln!(text, "#   - command: {}", list(&command));
+        let folder = knobs::literal(&start.folder);
+        let _ = writeln!(text, "#     folder: {}", quoted(&folder));
+        let variables = self.variables(start);
+        if !variables.is_empty() {
+            text.push_str("#     env:\n");
+        }
+        for (name, value) in variables {
+            let _ = writeln!(text, "#       {}: {}", quoted(name), quoted(&value));
+        }
+    }
+
+    /// The environment with which a program is started: levels of its knobs, what it has today, and references to secrets.
+    fn variables<'s>(&'s self, start: &'s FoundStart) -> BTreeMap<&'s str, String> {
+        let known = start.variables.as_deref().unwrap_or_default().iter();
+        let known = known.map(|variable| {
+            let name = variable.name.as_str();
+            let secret = || format!("{{{{ env('{name}') }}}}");
+            let value = variable.value.as_deref();
+            (name, value.map_or_else(secret, knobs::literal))
+        });
+        let own = self.found.knobs.iter().filter(|knob| {
+            let mut letters = knob.ready.setting.bytes();
+            knob.program == start.program
+                && knob.ready.means == KnobMeans::Environment
+                && letters.all(|letter| letter.is_ascii_uppercase() || letter == b'_')
+        });
+        let own = own.map(|knob| (knob.ready.setting, format!("{{{{ {} }}}}", knob.name)));
+        known.chain(own).collect()
     }
 
     /// The settings that components change at run time.
@@ -241,7 +296,7 @@ impl DraftRenderer<'_> {
                 let to = quoted(&format!("{{{{ {} }}}}", knob.name));
                 let _ = writeln!(
                     text,
-                    "    - {{ component: {word}, setting: {setting}, to: {to} }}"
+                    "      - {{ component: {word}, setting: {setting}, to: {to} }}"
                 );
             }
         }

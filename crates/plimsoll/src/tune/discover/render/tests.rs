@@ -6,7 +6,9 @@ use plimsoll_config::document::{FileError, Surroundings};
 use plimsoll_config::experiment;
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::price::HeldResources;
-use plimsoll_probe::knobs::{KnobBound, KnobConstraint, KnobEdit, KnobFactor, ReadyKnob};
+use plimsoll_probe::knobs::{
+    FoundVariable, KnobBound, KnobConstraint, KnobEdit, KnobFactor, ReadyKnob,
+};
 
 use super::*;
 
@@ -22,8 +24,8 @@ impl Surroundings for DraftFolder {
             .ok_or_else(missing)
     }
 
-    fn variable(&self, _: &str) -> Option<String> {
-        None
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "API_TOKEN").then(|| "hidden".to_owned())
     }
 
     fn machine(&self) -> Option<HeldResources> {
@@ -118,6 +120,7 @@ fn found() -> KnobsFound {
             ]],
             bound: KnobBound::Memory,
         }],
+        starts: Vec::new(),
         notes: vec!["a note".to_owned()],
     }
 }
@@ -162,6 +165,70 @@ fn a_draft_is_an_experiment() {
         folder.0["tune-plan.yaml"],
         "target: \"http://127.0.0.1:8080/\"\nwatch:\n  redis: \"127.0.0.1:6379\"\n"
     );
+}
+
+/// A program that somebody started, with a setting of its environment.
+fn found_with_start() -> KnobsFound {
+    let mut found = found();
+    let unreachable = KnobPlace::Unreachable("it needs a restart".to_owned());
+    let ready = ready(ComponentKind::Node, "UV_THREADPOOL_SIZE");
+    let knob = knob(ready, "node_UV_THREADPOOL_SIZE", "4", unreachable);
+    let variable = |name: &str, value: Option<&str>| FoundVariable {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    };
+    found.starts.push(FoundStart {
+        program: knob.program.clone(),
+        pid: 7,
+        command: ["/usr/bin/node", "app.js", "{{x}}"]
+            .map(str::to_owned)
+            .to_vec(),
+        folder: "/srv/shop".to_owned(),
+        variables: Some(vec![
+            variable("NODE_ENV", Some("production")),
+            variable("API_TOKEN", None),
+            variable("UV_THREADPOOL_SIZE", Some("4")),
+        ]),
+    });
+    found.knobs.push(knob);
+    found
+}
+
+#[test]
+fn a_program_is_started_as_it_was_when_the_comment_is_uncommented() {
+    let draft = draft(&options(), &found_with_start());
+    let files = draft.files.iter();
+    let files = files.map(|(path, text)| (path.display().to_string(), text.clone()));
+    let folder = DraftFolder(files.collect());
+    let text = &folder.0["tune.yaml"];
+    // As it is, nothing is started.
+    let read = experiment::read(text, "tune", &folder);
+    let experiment = read.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+    assert_eq!(experiment.setups.len(), 1);
+    let is_start = |rest: &&str| rest.starts_with("  - command: ") || rest.starts_with("    ");
+    let uncommented = text.lines().map(|line| {
+        let start = line.strip_prefix("# ").filter(is_start);
+        start.unwrap_or(line).to_owned() + "\n"
+    });
+    let uncommented: String = uncommented.collect();
+    let searched = "\nknobs:\n  node_UV_THREADPOOL_SIZE: [4, 8]\n";
+    let uncommented = uncommented.replace("\nknobs:\n", searched);
+    let read = experiment::read(&uncommented, "tune", &folder);
+    let experiment = read.unwrap_or_else(|errors| panic!("{errors:?}\n{uncommented}"));
+    let started = &experiment.setups[1];
+    let cell = experiment.design.cell_at(0);
+    let filled = |text: &plimsoll_model::experiment::LevelText| {
+        let filled = text.in_cell(&experiment.design, &cell);
+        filled.unwrap()
+    };
+    let words: Vec<String> = started.command.iter().map(filled).collect();
+    assert_eq!(words, ["/usr/bin/node", "app.js", "{{x}}"]);
+    let place = started.folder.as_ref().map(filled);
+    assert_eq!(place.as_deref(), Some("/srv/shop"));
+    let variables = started.env.iter();
+    let variables = variables.map(|(name, value)| format!("{name}={}", filled(value)));
+    let right = "API_TOKEN=hidden NODE_ENV=production UV_THREADPOOL_SIZE=4";
+    assert_eq!(variables.collect::<Vec<_>>().join(" "), right);
 }
 
 #[test]
