@@ -40,7 +40,7 @@ use machine::Machine;
 use processes::{Listeners, ServerProcess};
 use reader::KnobReader;
 pub use source::{KnobEdit, literal, template};
-pub use start::{FoundStart, FoundVariable};
+pub use start::{CommandLevel, FoundStart, FoundVariable};
 pub use table::{KnobMeans, ReadyKnob, all};
 
 /// Knobs at most.

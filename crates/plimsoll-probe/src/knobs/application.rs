@@ -149,12 +149,9 @@ pub(super) fn gunicorn(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let file = reader.file(server, &path, &text, &commands);
     let running = server.workers.len().max(1).to_string();
     let mut knob = |setting: &'static str, flags: &[&str], default: &str| {
-        if let Some(given) = server.flag(flags) {
-            let why = format!(
-                "its command line has {} {given}, which comes before the file: move it to {path} and draft again",
-                flags.last().copied().unwrap_or_default()
-            );
-            return reader.knob(NewKnob::new(setting, given, Spot::Unreachable(why)));
+        if server.flag(flags).is_some() {
+            reader.on_command_line(server, (setting, flags), &path);
+            return None;
         }
         let (end, begin) = end_of(&text);
         let (now, edit) = match ini(&text, HASH, None, setting) {
@@ -232,10 +229,9 @@ pub(super) fn uwsgi(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         return;
     };
     let mut knob = |setting: &'static str, aliases: &[&str], flags: &[&str], default: &str| {
-        if let Some(given) = server.flag(flags) {
-            let why =
-                format!("its command line sets it to {given}: move it to {path} and draft again");
-            return reader.knob(NewKnob::new(setting, given, Spot::Unreachable(why)));
+        if server.flag(flags).is_some() {
+            reader.on_command_line(server, (setting, flags), &path);
+            return None;
         }
         let found = aliases.iter().find_map(|alias| value(alias));
         let (now, edit) = match found {

@@ -59,6 +59,10 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         let now = heap.unwrap_or(&default);
         NewKnob::new("-Xmx", now, Spot::Unreachable(elsewhere.clone()))
     });
+    if environment.is_none() && commands.restart.is_none() {
+        let place = words.iter().rposition(|word| word.starts_with("-Xmx"));
+        reader.start_with("-Xmx", server, place.map(|word| (word, "-Xmx".len())));
+    }
     let own = written.and_then(|(text, file)| {
         let mut known = COLLECTORS.iter();
         known.find_map(|(flag, name)| Some((file, text.find(flag)?, flag.len(), *name)))

@@ -56,18 +56,23 @@ impl ServerProcess {
 
     /// The value of a flag of its command line: in the next word, or behind `=`.
     pub(super) fn flag(&self, names: &[&str]) -> Option<&str> {
-        let mut words = self.words.iter();
-        while let Some(word) = words.next() {
+        let (word, at) = self.flag_at(names)?;
+        self.words.get(word)?.get(at..)
+    }
+
+    /// The index of the word with the value of a flag, and where the value begins in it.
+    pub(super) fn flag_at(&self, names: &[&str]) -> Option<(usize, usize)> {
+        for (index, word) in self.words.iter().enumerate() {
             if names.contains(&word.as_str()) {
-                return words.next().map(String::as_str);
+                return Some((index + 1, 0));
             }
             let value = names.iter().find_map(|name| {
                 let rest = word.strip_prefix(name)?;
                 let is_short = name.len() == 2 && !word.starts_with("--");
                 rest.strip_prefix('=').or(is_short.then_some(rest))
             });
-            if value.is_some() {
-                return value;
+            if let Some(value) = value {
+                return Some((index, word.len() - value.len()));
             }
         }
         None
@@ -382,6 +387,8 @@ mod tests {
         assert_eq!(server.flag(&["-c", "--config"]), Some("/x"));
         assert_eq!(server.flag(&["--threads"]), Some("2"));
         assert_eq!(server.flag(&["-k"]), None);
+        assert_eq!(server.flag_at(&["-b"]), Some((3, 0)));
+        assert_eq!(server.flag_at(&["--workers"]), Some((1, 10)));
         assert_eq!(server.path("conf.py").as_deref(), Some("/srv/conf.py"));
     }
 }

@@ -11,7 +11,7 @@ use super::amount::{Scale, number};
 use super::machine::Machine;
 use super::processes::{Listeners, ServerProcess, upstream};
 use super::service::{Service, command, no_reload, no_restart};
-use super::start::FoundStart;
+use super::start::{CommandLevel, FoundStart};
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
     table,
@@ -186,11 +186,62 @@ impl<'a> KnobReader<'a> {
 
     /// Why a setting that needs a restart is not reachable where its server is no unit. The draft then tells how to start it.
     pub(super) fn no_restart(&mut self) -> String {
-        let starts = &mut self.found.starts;
-        let new = self.start.iter().filter(|start| !starts.contains(start));
-        let new: Vec<FoundStart> = new.cloned().collect();
-        starts.extend(new);
+        self.add_start();
         no_restart(self.start.as_ref())
+    }
+
+    /// The draft tells how the server was started, where that is known.
+    fn add_start(&mut self) {
+        let starts = &mut self.found.starts;
+        if let Some(start) = &self.start
+            && starts.iter().all(|known| known.pid != start.pid)
+        {
+            starts.push(start.clone());
+        }
+    }
+
+    /// Adds a setting that the command line has, which comes before the file.
+    pub(super) fn on_command_line(
+        &mut self,
+        server: &ServerProcess,
+        (setting, flags): (&'static str, &[&str]),
+        path: &str,
+    ) {
+        let given = server.flag(flags).unwrap_or_default();
+        let flag = flags.last().copied().unwrap_or_default();
+        let start = if self.start.is_some() {
+            ", or let the experiment start it with `command`"
+        } else {
+            ""
+        };
+        let why = format!(
+            "its command line has {flag} {given}, which comes before the file: move it to {path} and draft again{start}"
+        );
+        self.knob(NewKnob::new(setting, given, Spot::Unreachable(why)));
+        self.start_with(setting, server, server.flag_at(flags));
+    }
+
+    /// The draft tells how the server was started, with the level of a setting where its command line has it: the index of a
+    /// word, and where the level begins in it.
+    pub(super) fn start_with(
+        &mut self,
+        setting: &str,
+        server: &ServerProcess,
+        place: Option<(usize, usize)>,
+    ) {
+        self.add_start();
+        let mut knobs = self.found.knobs.iter().rev();
+        let own = knobs.find(|own| own.ready.setting == setting && own.program == self.program);
+        let mut starts = self.found.starts.iter_mut();
+        let start = starts.find(|start| start.pid == server.pid);
+        if let (Some(own), Some(start), Some((word, at))) = (own, start, place) {
+            let before = server.words.get(word).and_then(|word| word.get(..at));
+            start.levels.push(CommandLevel {
+                word,
+                before: before.unwrap_or_default().to_owned(),
+                knob: own.name.clone(),
+            });
+        }
     }
 
     /// Whether it is known where a server listens, and so that none of the others names it.

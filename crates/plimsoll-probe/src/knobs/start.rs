@@ -86,10 +86,23 @@ pub struct FoundStart {
     pub pid: u32,
     /// Its command line; secrets in it are [`redact::REDACTED`].
     pub command: Vec<String>,
+    /// Levels in its command line.
+    pub levels: Vec<CommandLevel>,
     /// The folder in which it runs.
     pub folder: String,
     /// Its environment without what comes from a session; `None` where it cannot be read.
     pub variables: Option<Vec<FoundVariable>>,
+}
+
+/// A word of a command line that ends with the level of a knob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLevel {
+    /// Its index.
+    pub word: usize,
+    /// What comes before the level, such as `--threads=`; empty for none.
+    pub before: String,
+    /// The knob, by name.
+    pub knob: String,
 }
 
 /// A variable of an environment.
@@ -119,6 +132,7 @@ impl FoundStart {
             program: program.to_owned(),
             pid: server.pid,
             command,
+            levels: Vec::new(),
             folder,
             variables: variables.map(of_service),
         })

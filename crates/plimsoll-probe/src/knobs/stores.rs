@@ -67,6 +67,7 @@ pub(super) fn memcached(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         let Some(text) = &text else {
             let why = "it is on its command line, which only a start of your own changes: start it with `command`";
             reader.knob(NewKnob::new(flag, now, Spot::Unreachable(why.to_owned())));
+            reader.start_with(flag, server, server.flag_at(&[flag]));
             continue;
         };
         let file = reader.file(server, MEMCACHED_FILE, text, &commands);

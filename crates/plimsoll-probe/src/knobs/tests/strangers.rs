@@ -132,6 +132,50 @@ fn a_signal_finds_its_process_after_another_start() {
 }
 
 #[test]
+fn a_start_has_levels_of_the_command_line() {
+    let machine = MachineFolder::new();
+    let words = [
+        "python3",
+        "/usr/bin/gunicorn",
+        "-w",
+        "3",
+        "--threads=2",
+        "app:app",
+    ];
+    machine.process(9, 1, "python3", &words);
+    let found = machine.find(&[9]);
+    assert_eq!(found.starts, [], "its executable may be of somebody else");
+    symlink("/usr/bin/python3.11", machine.0.path().join("proc/9/exe")).unwrap();
+    machine.put("usr/bin/python3", "");
+    machine.put(
+        "proc/9/environ",
+        "PATH=/bin:/usr/bin\0APP_ENV=live\0API_KEY=hunter2\0",
+    );
+    let found = machine.find(&[9]);
+    is_out_of_reach(&found, "gunicorn_workers", "let the experiment start it");
+    let [start] = &found.starts[..] else {
+        unreachable!("{:?}", found.starts)
+    };
+    // A link of a virtual environment would be another program.
+    assert_eq!(start.command[0], "/usr/bin/python3");
+    assert_eq!((start.folder.as_str(), start.pid), ("/srv", 9));
+    let levels = start.levels.iter();
+    let levels = levels.map(|level| format!("{} {}{}", level.word, level.before, level.knob));
+    assert_eq!(
+        levels.collect::<Vec<_>>(),
+        ["3 gunicorn_workers", "4 --threads=gunicorn_threads"]
+    );
+    let variables = start.variables.as_deref().unwrap().iter();
+    let variables = variables.map(|own| (own.name.as_str(), own.value.as_deref()));
+    assert_eq!(
+        variables.collect::<Vec<_>>(),
+        [("APP_ENV", Some("live")), ("API_KEY", None)]
+    );
+    machine.unit(9, "shop.service");
+    assert_eq!(machine.find(&[9]).starts, []);
+}
+
+#[test]
 fn haproxy_without_a_master_process_tells_what_reloads_it() {
     let machine = MachineFolder::new();
     machine.process(7, 1, "haproxy", &["/usr/sbin/haproxy", "-f", "haproxy.cfg"]);

@@ -246,11 +246,16 @@ impl DraftRenderer<'_> {
             comment.push_str(" Its command has secrets: write {{ env('NAME') }} in their place.");
         }
         add_comment(text, "", &comment);
-        let command: Vec<String> = start
-            .command
-            .iter()
-            .map(|word| knobs::literal(word))
-            .collect();
+        let command = start.command.iter().enumerate().map(|(index, word)| {
+            let mut levels = start.levels.iter();
+            match levels.find(|level| level.word == index) {
+                Some(level) => {
+                    format!("{}{{{{ {} }}}}", knobs::literal(&level.before), level.knob)
+                }
+                None => knobs::literal(word),
+            }
+        });
+        let command: Vec<String> = command.collect();
         let _ = writeln!(text, "#   - command: {}", list(&command));
         let folder = knobs::literal(&start.folder);
         let _ = writeln!(text, "#     folder: {}", quoted(&folder));

@@ -7,7 +7,7 @@ use plimsoll_config::experiment;
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::price::HeldResources;
 use plimsoll_probe::knobs::{
-    FoundVariable, KnobBound, KnobConstraint, KnobEdit, KnobFactor, ReadyKnob,
+    CommandLevel, FoundVariable, KnobBound, KnobConstraint, KnobEdit, KnobFactor, ReadyKnob,
 };
 
 use super::*;
@@ -180,9 +180,14 @@ fn found_with_start() -> KnobsFound {
     found.starts.push(FoundStart {
         program: knob.program.clone(),
         pid: 7,
-        command: ["/usr/bin/node", "app.js", "{{x}}"]
+        command: ["/usr/bin/node", "app.js", "{{x}}", "--pool=4"]
             .map(str::to_owned)
             .to_vec(),
+        levels: vec![CommandLevel {
+            word: 3,
+            before: "--pool=".to_owned(),
+            knob: knob.name.clone(),
+        }],
         folder: "/srv/shop".to_owned(),
         variables: Some(vec![
             variable("NODE_ENV", Some("production")),
@@ -222,7 +227,7 @@ fn a_program_is_started_as_it_was_when_the_comment_is_uncommented() {
         filled.unwrap()
     };
     let words: Vec<String> = started.command.iter().map(filled).collect();
-    assert_eq!(words, ["/usr/bin/node", "app.js", "{{x}}"]);
+    assert_eq!(words, ["/usr/bin/node", "app.js", "{{x}}", "--pool=4"]);
     let place = started.folder.as_ref().map(filled);
     assert_eq!(place.as_deref(), Some("/srv/shop"));
     let variables = started.env.iter();
