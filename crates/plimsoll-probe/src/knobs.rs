@@ -319,7 +319,9 @@ fn read_alone(reader: &mut KnobReader<'_>, candidates: &[ServerProcess]) {
         if known.contains(&kind) || has_application && !STORES.contains(&kind) {
             continue;
         }
-        let same = candidates.iter().filter(|other| other.kind == kind).count();
+        let same = candidates.iter();
+        let same = same.filter(|other| other.kind == kind && other.is_service());
+        let same = same.count();
         let name = kind.name();
         if !server.is_service() {
             reader.note(format!(

@@ -90,6 +90,23 @@ fn poolers_and_databases_of_others_have_no_part_in_the_conditions() {
 }
 
 #[test]
+fn a_server_of_another_person_is_none_of_several() {
+    let machine = stack();
+    let words = ["/usr/bin/postgres", "-D", "/home/me/pg"];
+    machine.process(20, 1, "postgres", &words);
+    let status = |owner: u32| {
+        format!("Name:\tpostgres\nUid:\t{owner}\t{owner}\t{owner}\t{owner}\nGid:\t0\t0\t0\t0\n")
+    };
+    machine.put("proc/20/status", &status(4242));
+    let found = machine.find(&[7]);
+    assert_eq!(knob(&found, "postgres_max_connections").now, "100");
+    machine.put("proc/20/status", &status(0));
+    let notes = machine.find(&[7]).notes;
+    let several = "is not included: 2 run on this machine";
+    assert!(notes.iter().any(|note| note.contains(several)), "{notes:?}");
+}
+
+#[test]
 fn a_signal_finds_its_process_after_another_start() {
     let reloads = |machine: &MachineFolder| {
         let found = machine.find(&[7, 9, 11]);

@@ -236,7 +236,7 @@ impl DraftRenderer<'_> {
         let mut comment = format!(
             "{} is no unit of systemd. To search settings that need its restart, move their lines to `knobs`, remove `reload` \
              from its files above, stop it with `kill -TERM {}`, and uncomment what follows: the experiment then starts it \
-             with their levels, and stops it after each trial.",
+             with their levels, and stops it after each trial. It must stay in the foreground.",
             start.program, start.pid
         );
         if start.variables.is_none() {
