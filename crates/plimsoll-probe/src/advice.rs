@@ -122,8 +122,12 @@ pub fn check(plan: &ProbePlan, demand: &Demand) -> Checked {
     let mut files = Files::new(plan.root.clone());
     let files = &mut files;
     let mut alone = BTreeSet::new();
-    if is_named && service::has_application(files, &probe.related()) {
-        alone = probe.watch_alone(&service::DATABASES);
+    if is_named {
+        let known = service::processes(files, &probe.related());
+        probe.watch_behind(&known.pids, &service::DATABASES);
+        if known.has_application {
+            alone = probe.watch_alone(&service::DATABASES, &known.pids);
+        }
     }
     let mut readings = probe.read(0);
     // A component that responds late is included in the next sample.

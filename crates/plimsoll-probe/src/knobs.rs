@@ -19,6 +19,7 @@ mod pools;
 mod processes;
 mod reader;
 mod service;
+mod sizes;
 mod source;
 mod start;
 mod stores;
@@ -90,7 +91,7 @@ pub struct FoundKnob {
     pub now: String,
     /// All levels, `now` among them.
     pub levels: Vec<String>,
-    /// The least level that usually suffices, where what stands does not.
+    /// The least level that usually suffices, where what stands does not; of a size of memory the highest that usually fits.
     pub usual: Option<String>,
     /// How it is applied.
     pub place: KnobPlace,
@@ -247,6 +248,7 @@ fn find_among(files: &mut Files, plan: &KnobPlan, related: &BTreeSet<u32>) -> Kn
     let mut candidates = processes::servers(files);
     let listeners = Listeners::read(files);
     let mut reader = KnobReader::new(files, &machine, &plan.components, &listeners);
+    let mut served = BTreeSet::new();
     // Those that serve the target, then those that these name as their servers, until no more are found.
     loop {
         let (admitted, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|server| {
@@ -259,15 +261,19 @@ fn find_among(files: &mut Files, plan: &KnobPlan, related: &BTreeSet<u32>) -> Kn
             break;
         }
         for server in &admitted {
+            served.insert(server.pid);
+            served.extend(&server.workers);
             read_server(&mut reader, server);
         }
     }
+    reader.has_unknown = related.iter().any(|pid| !served.contains(pid));
     // A program that is not known may be the application.
     reader.has_application |= reader.read_kinds.is_empty() && !related.is_empty();
     read_alone(&mut reader, &candidates);
     if plan.kernel {
         kernel::read(&mut reader);
     }
+    reader.settle_sizes();
     reader.add_constraints();
     let mut found = reader.found;
     found.notes.extend(files.take_announced());

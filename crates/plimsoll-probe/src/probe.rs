@@ -207,13 +207,7 @@ impl Probe {
         if self.later.is_empty() {
             return;
         }
-        let related = self.related();
-        let is_related =
-            |known: &ComponentMetadata| known.named_by.is_some_and(|pid| related.contains(&pid));
-        let (now, later) = std::mem::take(&mut self.later)
-            .into_iter()
-            .partition::<Vec<_>, _>(|(_, known)| is_related(known));
-        self.later = later;
+        let now = self.take_later(&self.related());
         for (component, _) in &now {
             let text = format!("watched, because the target uses it: {component}");
             self.files.announce(&format!("used {component}"), &text);
@@ -221,21 +215,48 @@ impl Probe {
         self.watch(now);
     }
 
+    /// The components that were found and are not scraped yet of these processes.
+    fn take_later(&mut self, pids: &BTreeSet<u32>) -> Vec<(Component, ComponentMetadata)> {
+        let is_theirs =
+            |known: &ComponentMetadata| known.named_by.is_some_and(|pid| pids.contains(&pid));
+        let (now, later) = std::mem::take(&mut self.later)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, known)| is_theirs(known));
+        self.later = later;
+        now
+    }
+
+    /// Scrapes the components of these technologies and processes, which configurations put behind the target.
+    pub(crate) fn watch_behind(&mut self, pids: &BTreeSet<u32>, kinds: &[ComponentKind]) {
+        let (now, others) = self
+            .take_later(pids)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(component, _)| kinds.contains(&component.kind));
+        self.later.extend(others);
+        for (component, _) in &now {
+            let text = format!(
+                "watched, because the configuration of a component of the target leads to it: {component}"
+            );
+            self.files.announce(&format!("used {component}"), &text);
+        }
+        self.watch(now);
+    }
+
     /// Takes the only server of each of these technologies for the target's, where none belongs to it: an application may
-    /// connect to its database for the time of a request only. Returns the processes.
-    pub(crate) fn watch_alone(&mut self, kinds: &[ComponentKind]) -> BTreeSet<u32> {
+    /// connect to its database for the time of a request only. Returns the processes; none of those that are known to
+    /// belong to the target.
+    pub(crate) fn watch_alone(
+        &mut self,
+        kinds: &[ComponentKind],
+        known: &BTreeSet<u32>,
+    ) -> BTreeSet<u32> {
         let related = self.related();
         let kinds = kinds.iter();
         let alone: BTreeSet<u32> = kinds
             .filter_map(|&kind| self.alone(kind))
-            .filter(|pid| !related.contains(pid))
+            .filter(|pid| !related.contains(pid) && !known.contains(pid))
             .collect();
-        let is_alone =
-            |known: &ComponentMetadata| known.named_by.is_some_and(|pid| alone.contains(&pid));
-        let (now, later) = std::mem::take(&mut self.later)
-            .into_iter()
-            .partition::<Vec<_>, _>(|(_, known)| is_alone(known));
-        self.later = later;
+        let now = self.take_later(&alone);
         self.watch(now);
         for (place, pid) in self
             .named_by

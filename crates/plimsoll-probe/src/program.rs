@@ -1,4 +1,5 @@
-//! Which technology a process runs: by its name in the kernel, or by the script that an interpreter runs.
+//! Which technology a process runs: by its name in the kernel, by the script that an interpreter runs, or by its command
+//! line where it has the name of a thread.
 
 use plimsoll_model::component::ComponentKind;
 
@@ -7,6 +8,9 @@ use crate::parse::process;
 
 /// What the names of interpreters begin with whose programs are found by the script that they run.
 const INTERPRETERS: [&str; 2] = ["python", "pypy"];
+
+/// What Node calls its first thread from 22.14 on, and so its process in the kernel.
+const FIRST_THREADS_OF_NODE: [&str; 2] = ["MainThread", "node-MainThread"];
 
 /// The only long option of Python that has a value, in the next word.
 const WITH_VALUE: &str = "--check-hash-based-pycs";
@@ -21,11 +25,18 @@ pub(crate) fn words_of(line: &str) -> Vec<&str> {
 pub(crate) fn technology_of(files: &mut Files, pid: u32, comm: &str) -> Option<ComponentKind> {
     let by_name = ComponentKind::of_process(comm);
     let is_interpreter = INTERPRETERS.iter().any(|name| comm.starts_with(name));
-    if by_name.is_some() || !is_interpreter {
+    let is_thread = FIRST_THREADS_OF_NODE.contains(&comm);
+    if by_name.is_some() || !(is_interpreter || is_thread) {
         return by_name;
     }
     let line = files.command_line(pid);
-    ComponentKind::of_process(script_of(&words_of(&line))?)
+    let words = words_of(&line);
+    let program = if is_thread {
+        words.first()?.rsplit('/').next()
+    } else {
+        script_of(&words)
+    };
+    ComponentKind::of_process(program?)
 }
 
 /// The technology of a process; `None` where it is none that is known, or gone.
@@ -82,6 +93,33 @@ fn script_of<'w>(words: &[&'w str]) -> Option<&'w str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_with_the_name_of_a_thread_is_known_by_its_command_line() {
+        for (comm, line, kind) in [
+            ("node", "", Some(ComponentKind::Node)),
+            (
+                "MainThread",
+                "/usr/bin/node\0server.js\0",
+                Some(ComponentKind::Node),
+            ),
+            (
+                "node-MainThread",
+                "node\0server.js\0",
+                Some(ComponentKind::Node),
+            ),
+            ("MainThread", "/opt/game\0", None),
+            ("MainThread", "", None),
+            ("server", "/usr/bin/node\0server.js\0", None),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let folder = root.path().join("proc/7");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("cmdline"), line).unwrap();
+            let mut files = Files::new(root.path().to_owned());
+            assert_eq!(technology_of(&mut files, 7, comm), kind, "{comm} {line}");
+        }
+    }
 
     #[test]
     fn scripts_of_an_interpreter() {

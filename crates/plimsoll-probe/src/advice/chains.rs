@@ -1,5 +1,7 @@
 //! Settings that constrain each other: of two adjacent components, or of a component and this host.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
@@ -10,8 +12,9 @@ use crate::files::Files;
 use crate::parse::process;
 use crate::parse::whole;
 
-/// Sessions that PostgreSQL keeps for its administrator, by default.
+/// Sessions that PostgreSQL keeps for its administrator, by default, and MariaDB.
 const RESERVED: f64 = 3.0;
+const RESERVED_BY_MARIADB: f64 = 1.0;
 /// Descriptors that a worker of nginx needs beside its connections: logs, listeners, files.
 const BESIDE: f64 = 64.0;
 
@@ -89,59 +92,107 @@ pub(super) fn holders(readings: &Readings) -> Vec<(f64, String)> {
     holders
 }
 
-/// Sessions that pgbouncer may open to its database: one pool for each observed pair of database and role.
+/// Sessions that pgbouncer may open to its database: a pool for each observed pair of database and role; for each
+/// database of its configuration where it was not scraped.
 fn pools(readings: &Readings) -> Option<(f64, String)> {
-    let mut sum = 0.0;
-    for at in places_of(readings, ComponentKind::Pgbouncer) {
-        let component = ComponentReadings { at, readings };
-        let mut pools: Vec<&str> = readings
-            .values
-            .keys()
-            .filter(|series| {
-                series.starts_with(metric::PGBOUNCER_CLIENTS) && label(series, "at") == Some(at)
-            })
-            .filter_map(|series| label(series, "pool"))
-            .collect();
-        pools.dedup();
-        if pools.is_empty() {
-            // It was not scraped: one pool at least.
-            sum += component
-                .setting("default_pool_size", "")
-                .map_or(0.0, |(size, _)| size);
-        }
-        for pool in pools {
-            let database = pool.split('/').next().unwrap_or_default();
-            let size = component.setting("pool_size", database);
-            let size = size.or_else(|| component.setting("default_pool_size", ""));
-            sum += size.map_or(0.0, |(size, _)| size);
+    let (mut sum, mut all) = (0.0, Vec::new());
+    for component in ComponentReadings::of(readings, ComponentKind::Pgbouncer) {
+        for (database, count) in databases_of(&component) {
+            let sessions = sessions_of_pools(&component, &database, count);
+            sum += sessions;
+            let name = if database.is_empty() {
+                "each pool".to_owned()
+            } else {
+                database
+            };
+            all.push(format!("{name} {sessions:.0}"));
         }
     }
-    (sum > 0.0).then(|| (sum, format!("{sum:.0} in pgbouncer's pools")))
+    (sum > 0.0).then(|| (sum, format!("{sum:.0} in pgbouncer's pools ({})", all.join(", "))))
+}
+
+/// The databases of a pgbouncer, each with its number of pools; a nameless one where none is known.
+fn databases_of(component: &ComponentReadings<'_>) -> BTreeMap<String, usize> {
+    let own = |series: &&String| label(series, "at") == Some(component.at);
+    let all = component.readings.values.keys().filter(own);
+    // Each pool has a series for each state of its clients.
+    let pools = all.clone().filter_map(|series| {
+        let is_pool = labels::metric(series) == metric::PGBOUNCER_CLIENTS;
+        label(series, "pool").filter(|_| is_pool)
+    });
+    let pools: BTreeSet<&str> = pools.collect();
+    let mut databases = BTreeMap::new();
+    for pool in pools {
+        let database = pool.split('/').next().unwrap_or_default();
+        *databases.entry(database.to_owned()).or_default() += 1;
+    }
+    if databases.is_empty() {
+        let written = all.filter(|series| label(series, "setting") == Some("pool_size"));
+        let written = written.filter_map(|series| label(series, "of"));
+        let named = written.filter(|database| *database != "*");
+        databases = named.map(|database| (database.to_owned(), 1)).collect();
+    }
+    if databases.is_empty() {
+        databases.insert(String::new(), 1);
+    }
+    databases
+}
+
+/// Sessions of the pools of a database: their size and reserve, and no more than `max_db_connections`.
+fn sessions_of_pools(component: &ComponentReadings<'_>, database: &str, count: usize) -> f64 {
+    let of = |own: &str, general: &str| {
+        let known = component.setting(own, database).filter(|_| !database.is_empty());
+        let known = known.or_else(|| component.setting(general, ""));
+        known.map_or(0.0, |found| found.0)
+    };
+    let each = of("pool_size", "default_pool_size") + of("reserve_pool_size", "reserve_pool_size");
+    let most = of("max_db_connections", "max_db_connections");
+    let sum = each * count as f64;
+    if most > 0.0 { sum.min(most) } else { sum }
+}
+
+/// Sessions of a database that no worker gets.
+fn reserved(component: &ComponentReadings<'_>, kind: ComponentKind) -> f64 {
+    if kind != ComponentKind::Postgres {
+        return RESERVED_BY_MARIADB;
+    }
+    let of = |name: &str, default: f64| {
+        let known = component.setting(name, "");
+        known.map_or(default, |found| found.0)
+    };
+    // From 16 on some are kept for a role.
+    of("superuser_reserved_connections", RESERVED) + of("reserved_connections", 0.0)
 }
 
 /// Sessions that all workers together may hold, against the limit of the database. With more than one database it
 /// is unknown which worker uses which.
 fn sessions(readings: &Readings) -> Option<Advice> {
-    let databases = [
-        (ComponentKind::Postgres, RESERVED),
-        (ComponentKind::Mysql, 1.0),
-    ];
-    let mut all = databases.iter().flat_map(|&(kind, reserved)| {
+    let kinds = [ComponentKind::Postgres, ComponentKind::Mysql];
+    let mut all = kinds.iter().flat_map(|&kind| {
         let places = places_of(readings, kind).into_iter();
-        places.map(move |at| (at, kind, reserved))
+        places.map(move |at| (at, kind))
     });
-    let (at, kind, reserved) = all.next()?;
+    let (at, kind) = all.next()?;
     if all.next().is_some() {
         return None;
     }
     let component = ComponentReadings { at, readings };
     let (limit, file) = component.setting("max_connections", "")?;
+    let reserved = reserved(&component, kind);
     let pooled = pools(readings).filter(|_| kind == ComponentKind::Postgres);
+    let is_pooled = pooled.is_some();
     let holders = pooled.map_or_else(|| holders(readings), |pools| vec![pools]);
     let wanted: f64 = holders.iter().map(|holder| holder.0).sum();
     let who: Vec<&str> = holders.iter().map(|holder| holder.1.as_str()).collect();
-    let room = limit - reserved;
+    let room = (limit - reserved).max(0.0);
     let name = kind.name();
+    let remedy = if is_pooled {
+        "A pool that PostgreSQL refuses a session leaves its clients waiting: lower `default_pool_size`, `pool_size` of a \
+         database or `reserve_pool_size`, or cap them by `max_db_connections`, in pgbouncer's file, then `RELOAD` in its \
+         console; each further role that connects has pools of its own"
+    } else {
+        "Put a connection pooler between them, or let workers share sessions"
+    };
     (wanted > 0.0).then(|| {
         Advice::new(
             format!("sessions that workers may hold in {name} ({at})"),
@@ -151,8 +202,7 @@ fn sessions(readings: &Readings) -> Option<Advice> {
         )
         .because(format!(
             "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, {reserved:.0} of \
-             them reserved for its administrator. Put a connection pooler between them, or let workers share \
-             sessions; a higher `max_connections` costs memory for each session",
+             them reserved for its administrator. {remedy}; a higher `max_connections` costs memory for each session",
             who.join(", ")
         ))
     })
@@ -353,6 +403,73 @@ mod tests {
         // With two databases it is unknown which one is used.
         values.push((at(metric::MYSQL_COLLECTOR_REFUSED, "my"), 0.0));
         assert_eq!(sessions(&readings(&values)), None);
+    }
+
+    /// The pools of a pgbouncer before a PostgreSQL of 100 connections.
+    fn pooled(values: &[(String, f64)]) -> Advice {
+        let own = [
+            (at(metric::POSTGRES_REFUSED, "pg"), 0.0),
+            setting("pg", "max_connections", "", 100.0),
+            (at(metric::PUMA_BACKLOG, "puma"), 0.0),
+            setting("puma", "threads", "", 500.0),
+        ];
+        sessions(&readings(&[&own[..], values].concat())).unwrap()
+    }
+
+    #[test]
+    fn pools_of_pgbouncer_against_the_sessions_that_are_not_reserved() {
+        let kind = |name: &str, of: &str, value: f64| {
+            let all = [
+                ("at", "b"),
+                ("kind", "pgbouncer"),
+                ("setting", name),
+                ("of", of),
+            ];
+            let len = if of.is_empty() { 3 } else { 4 };
+            (series(metric::SETTING, &all[..len]), value)
+        };
+        let bare = [kind("default_pool_size", "", 20.0)];
+        let advice = pooled(&bare);
+        assert_eq!((advice.ok, advice.current.as_str()), (true, "20 of 97"));
+        // As its configuration has it: three databases, one with a pool and a reserve of its own.
+        let written = [
+            kind("default_pool_size", "", 20.0),
+            kind("reserve_pool_size", "", 5.0),
+            kind("pool_size", "shop", 60.0),
+            kind("reserve_pool_size", "shop", 10.0),
+            kind("pool_size", "stock", 20.0),
+            kind("pool_size", "*", 20.0),
+        ];
+        let advice = pooled(&written);
+        assert_eq!((advice.ok, advice.current.as_str()), (true, "95 of 97"));
+        assert!(
+            advice.why.starts_with("95 in pgbouncer's pools (shop 70, stock 25)"),
+            "{advice:?}"
+        );
+        let reserved = setting("pg", "reserved_connections", "", 5.0);
+        let fewer = pooled(&[&written[..], &[reserved]].concat());
+        assert_eq!((fewer.ok, fewer.current.as_str()), (false, "95 of 92"));
+        assert!(fewer.why.contains("100, 8 of them reserved"), "{fewer:?}");
+        assert!(fewer.why.contains("lower `default_pool_size`"), "{fewer:?}");
+        // A cap of all, and one of a database.
+        let capped = [
+            kind("max_db_connections", "", 30.0),
+            kind("max_db_connections", "shop", 40.0),
+        ];
+        let advice = pooled(&[&written[..], &capped].concat());
+        assert_eq!(advice.current, "65 of 97");
+        // Observed: each role has a pool.
+        let client = |pool, state| {
+            let labels = [("at", "b"), ("pool", pool), ("state", state)];
+            (series(metric::PGBOUNCER_CLIENTS, &labels), 1.0)
+        };
+        let observed = [
+            client("shop/app", "active"),
+            client("shop/app", "waiting"),
+            client("shop/jobs", "active"),
+        ];
+        let advice = pooled(&[&written[..], &observed].concat());
+        assert_eq!((advice.ok, advice.current.as_str()), (false, "140 of 97"));
     }
 
     #[test]

@@ -83,7 +83,12 @@ pub(super) fn advice(readings: &Readings, service: &Service, demand: &Demand) ->
     for component in of(ComponentKind::Haproxy) {
         advice.extend(haproxy(&component, demand));
     }
+    let is_pooled = of(ComponentKind::Pgbouncer).next().is_some();
     for (kind, setting) in BUSY_PLACES {
+        // Behind a pooler its pools hold the sessions: they are compared with the limit in `chains`.
+        if kind == ComponentKind::Postgres && is_pooled {
+            continue;
+        }
         for component in of(kind) {
             let found = component.setting(setting, "");
             let name = format!("{setting} of {}", kind.name());
@@ -113,6 +118,7 @@ pub(super) fn advice(readings: &Readings, service: &Service, demand: &Demand) ->
     }
     for component in of(ComponentKind::Pgbouncer) {
         advice.extend(pgbouncer(&component, demand));
+        advice.extend(sessions_of_clients(&component, demand));
     }
     for (kind, setting) in QUEUES {
         for component in of(kind) {
@@ -384,6 +390,27 @@ fn pgbouncer(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advic
     Some(advice.because(format!(
         "{} users have {:.0} requests in progress at once ({}), and each may hold a connection to pgbouncer; beyond \
          the limit it refuses them",
+        demand.users,
+        demand.workers(),
+        demand.source
+    )))
+}
+
+/// The pool of a pgbouncer in session mode: a client keeps its session for as long as it is connected.
+fn sessions_of_clients(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
+    let (_, mode) = component.word("pool_mode").filter(|found| found.0 == "session")?;
+    let found = component.setting("default_pool_size", "")?;
+    let name = "default_pool_size of pgbouncer in session mode";
+    let advice = busy(component, name, found, demand);
+    Some(advice.because(format!(
+        "`pool_mode` is session{}: a client keeps a session of PostgreSQL until it disconnects, and {} users have {:.0} \
+         requests in progress at once ({}); further clients wait. With `pool_mode = transaction` a session is free again after \
+         each transaction, which suits programs without session features (`LISTEN`, advisory locks, temporary tables, `SET`)",
+        if mode.is_empty() {
+            ", its default".to_owned()
+        } else {
+            written(mode)
+        },
         demand.users,
         demand.workers(),
         demand.source

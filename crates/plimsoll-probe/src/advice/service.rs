@@ -13,7 +13,7 @@ use super::components::places_of;
 use crate::collectors::configuration::ComponentConfig;
 use crate::collectors::discovery::PROCESSES_MAX;
 use crate::collectors::integration::integration;
-use crate::collectors::timeouts::{ServerTimeouts, is_at};
+use crate::collectors::timeouts::{HOPS_MAX, ServerTimeouts, is_at};
 use crate::files::Files;
 use crate::program::{is_worker, technology, words_of};
 
@@ -41,9 +41,18 @@ pub(super) const DATABASES: [ComponentKind; 3] = [
     ComponentKind::Mongo,
 ];
 
-/// Whether these processes, or those that their configurations put behind them, run an application: Apache does with a
-/// process for each request, and so may every program that is not known.
-pub(super) fn has_application(files: &mut Files, related: &BTreeSet<u32>) -> bool {
+/// The processes of a service, by its configurations.
+#[derive(Debug)]
+pub(super) struct ServiceProcesses {
+    /// The given processes, and those that configurations put behind them.
+    pub(super) pids: BTreeSet<u32>,
+    /// Whether these run an application: Apache does with a process for each request, and so may every program that is not
+    /// known.
+    pub(super) has_application: bool,
+}
+
+/// The processes behind these.
+pub(super) fn processes(files: &mut Files, related: &BTreeSet<u32>) -> ServiceProcesses {
     const PROXIES: [ComponentKind; 4] = [
         ComponentKind::Nginx,
         ComponentKind::Haproxy,
@@ -56,12 +65,16 @@ pub(super) fn has_application(files: &mut Files, related: &BTreeSet<u32>) -> boo
         let mut settings = program.configs.iter().flat_map(|config| &config.settings);
         settings.any(|setting| setting.name == "MPM" && setting.of == "prefork")
     };
-    related.iter().any(|&pid| match technology(files, pid) {
+    let has_application = related.iter().any(|&pid| match technology(files, pid) {
         None => true,
         Some(kind) if BEHIND.contains(&kind) => kind == ComponentKind::PhpFpm,
         Some(ComponentKind::Apache) => programs.iter().any(is_prefork),
         Some(kind) => !PROXIES.contains(&kind),
-    })
+    });
+    ServiceProcesses {
+        pids: related,
+        has_application,
+    }
 }
 
 /// A component, and the process that names it.
@@ -110,7 +123,9 @@ impl Program {
 
     fn hops(&self) -> impl Iterator<Item = &str> {
         let hops = self.servers.iter().flat_map(|server| &server.hops);
-        hops.map(|hop| hop.to.as_str())
+        let hops = hops.map(|hop| hop.to.as_str());
+        let configs = self.configs.iter().flat_map(|config| &config.hops);
+        hops.chain(configs.map(String::as_str))
     }
 
     /// Whether it hands requests on to another one.
@@ -293,6 +308,7 @@ fn programs(files: &mut Files) -> Vec<Program> {
         }
         for config in &mut program.configs {
             config.listens.truncate(LISTENS_MAX);
+            config.hops.truncate(HOPS_MAX);
         }
         servers += program.servers.len();
         programs.push(program);

@@ -59,6 +59,7 @@ pub(super) fn advice(
         }
     }
     advice.extend(single_processes(readings));
+    advice.extend(pools_of_node(readings, demand));
     advice.extend(threads_of_go(readings));
     advice.extend(cpus_of_nginx(files, readings));
     advice
@@ -325,6 +326,43 @@ fn single_processes(readings: &Readings) -> Vec<Advice> {
         Some(row.hint().because(format!(
             "a process of Node runs JavaScript on one CPU, and this machine has {cpus:.0}: `node:cluster`, a process manager, \
              or several ports behind a proxy use more"
+        )))
+    });
+    rows.collect()
+}
+
+/// Threads of libuv's pool in a process of Node. Settings do not show whether requests use it: the row is no fault.
+fn pools_of_node(readings: &Readings, demand: &Demand) -> Vec<Advice> {
+    let components = ComponentReadings::of(readings, ComponentKind::Node);
+    let rows = components.filter_map(|component| {
+        let known = component.setting("UV_THREADPOOL_SIZE", "");
+        let reported = component.value(metric::NODE_POOL_THREADS);
+        let (threads, file) = known.or_else(|| Some((reported?, "reported by its module")))?;
+        let processes = component
+            .setting("processes", "")
+            .map_or(1.0, |found| found.0);
+        let needed = (demand.in_flight / processes.max(1.0)).ceil().max(1.0);
+        let source = if file.is_empty() { "by default" } else { file };
+        let row = Advice::new(
+            format!("UV_THREADPOOL_SIZE of Node ({})", component.at),
+            format!("{threads:.0} ({source})"),
+            if needed <= threads {
+                format!("{threads:.0}")
+            } else {
+                format!("{threads:.0}, or up to {needed:.0} if the requests wait for this pool")
+            },
+            true,
+        );
+        Some(row.hint().because(format!(
+            "the tasks of a process for files, `dns.lookup` (each new connection to a host by its name), asynchronous \
+             cryptography and compression share these threads; sockets and `dns.resolve` need none. Whether requests have \
+             such tasks, no setting shows, so this is no limit by itself: {} users have {needed:.0} requests in progress in \
+             each process at once ({}), and tasks beyond {threads:.0} wait. `plimsoll watch --node-module` measures that wait; \
+             start Node with `UV_THREADPOOL_SIZE={:.0} node …` (at most 1024), and with no more than the CPUs carry where the \
+             tasks compute",
+            demand.users,
+            demand.source,
+            needed.max(threads)
         )))
     });
     rows.collect()

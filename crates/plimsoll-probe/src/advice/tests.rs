@@ -194,8 +194,9 @@ fn the_only_database_of_the_machine_is_taken_for_that_of_the_target() {
             ..ProbePlan::default()
         });
         let mut files = Files::new(root.path().to_owned());
-        assert!(service::has_application(&mut files, &probe.related()));
-        let alone = probe.watch_alone(&service::DATABASES);
+        let known = service::processes(&mut files, &probe.related());
+        assert!(known.has_application);
+        let alone = probe.watch_alone(&service::DATABASES, &known.pids);
         let notes = probe.take_announced().join("\n");
         assert_eq!(
             notes.contains("is the only one of its kind"),

@@ -10,6 +10,8 @@ pub(crate) struct ComponentConfig {
     pub(crate) at: String,
     /// Addresses where it listens, as written; empty where they are among its time-outs.
     pub(crate) listens: Vec<String>,
+    /// Addresses to which it connects, as written; empty where they are among its time-outs.
+    pub(crate) hops: Vec<String>,
     /// Its settings; a default that binds is among them, without a file.
     pub(crate) settings: Vec<FileSetting>,
 }
@@ -26,6 +28,32 @@ impl ComponentConfig {
             self.settings.push(FileSetting::number(name, value, ""));
         }
         self
+    }
+}
+
+/// The variables with which a process was started. Some are secrets: only those that are wanted leave it.
+pub(crate) struct Environment(String);
+
+impl Environment {
+    /// That of a process; `None` where it may not be read.
+    pub(crate) fn of(files: &mut Files, pid: u32) -> Option<Self> {
+        let text = files.memory_text_of(&format!("proc/{pid}/environ"));
+        text.ok().map(Self)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn from_text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Names and values, in their order.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.split('\0').filter_map(|entry| entry.split_once('='))
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.variables().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
 

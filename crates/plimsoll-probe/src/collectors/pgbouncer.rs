@@ -2,7 +2,7 @@
 
 mod collect;
 mod discover;
-mod parse;
+pub(crate) mod parse;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ mod collect;
 mod discover;
 mod explain;
 pub(super) mod parse;
+pub(crate) mod settings;
 mod statement_stats;
 #[cfg(test)]
 mod tests;
@@ -22,5 +23,6 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, _, own_
     let found = discover::find(process.files, process.pid, process.words, process.auto);
     process.add(found);
 })
+.with_settings(settings::of_process)
 .tunable(tune::ACCESS)
 .with_port_in_socket(discover::port_of);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::parse::socket::socket_path;
+
 /// Hops of one server that are followed at most.
 pub(crate) const HOPS_MAX: usize = 256;
 /// Servers, or sections, of one configuration at most.
@@ -100,7 +102,7 @@ pub(crate) fn is_at(to: &str, listen: &str) -> bool {
     let path = |text: &str| {
         let text = text.strip_prefix("unix:").unwrap_or(text);
         let text = text.strip_prefix("unix@").unwrap_or(text);
-        text.starts_with('/').then(|| text.to_owned())
+        text.starts_with('/').then(|| socket_path(text))
     };
     match (path(to), path(listen)) {
         (Some(to), Some(listen)) => return to == listen,

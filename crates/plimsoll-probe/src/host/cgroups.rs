@@ -131,6 +131,17 @@ impl Cgroups {
         }
     }
 
+    /// Bytes of memory that the tightest limit allows, of those followed.
+    pub(crate) fn memory_limit(&self, files: &mut Files) -> Option<u64> {
+        let memory = self
+            .places
+            .iter()
+            .filter(|(key, _)| key.0 == Controller::Memory);
+        memory
+            .filter_map(|(_, place)| place.memory_limit(files))
+            .min()
+    }
+
     /// CPUs that the tightest quota allows, of those followed.
     pub(crate) fn quota(&self, files: &mut Files) -> Option<f64> {
         let cpu = self
@@ -140,6 +151,13 @@ impl Cgroups {
         cpu.filter_map(|(_, place)| place.quota(files))
             .min_by(f64::total_cmp)
     }
+}
+
+/// Bytes of memory that the cgroups of a process allow; `None` without a limit.
+pub(crate) fn memory_limit_of(files: &mut Files, pid: u32) -> Option<u64> {
+    let mut cgroups = Cgroups::default();
+    cgroups.follow(files, pid, metric::TARGET);
+    cgroups.memory_limit(files)
 }
 
 impl CgroupDir {

@@ -16,7 +16,7 @@ pub enum Amount {
     Fixed(f64),
     /// So many for each CPU.
     PerCpu(f64),
-    /// A share of the memory, bytes.
+    /// A share of the memory, bytes. What usually suffices is a share of a machine that nothing else uses.
     OfMemory(f64),
     /// The cap of the kernel for backlogs of listeners.
     Backlog,
@@ -361,6 +361,7 @@ mod tests {
     const MACHINE: Machine = Machine {
         cpus: 2,
         memory: 8 << 30,
+        available: 6 << 30,
         somaxconn: 4096,
         open_files: 65_536,
     };

@@ -4,7 +4,7 @@ use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
 use super::source::{HASH, INI, begin_of_section, end_of, ini, lines};
-use super::start;
+use crate::collectors::configuration::Environment;
 use crate::collectors::puma::settings::threads_of;
 
 /// Where a Rails application has the number of its server, in its folder.
@@ -275,8 +275,9 @@ pub(super) fn node(reader: &mut KnobReader<'_>, server: &ServerProcess) {
 
 /// A variable of a server's environment that is a level.
 fn variable_of(reader: &mut KnobReader<'_>, server: &ServerProcess, name: &str) -> Option<String> {
-    let value = start::variable(reader.files, server.pid, name);
-    value.filter(|value| value.len() <= VARIABLE_LEN_MAX)
+    let environment = Environment::of(reader.files, server.pid)?;
+    let value = environment.get(name)?;
+    (value.len() <= VARIABLE_LEN_MAX).then(|| value.to_owned())
 }
 
 /// A knob that is a variable of the environment.

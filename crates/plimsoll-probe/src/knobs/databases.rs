@@ -7,6 +7,7 @@ use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
 use super::source::{HASH, SPACED, begin_of_section, end_of, ini, lines};
 use crate::collectors::discovery::texts_for;
+use crate::collectors::postgres::settings::{data_of, main_of, with_included};
 
 /// Settings of PostgreSQL, with its defaults.
 const POSTGRES: [(&str, &str); 9] = [
@@ -36,12 +37,8 @@ const MYSQL_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 /// PostgreSQL, by its configuration file; by `ALTER SYSTEM` where the user gave a login and the file is out of reach.
 pub(super) fn postgres(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let words = server.words();
-    let argument = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
-    let data = server.flag(&["-D"]).map(str::to_owned);
-    let main = argument("config_file=")
-        .or(argument("--config_file="))
-        .map(str::to_owned);
-    let Some(main) = main.or_else(|| Some(format!("{}/postgresql.conf", data.as_ref()?))) else {
+    let data = data_of(&words);
+    let Some(main) = main_of(&words) else {
         let why = "its data directory is not on its command line".to_owned();
         reader.knob(NewKnob::unknown("shared_buffers", why));
         return;
@@ -49,7 +46,7 @@ pub(super) fn postgres(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let Some(text) = reader.text(server, &main) else {
         return by_login(reader, server, &main);
     };
-    let files = with_included(reader, server, &main, &text);
+    let files = with_included(reader.files, server.pid, &main, &text);
     let data = data.or_else(|| {
         let found = ini(&text, SPACED, None, "data_directory")?;
         Some(found.value.trim_matches('\'').to_owned())
@@ -108,33 +105,6 @@ fn last_of(
     let (end, begin) = end_of(&files[0].1);
     let edit = (end..end, format!("{begin}{setting} = {HERE}\n"));
     (0, default.to_owned(), edit)
-}
-
-/// The configuration, and the files that it includes, in the order in which they are read.
-fn with_included(
-    reader: &mut KnobReader<'_>,
-    server: &ServerProcess,
-    main: &str,
-    text: &str,
-) -> Vec<(String, String)> {
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut files = vec![(main.to_owned(), text.to_owned())];
-    for (key, pattern) in [
-        ("include_dir", "/*.conf"),
-        ("include", ""),
-        ("include_if_exists", ""),
-    ] {
-        if let Some(found) = ini(text, SPACED, None, key) {
-            let path = found.value.trim_matches('\'');
-            let path = if path.starts_with('/') {
-                format!("{path}{pattern}")
-            } else {
-                format!("{folder}/{path}{pattern}")
-            };
-            files.extend(texts_for(reader.files, server.pid, &path));
-        }
-    }
-    files
 }
 
 /// A number without a unit is in pages of 8 kB, in kB or in MB, by the setting.

@@ -23,7 +23,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         .iter()
         .rev()
         .find_map(|word| word.strip_prefix("-Xmx"));
-    let default = (reader.machine.memory / 4) >> 20;
+    let default = (reader.own.memory / 4) >> 20;
     let default = format!("{default}m");
     let collector = COLLECTORS.iter().find(|(flag, _)| words.contains(flag));
     let commands = Commands {
@@ -52,7 +52,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         .as_ref()
         .map(|(_, text, file)| (text.as_str(), *file));
     let own = written.and_then(|(text, file)| heap_in(text).map(|at| (text, file, at)));
-    reader.knob(if let Some((text, file, at)) = own {
+    let heap = reader.knob(if let Some((text, file, at)) = own {
         let now = &text[at.clone()];
         NewKnob::new("-Xmx", now, Spot::File(file, vec![(at, HERE.to_owned())]))
     } else {
@@ -63,6 +63,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         let place = words.iter().rposition(|word| word.starts_with("-Xmx"));
         reader.start_with("-Xmx", server, place.map(|word| (word, "-Xmx".len())));
     }
+    reader.needs_size(heap);
     let own = written.and_then(|(text, file)| {
         let mut known = COLLECTORS.iter();
         known.find_map(|(flag, name)| Some((file, text.find(flag)?, flag.len(), *name)))

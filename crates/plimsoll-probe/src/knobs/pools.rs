@@ -3,7 +3,8 @@
 use super::KnobFactor;
 use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
-use super::source::{INI, begin_of_section, ini, lines};
+use super::source::{INI, begin_of_section, ini};
+use crate::collectors::pgbouncer::parse::configuration;
 
 /// Settings, with pgbouncer's defaults.
 const SETTINGS: [(&str, &str); 3] = [
@@ -35,21 +36,11 @@ pub(super) fn pgbouncer(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let Some(begin) = begin_of_section(&text, "pgbouncer") else {
         return;
     };
-    let (mut databases, mut is_inside) = (0_u64, false);
-    for line in lines(&text) {
-        let content = line.text.trim();
-        if content.starts_with('[') {
-            is_inside = content == "[databases]";
-        } else if is_inside && content.contains('=') && !content.starts_with([';', '#']) {
-            databases += 1;
-            for port in content
-                .split_whitespace()
-                .filter_map(|word| word.strip_prefix("port="))
-            {
-                reader.uses(&format!("127.0.0.1:{port}"));
-            }
-        }
+    let read = configuration(&text);
+    for server in read.servers() {
+        reader.uses(&server);
     }
+    let databases = read.databases.len() as u64;
     for (setting, default) in SETTINGS {
         let (now, edit) = match ini(&text, INI, Some("pgbouncer"), setting) {
             Some(found) => (found.value, (found.at, HERE.to_owned())),

@@ -12,7 +12,7 @@ use crate::collectors::discovery::PROCESSES_MAX;
 use crate::files::Files;
 use crate::kernel_files;
 use crate::parse::process;
-use crate::parse::socket::{LISTEN, socket_link, tcp_line};
+use crate::parse::socket::{LISTEN, socket_link, socket_path, tcp_line};
 use crate::program::{technology_of, words_of};
 use crate::untrusted::Credentials;
 use crate::untrusted::credentials::is_service;
@@ -246,7 +246,7 @@ impl Listeners {
             if let (Some(inode), Some(path)) = (words.get(6), words.get(7))
                 && let Ok(inode) = inode.parse()
             {
-                listeners.paths.insert(inode, (*path).to_owned());
+                listeners.paths.insert(inode, socket_path(path));
             }
         }
         listeners
@@ -288,7 +288,7 @@ pub(super) fn upstream(written: &str) -> Option<String> {
     if let Some(path) = socket.or(is_path.then_some(written)) {
         // nginx puts a URI behind the socket, Apache a `|`.
         let path = path.split([':', '|']).next()?;
-        return path.starts_with('/').then(|| path.to_owned());
+        return path.starts_with('/').then(|| socket_path(path));
     }
     let written = written.split_once("://").map_or(written, |(_, rest)| rest);
     let authority = written.split(['/', '?']).next()?;
@@ -309,6 +309,7 @@ mod tests {
             ("http://127.0.0.1:8000/app", Some(":8000")),
             ("localhost:9000", Some(":9000")),
             ("unix:/run/app.sock", Some("/run/app.sock")),
+            ("/var/run/pg/.s.PGSQL.5432", Some("/run/pg/.s.PGSQL.5432")),
             ("http://unix:/run/app.sock:/uri", Some("/run/app.sock")),
             (
                 "proxy:unix:/run/php.sock|fcgi://localhost",

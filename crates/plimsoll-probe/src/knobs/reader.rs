@@ -11,10 +11,11 @@ use super::amount::{Scale, number};
 use super::machine::Machine;
 use super::processes::{Listeners, ServerProcess, upstream};
 use super::service::{Service, command, no_reload, no_restart};
+use super::sizes::{self, SizeKnob};
 use super::start::{CommandLevel, FoundStart};
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
-    table,
+    ReadyKnob, table,
 };
 use crate::collectors::discovery::{ExaminedProcess, text_for};
 use crate::collectors::integration::integration;
@@ -98,6 +99,8 @@ impl<'s> NewKnob<'s> {
 pub(super) struct KnobReader<'a> {
     pub(super) files: &'a mut Files,
     pub(super) machine: &'a Machine,
+    /// The machine as the server whose knobs follow has it.
+    pub(super) own: Machine,
     components: &'a [Component],
     listeners: &'a Listeners,
     pub(super) found: KnobsFound,
@@ -107,6 +110,8 @@ pub(super) struct KnobReader<'a> {
     pub(super) read_kinds: BTreeSet<ComponentKind>,
     /// Whether the target is known to run an application.
     pub(super) has_application: bool,
+    /// Whether processes of the target run programs that are not known.
+    pub(super) has_unknown: bool,
     /// How many servers of a technology were read.
     begun: BTreeMap<ComponentKind, u32>,
     /// Why a file cannot be written, by its index.
@@ -122,6 +127,8 @@ pub(super) struct KnobReader<'a> {
     no_reload: String,
     /// Technologies whose servers probably belong to another service.
     last: BTreeSet<ComponentKind>,
+    /// Sizes of memory among the knobs.
+    sizes: Vec<SizeKnob>,
     /// Products that need memory.
     memory: Vec<Vec<KnobFactor>>,
     /// Products that need connections to a database: those of a pooler, or of an application.
@@ -139,12 +146,15 @@ impl<'a> KnobReader<'a> {
         Self {
             files,
             machine,
+            own: *machine,
             components,
             listeners,
             found: KnobsFound::default(),
             upstreams: BTreeSet::new(),
             read_kinds: BTreeSet::new(),
             has_application: false,
+            has_unknown: false,
+            sizes: Vec::new(),
             begun: BTreeMap::new(),
             problems: Vec::new(),
             kind: None,
@@ -174,6 +184,7 @@ impl<'a> KnobReader<'a> {
             count => format!("{word}{count}"),
         };
         self.kind = Some(kind);
+        self.own = self.machine.of_process(self.files, server.pid);
         self.program = format!("{} (pid {})", kind.name(), server.pid);
         let is_unit = self.service(server).restart().is_some();
         self.start = if is_unit {
@@ -262,6 +273,7 @@ impl<'a> KnobReader<'a> {
     /// Knobs that follow are of the kernel.
     pub(super) fn begin_kernel(&mut self) {
         self.kind = None;
+        self.own = *self.machine;
         "kernel".clone_into(&mut self.prefix);
         "the kernel".clone_into(&mut self.program);
     }
@@ -370,7 +382,7 @@ impl<'a> KnobReader<'a> {
         let scale = if new.now == UNKNOWN {
             Some(Scale::unknown(UNKNOWN))
         } else {
-            ready.levels.around(new.now, self.machine)
+            ready.levels.around(new.now, &self.own)
         };
         let Some(mut scale) = scale else {
             let program = &self.program;
@@ -399,6 +411,9 @@ impl<'a> KnobReader<'a> {
             self.place(&name, restart, new.setting, new.spot)
         };
         let is_reachable = !matches!(place, KnobPlace::Unreachable(_));
+        let index = self.found.knobs.len();
+        let size = SizeKnob::of(index, (ready, &now), self.machine, &self.own);
+        self.sizes.extend(size);
         self.found.knobs.push(FoundKnob {
             ready,
             name: name.clone(),
@@ -408,8 +423,7 @@ impl<'a> KnobReader<'a> {
             levels: scale.levels,
             place,
             restart,
-            score: f64::from(ready.weight) + TIGHTNESS_WEIGHT * scale.tightness
-                - if self.is_last() { LAST } else { 0.0 },
+            score: score(ready, scale.tightness) - if self.is_last() { LAST } else { 0.0 },
         });
         is_reachable.then_some(KnobFactor::Knob(name, now))
     }
@@ -584,6 +598,19 @@ impl<'a> KnobReader<'a> {
         self.memory.extend(size.map(|size| vec![size]));
     }
 
+    /// Gives each size of memory the level that usually suffices beside the other services of the machine.
+    pub(super) fn settle_sizes(&mut self) {
+        let servers = self.begun.iter().map(|(&kind, &count)| (kind, count));
+        let has_unknown = self.has_application || self.has_unknown;
+        let holders = sizes::holders(servers, has_unknown);
+        let knobs = &mut self.found.knobs;
+        let available = self.machine.available;
+        for (index, tightness) in sizes::settle(knobs, &self.sizes, holders, available) {
+            let knob = &mut knobs[index];
+            knob.score = score(knob.ready, tightness);
+        }
+    }
+
     /// Adds connections to a database, of a pooler or of an application.
     pub(super) fn needs_connections(&mut self, product: Vec<KnobFactor>, is_pooler: bool) {
         if self.is_last() {
@@ -640,6 +667,11 @@ impl<'a> KnobReader<'a> {
             });
         }
     }
+}
+
+/// How likely a knob is the limit, by how much less than usual it is, as a power of 2.
+fn score(ready: &ReadyKnob, tightness: f64) -> f64 {
+    f64::from(ready.weight) + TIGHTNESS_WEIGHT * tightness
 }
 
 /// The sum of products at the present levels.

@@ -4,6 +4,7 @@
 use plimsoll_model::redact;
 
 use super::processes::ServerProcess;
+use crate::collectors::configuration::Environment;
 use crate::files::Files;
 
 /// Variables at most, and the longest value, bytes.
@@ -119,11 +120,11 @@ impl FoundStart {
     pub(super) fn of(files: &mut Files, server: &ServerProcess, program: &str) -> Option<Self> {
         let is_known = server.executable.is_some() && !server.has_title;
         let folder = server.folder.clone().filter(|_| is_known)?;
-        let variables = environment(files, server.pid);
+        let environment = Environment::of(files, server.pid);
         let mut command = redact::command(server.words());
         let first = command.first_mut()?;
         if !first.contains('/')
-            && let Some(path) = value_of(variables.as_deref().unwrap_or_default(), "PATH")
+            && let Some(path) = environment.as_ref().and_then(|it| it.get("PATH"))
             && let Some(whole) = found_in(files, server.pid, path, first)
         {
             *first = whole;
@@ -134,7 +135,7 @@ impl FoundStart {
             command,
             levels: Vec::new(),
             folder,
-            variables: variables.map(of_service),
+            variables: environment.as_ref().map(of_service),
         })
     }
 
@@ -159,28 +160,6 @@ impl FoundStart {
     }
 }
 
-/// The environment of a process; `None` where it cannot be read.
-fn environment(files: &mut Files, pid: u32) -> Option<Vec<(String, String)>> {
-    let text = files.memory_text_of(&format!("proc/{pid}/environ")).ok()?;
-    let variables = text.split('\0').filter_map(|entry| {
-        let (name, value) = entry.split_once('=')?;
-        Some((name.to_owned(), value.to_owned()))
-    });
-    Some(variables.collect())
-}
-
-fn value_of<'v>(variables: &'v [(String, String)], name: &str) -> Option<&'v str> {
-    let mut variables = variables.iter();
-    let (_, value) = variables.find(|(own, _)| own == name)?;
-    Some(value)
-}
-
-/// A variable of a server's environment.
-pub(super) fn variable(files: &mut Files, pid: u32, name: &str) -> Option<String> {
-    let variables = environment(files, pid)?;
-    value_of(&variables, name).map(str::to_owned)
-}
-
 /// The program that a name without a folder means on a path.
 fn found_in(files: &mut Files, pid: u32, path: &str, program: &str) -> Option<String> {
     let folders = path.split(':').filter(|folder| folder.starts_with('/'));
@@ -189,12 +168,12 @@ fn found_in(files: &mut Files, pid: u32, path: &str, program: &str) -> Option<St
 }
 
 /// What a service has of its environment for itself.
-fn of_service(variables: Vec<(String, String)>) -> Vec<FoundVariable> {
-    let own = variables.into_iter().filter(|(name, value)| {
+fn of_service(environment: &Environment) -> Vec<FoundVariable> {
+    let own = environment.variables().filter(|(name, value)| {
         let is_name = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let of_session = OF_SESSIONS.contains(&name.as_str())
+        let of_session = OF_SESSIONS.contains(name)
             || OF_SESSIONS_PREFIXES
                 .iter()
                 .any(|prefix| name.starts_with(prefix));
@@ -202,8 +181,8 @@ fn of_service(variables: Vec<(String, String)>) -> Vec<FoundVariable> {
         is_name && !name.is_empty() && !of_session && is_text
     });
     let own = own.take(VARIABLES_MAX).map(|(name, value)| FoundVariable {
-        value: (!is_secret(&name, &value)).then_some(value),
-        name,
+        value: (!is_secret(name, value)).then(|| value.to_owned()),
+        name: name.to_owned(),
     });
     own.collect()
 }
@@ -246,8 +225,8 @@ mod tests {
             ("SENTRY_DSN", "https://hunter2@sentry.example/1"),
             ("EMPTY", ""),
         ];
-        let own = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let found = of_service(own.to_vec());
+        let own = variables.map(|(name, value)| format!("{name}={value}"));
+        let found = of_service(&Environment::from_text(own.join("\0")));
         let found: Vec<(&str, Option<&str>)> = found
             .iter()
             .map(|variable| (variable.name.as_str(), variable.value.as_deref()))

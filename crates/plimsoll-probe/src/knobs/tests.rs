@@ -1,5 +1,6 @@
 //! Knobs of machines that are folders: what is found, what becomes of the files, and what is out of reach.
 
+mod memory_shares;
 mod mpm;
 mod programs;
 mod strangers;

@@ -45,6 +45,14 @@ pub(crate) struct TcpSocket {
     pub(crate) inode: u64,
 }
 
+/// The path of a socket below `/run` as it is there: `/var/run` is a link to it.
+pub(crate) fn socket_path(written: &str) -> String {
+    match written.strip_prefix("/var/run/") {
+        Some(rest) => format!("/run/{rest}"),
+        None => written.to_owned(),
+    }
+}
+
 /// Parses one line of `/proc/net/tcp` or `tcp6`; `None` for the heading and for other lines.
 pub(crate) fn tcp_line(line: &str) -> Option<TcpSocket> {
     let mut words = line.split_whitespace();

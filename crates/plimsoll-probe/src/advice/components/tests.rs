@@ -213,6 +213,39 @@ fn stores_are_judged_by_their_configuration_alone() {
 }
 
 #[test]
+fn in_session_mode_a_pool_holds_clients() {
+    let values = |mode: &str| {
+        vec![
+            set("pgbouncer", "default_pool_size", "", 20.0),
+            set("pgbouncer", "pool_mode", mode, 1.0),
+        ]
+    };
+    let name = "default_pool_size of pgbouncer in session mode";
+    let own = single(&values("session"), name);
+    assert_eq!(own, ("20 (/c:1)".to_owned(), Some(400), false));
+    assert!(judged(&values("transaction")).is_empty());
+}
+
+#[test]
+fn behind_a_pooler_the_sessions_of_a_database_are_those_of_its_pools() {
+    let all = judged(&[
+        set("postgres", "max_connections", "", 100.0),
+        (
+            metric::series(
+                metric::SETTING,
+                &[
+                    ("at", "b"),
+                    ("kind", "pgbouncer"),
+                    ("setting", "default_pool_size"),
+                ],
+            ),
+            20.0,
+        ),
+    ]);
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+#[test]
 fn an_idle_connection_holds_a_worker_of_some_modules() {
     let values = |module: &str| {
         vec![

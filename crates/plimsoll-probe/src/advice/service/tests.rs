@@ -211,3 +211,73 @@ fn what_is_reported_comes_before_what_is_written() {
     assert_eq!(readings.values[&own].to_string(), "32");
     assert_eq!(readings.values.len(), 3, "{readings:?}");
 }
+
+/// pgbouncer with a database on a socket of its own folder, the PostgreSQL that listens there, and another one.
+const POOLER: [(&str, &str); 16] = [
+    ("20/comm", "pgbouncer\n"),
+    ("20/stat", "20 (pgbouncer) S 1 0"),
+    ("20/cmdline", "/usr/sbin/pgbouncer\0/etc/pgbouncer.ini\0"),
+    (
+        "20/root/etc/pgbouncer.ini",
+        "[databases]\nshop = dbname=shop\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = 6432\n\
+         unix_socket_dir = /var/run/postgresql\n",
+    ),
+    ("21/comm", "postgres\n"),
+    ("21/stat", "21 (postgres) S 1 0"),
+    ("21/cmdline", "/usr/bin/postgres\0-D\0/pg\0"),
+    (
+        "21/root/pg/postgresql.conf",
+        "unix_socket_directories = '/run/postgresql'\nmax_connections = 50\n",
+    ),
+    ("22/comm", "postgres\n"),
+    ("22/stat", "22 (postgres) S 21 0"),
+    ("22/cmdline", "postgres: checkpointer \0"),
+    ("23/comm", "postgres\n"),
+    ("23/stat", "23 (postgres) S 1 0"),
+    ("23/cmdline", "/usr/bin/postgres\0-D\0/other\0"),
+    (
+        "23/root/other/postgresql.conf",
+        "unix_socket_directories = '/run/postgresql'\nport = 5433\n",
+    ),
+    ("1/comm", "systemd\n"),
+];
+
+#[test]
+fn pgbouncer_leads_to_the_postgresql_of_its_socket() {
+    let (service, readings) = find_on(&POOLER, Some(20));
+    let found: Vec<_> = service
+        .components
+        .iter()
+        .map(|component| (component.kind, component.at.as_str(), component.pid))
+        .collect();
+    let right = [
+        (ComponentKind::Pgbouncer, "127.0.0.1:6432", 20),
+        (ComponentKind::Postgres, "/pg/postgresql.conf", 21),
+    ];
+    assert_eq!(found, right);
+    let postgres = ComponentReadings {
+        at: "/pg/postgresql.conf",
+        readings: &readings,
+    };
+    let connections = postgres.setting("max_connections", "");
+    assert_eq!(connections, Some((50.0, "/pg/postgresql.conf:2")));
+    // Of a host elsewhere nothing is here.
+    let mut far = POOLER;
+    far[3].1 = "[databases]\nshop = host=10.0.0.7\n[pgbouncer]\nlisten_addr = 127.0.0.1\n";
+    let (service, _) = find_on(&far, Some(20));
+    assert_eq!(service.components.len(), 1, "{service:?}");
+}
+
+#[test]
+fn the_processes_behind_a_pooler_run_no_application() {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in POOLER {
+        let path = root.path().join("proc").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut files = Files::new(root.path().to_owned());
+    let known = processes(&mut files, &BTreeSet::from([20]));
+    assert_eq!(known.pids, BTreeSet::from([20, 21]));
+    assert!(!known.has_application);
+}

@@ -171,6 +171,14 @@ fn every_setting_is_judged() {
             false,
         ),
         (
+            "node",
+            vec![("UV_THREADPOOL_SIZE", "", 4.0)],
+            &[][..],
+            "UV_THREADPOOL_SIZE of Node (a)",
+            "4 (by default)",
+            true,
+        ),
+        (
             "go",
             vec![("GOMAXPROCS", "", 8.0)],
             &quota[..],
@@ -234,4 +242,56 @@ fn workers_that_end_soon() {
         let own = rows.iter().find(|row| row.0.starts_with(setting));
         assert_eq!(own.map(|row| row.2), Some(ok), "{setting} {requests}");
     }
+}
+
+#[test]
+fn a_pool_of_node_is_no_fault_and_says_when_it_binds() {
+    let judged = |values: &[(String, f64)]| {
+        let readings = Readings {
+            values: values.iter().cloned().collect(),
+            ..Readings::default()
+        };
+        let mut rows = pools_of_node(&readings, &Demand::assumed(3000));
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        rows.remove(0)
+    };
+    let set = |name: &str, file: &str, value: f64| {
+        let all = [
+            ("at", "a"),
+            ("kind", "node"),
+            ("setting", name),
+            ("file", file),
+        ];
+        let len = if file.is_empty() { 3 } else { 4 };
+        (metric::series(metric::SETTING, &all[..len]), value)
+    };
+    // 150 requests in progress in two processes.
+    let small = judged(&[
+        set("UV_THREADPOOL_SIZE", "environment of pid 7", 8.0),
+        set("processes", "", 2.0),
+    ]);
+    assert_eq!(
+        (small.ok, small.is_hint, small.binds_at),
+        (true, true, None)
+    );
+    assert_eq!(
+        (small.current.as_str(), small.advised.as_str()),
+        (
+            "8 (environment of pid 7)",
+            "8, or up to 75 if the requests wait for this pool"
+        )
+    );
+    for expected in [
+        "no setting shows, so this is no limit by itself",
+        "75 requests in progress in each process",
+        "`UV_THREADPOOL_SIZE=75 node …`",
+    ] {
+        assert!(small.why.contains(expected), "{}", small.why);
+    }
+    let large = judged(&[set("UV_THREADPOOL_SIZE", "", 200.0)]);
+    assert_eq!(large.advised, "200");
+    // What its module reports, where the process cannot be read.
+    let threads = metric::series(metric::NODE_POOL_THREADS, &[("at", "a")]);
+    let reported = judged(&[(threads, 4.0)]);
+    assert_eq!(reported.current, "4 (reported by its module)");
 }

@@ -21,6 +21,7 @@ fn config(main: String, read: &ApacheConfig) -> ComponentConfig {
         at: page.map_or(main, |page| page.to_string()),
         listens: read.listen.clone(),
         settings: read.settings(),
+        ..ComponentConfig::default()
     };
     match read.mpm.as_deref() {
         Some("prefork") => config.or_default("MaxRequestWorkers", PREFORK),

@@ -18,6 +18,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
         listens: vec![at.clone()],
         at,
         settings: found.known.settings,
+        ..ComponentConfig::default()
     };
     let workers = children_of(files, pid).len();
     vec![counted(config, workers)]

@@ -21,7 +21,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
     let main = paths.first().copied().unwrap_or_default();
     vec![ComponentConfig {
         at: at.map_or_else(|| main.to_owned(), |place| place.to_string()),
-        listens: Vec::new(),
         settings,
+        ..ComponentConfig::default()
     }]
 }

@@ -12,8 +12,8 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
     let heap = heap_of(words).map(|heap| FileSetting::number("-Xmx", heap, ""));
     vec![ComponentConfig {
         at: at.unwrap_or_else(|| format!("pid {pid}")),
-        listens: Vec::new(),
         settings: heap.into_iter().collect(),
+        ..ComponentConfig::default()
     }]
 }
 

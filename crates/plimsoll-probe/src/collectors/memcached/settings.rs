@@ -17,12 +17,12 @@ pub(crate) fn of_process(_files: &mut Files, pid: u32, words: &[&str]) -> Vec<Co
     let memory = number("-m").unwrap_or(64.0) * MEBIBYTE;
     let config = discover::find(pid, words).map(|found| ComponentConfig {
         at: found.component.place.to_string(),
-        listens: Vec::new(),
         settings: vec![
             FileSetting::number("max_connections", connections, ""),
             FileSetting::number("threads", threads, ""),
             FileSetting::number("limit_maxbytes", memory, ""),
         ],
+        ..ComponentConfig::default()
     });
     config.into_iter().collect()
 }

@@ -30,8 +30,8 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
     let page = read.pages.iter().find_map(place_of);
     vec![ComponentConfig {
         at: page.map_or_else(|| main.to_owned(), |page| page.to_string()),
-        listens: Vec::new(),
         settings,
+        ..ComponentConfig::default()
     }]
 }
 

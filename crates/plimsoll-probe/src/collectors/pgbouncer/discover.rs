@@ -4,10 +4,31 @@ use std::path::Path;
 
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
-use super::parse::configuration;
+use super::parse::{PgbouncerConfig, configuration};
 use crate::collectors::discovery::{DiscoveredComponent, address_of, text_for};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
+
+/// Settings of all databases, and of one.
+const NUMBERS: [&str; 4] = [
+    "default_pool_size",
+    "reserve_pool_size",
+    "max_client_conn",
+    "max_db_connections",
+];
+const OF_DATABASE: [(&str, &str); 4] = [
+    ("pool_size", "pool_size"),
+    // Before 1.24.
+    ("reserve_pool", "reserve_pool_size"),
+    ("reserve_pool_size", "reserve_pool_size"),
+    ("max_db_connections", "max_db_connections"),
+];
+
+/// The configuration that a command line names.
+pub(super) fn main_of<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let is_ini = |word: &&&str| Path::new(word).extension().is_some_and(|end| end == "ini");
+    words.iter().find(is_ini).copied()
+}
 
 /// pgbouncer, by the configuration that its command line names.
 pub(crate) fn find(
@@ -16,8 +37,7 @@ pub(crate) fn find(
     words: &[&str],
     auto: bool,
 ) -> Option<DiscoveredComponent> {
-    let is_ini = |word: &&&str| Path::new(word).extension().is_some_and(|end| end == "ini");
-    let main = words.iter().find(is_ini)?;
+    let main = main_of(words)?;
     let Some(text) = text_for(files, pid, main) else {
         if auto {
             files.announce(
@@ -44,27 +64,8 @@ pub(crate) fn find(
         }
         _ => address_of(&format!("{}:{port}", host.trim()))?,
     };
-    let numbers = ["default_pool_size", "reserve_pool_size", "max_client_conn"];
-    let of_all = numbers.into_iter().filter_map(|name| {
-        let (value, line) = read.words.get(name)?;
-        Some(FileSetting {
-            name,
-            of: String::new(),
-            value: value.parse().ok()?,
-            file: format!("{main}:{line}"),
-        })
-    });
-    let own = read
-        .pool_sizes
-        .iter()
-        .map(|(database, (size, line))| FileSetting {
-            name: "pool_size",
-            of: database.clone(),
-            value: *size as f64,
-            file: format!("{main}:{line}"),
-        });
     let known = ComponentMetadata {
-        settings: of_all.chain(own).collect(),
+        settings: settings_of(&read, main),
         pid: Some(pid),
         ..ComponentMetadata::default()
     };
@@ -72,6 +73,27 @@ pub(crate) fn find(
         ComponentKind::Pgbouncer,
         place,
         known,
-        (*main).to_owned(),
+        main.to_owned(),
     ))
+}
+
+/// The numbers that a configuration contains.
+fn settings_of(read: &PgbouncerConfig, main: &str) -> Vec<FileSetting> {
+    let of_all = NUMBERS.into_iter().filter_map(|name| {
+        let (value, line) = read.words.get(name)?;
+        let value: u32 = value.parse().ok()?;
+        let file = format!("{main}:{line}");
+        Some(FileSetting::number(name, f64::from(value), file))
+    });
+    let own = read.databases.iter().flat_map(|database| {
+        OF_DATABASE.into_iter().filter_map(move |(word, name)| {
+            let value: u32 = database.words.get(word)?.parse().ok()?;
+            let file = format!("{main}:{}", database.line);
+            Some(FileSetting {
+                of: database.name.clone(),
+                ..FileSetting::number(name, f64::from(value), file)
+            })
+        })
+    });
+    of_all.chain(own).collect()
 }

@@ -35,6 +35,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
                 .chain(manager(pool, file))
                 .chain(with_overrides(&cache, pool, file))
                 .collect(),
+            ..ComponentConfig::default()
         })
     });
     pools.collect()

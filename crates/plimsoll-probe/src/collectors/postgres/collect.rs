@@ -43,7 +43,7 @@ SELECT 'total', v.name, v.total FROM (SELECT sum(blks_read) r, sum(blks_hit) h, 
   v(name, total);
 SELECT 'setting', name, CASE unit WHEN '8kB' THEN setting::numeric * 8192 WHEN 'kB' THEN setting::numeric * 1024
   WHEN 'MB' THEN setting::numeric * 1048576 ELSE setting::numeric END, coalesce(sourcefile || ':' || sourceline, '')
-  FROM pg_settings WHERE vartype IN ('integer', 'real') AND name IN ('max_connections',
+  FROM pg_settings WHERE vartype IN ('integer', 'real') AND name IN ('max_connections', 'reserved_connections',
   'superuser_reserved_connections', 'shared_buffers', 'effective_cache_size', 'work_mem', 'max_wal_size', 'wal_buffers',
   'jit_above_cost');
 SELECT 'setting', name, CASE setting WHEN 'off' THEN '0' ELSE '1' END, coalesce(sourcefile || ':' || sourceline, '')

@@ -39,6 +39,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
             .unwrap_or_else(|| format!("pid {pid}")),
         listens,
         settings,
+        ..ComponentConfig::default()
     };
     vec![sums(config)]
 }

@@ -22,6 +22,7 @@ fn addresses_are_the_same_however_they_are_written() {
         ("127.0.0.1:80", "80"),
         ("127.0.0.1", "[::]:80"),
         ("/run/a.sock", "unix:/run/a.sock"),
+        ("/var/run/pg/.s.PGSQL.5432", "/run/pg/.s.PGSQL.5432"),
     ] {
         assert!(is_at(to, listen), "{to} {listen}");
     }

@@ -19,6 +19,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
         at: at.unwrap_or_else(|| format!("pid {pid}")),
         listens,
         settings: written,
+        ..ComponentConfig::default()
     };
     let own = |name, setting: UwsgiSetting| {
         let (value, _) = setting?;

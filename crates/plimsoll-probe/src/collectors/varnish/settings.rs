@@ -13,6 +13,7 @@ pub(crate) fn of_process(_files: &mut Files, pid: u32, words: &[&str]) -> Vec<Co
             .map(|two| two[1].split(',').next().unwrap_or_default().to_owned())
             .collect(),
         settings: threads_of(words),
+        ..ComponentConfig::default()
     }]
 }
 

@@ -206,6 +206,41 @@ fn haproxy_without_a_master_process_tells_what_reloads_it() {
 }
 
 #[test]
+fn pgbouncer_leads_to_the_postgresql_of_its_socket() {
+    let machine = MachineFolder::new();
+    machine.process(7, 1, "pgbouncer", &["pgbouncer", "/etc/pgbouncer.ini"]);
+    machine.put(
+        "etc/pgbouncer.ini",
+        "[databases]\nshop = dbname=shop\n[pgbouncer]\nunix_socket_dir = /var/run/postgresql\n",
+    );
+    for (pid, socket) in [(11, 77), (12, 78)] {
+        let data = format!("/var/lib/pg{pid}");
+        machine.process(pid, 1, "postgres", &["/usr/bin/postgres", "-D", &data]);
+        machine.put(
+            &format!("var/lib/pg{pid}/postgresql.conf"),
+            &format!("max_connections = {pid}0\n"),
+        );
+        let descriptors = machine.0.path().join(format!("proc/{pid}/fd"));
+        std::fs::create_dir(&descriptors).unwrap();
+        symlink(format!("socket:[{socket}]"), descriptors.join("5")).unwrap();
+    }
+    machine.put(
+        "proc/net/unix",
+        "Num       RefCount Protocol Flags    Type St Inode Path\n\
+         0000000000000000: 00000002 00000000 00010000 0001 01 77 /tmp/.s.PGSQL.5432\n\
+         0000000000000000: 00000002 00000000 00010000 0001 01 78 /run/postgresql/.s.PGSQL.5432\n",
+    );
+    let found = machine.find(&[7]);
+    assert_eq!(knob(&found, "postgres_max_connections").now, "120");
+    assert!(
+        !found
+            .knobs
+            .iter()
+            .any(|knob| knob.name.starts_with("postgres2"))
+    );
+}
+
+#[test]
 fn threads_of_puma_are_those_that_run_where_the_file_computes_them() {
     let machine = MachineFolder::new();
     machine.process(7, 1, "puma", &["puma 5.6.5 (tcp://127.0.0.1:3000) [shop]"]);
