@@ -8,9 +8,12 @@
 //!
 //! A service that refuses what it cannot carry answers half badly only at twice its line, and without any queue. No line is
 //! above the most good answers of a second, and a load that ends with a tenth of bad answers has crossed it
-//! (docs/decisions/0516).
+//! (docs/decisions/0516). One that fails more often than its objective allows has crossed it where that began
+//! ([`failures`]).
 //!
 //! Loads are rates of requests or of users, or numbers of users; the line is in the unit of the load.
+
+mod failures;
 
 use std::collections::VecDeque;
 
@@ -42,6 +45,19 @@ pub enum Crossing {
     Above(f64),
     /// It began beyond the line: the line is at most this.
     Below(f64),
+}
+
+impl Crossing {
+    /// The lower of two.
+    fn min(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Below(own), Self::Below(others)) => Self::Below(own.min(others)),
+            (Self::At(own), Self::At(others)) => Self::At(own.min(others)),
+            (Self::Above(own), Self::Above(others)) => Self::Above(own.min(others)),
+            (Self::Below(_), _) | (Self::At(_), Self::Above(_)) => self,
+            _ => other,
+        }
+    }
 }
 
 /// What a load shows that rises through the load line.
@@ -175,6 +191,8 @@ pub fn risen_in(load: &Load, objective: &Objective, windows: &[Window]) -> Optio
             Crossing::At(line.min(most_good(load, rising, &answers, &ramp)))
         }
     };
+    let failing = failures::crossing(&answers, &ramp, objective.errors_max);
+    let crossing = failing.map_or(crossing, |failing| failing.min(crossing));
     let below = match crossing {
         Crossing::At(line) => {
             let is_below =

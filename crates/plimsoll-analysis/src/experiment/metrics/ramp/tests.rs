@@ -247,3 +247,34 @@ fn a_load_ends_when_half_is_bad_for_three_seconds() {
     assert_eq!(ends_after(silent(5)), Some(6));
     assert_eq!(ends_after(silent(0)), None);
 }
+
+/// A load from 10 to 30 in 20 s, 100 answers a second, of which a share has failed since a second.
+fn run_failing_since(second_number: u32, failed: u64) -> Run {
+    let mut run = run_turning_at(99, 20, open(vec![rising()]));
+    let objective = run.header.plan.objective.as_mut().unwrap();
+    objective.errors_max = Some(0.01);
+    let of = |number| if number < second_number { 0 } else { failed };
+    run.windows = (0..20)
+        .map(|number| second(number, 100 - of(number), of(number)))
+        .collect();
+    run
+}
+
+/// Observed on the tutor with five requests at a time: 6 to 20 % were refused at any load from 60 users to 600, and the load
+/// line seemed to be 400 users.
+#[test]
+fn a_load_whose_failures_are_beyond_the_objective_has_crossed_its_line() {
+    assert_eq!(crossing_of(&run_failing_since(12, 7)), Crossing::At(22.0));
+    assert_eq!(crossing_of(&run_failing_since(0, 7)), Crossing::Below(10.0));
+    // As many as a trial of a whole search may have by chance.
+    assert_eq!(crossing_of(&run_failing_since(12, 2)), Crossing::Above(30.0));
+    assert_eq!(crossing_of(&run_failing_since(0, 2)), Crossing::Above(30.0));
+    // A restart in the middle passes.
+    let mut run = run_failing_since(99, 0);
+    run.windows[8] = second(8, 60, 40);
+    assert_eq!(crossing_of(&run), Crossing::Above(30.0));
+    // Without a bound on errors they are bad answers like slow ones.
+    let mut run = run_failing_since(12, 7);
+    run.header.plan.objective = Some(objective());
+    assert_eq!(crossing_of(&run), Crossing::Above(30.0));
+}

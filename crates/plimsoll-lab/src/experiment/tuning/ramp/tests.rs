@@ -195,16 +195,18 @@ fn loads_are_in_the_unit_of_the_search() {
     let Load::Users { phases, .. } = load else {
         panic!("users stay");
     };
-    let climbing = users.climbing_from(100.0);
+    let climbing = users.climbing_from(90.0);
     assert_eq!(climbing.load(&own).lasting(), climbing.whole());
     assert!(
-        (41..43).contains(&climbing.climbing.as_secs()),
+        (44..45).contains(&climbing.climbing.as_secs()),
         "{climbing:?}"
     );
     let steady = climbing.steady(Duration::from_secs(9));
-    assert_eq!(steady.whole(), Duration::from_secs(16));
-    // 700 users arrive at 50 in a second.
-    assert_eq!(phases[0].lasting, Duration::from_secs(14));
+    assert_eq!(steady.whole(), Duration::from_secs(20));
+    // 700 users arrive at 15 in a second, and 2100 in a minute.
+    assert_eq!(phases[0].lasting.as_secs(), 46);
+    let more = RampShape::for_line(3000.0, &objective, LoadUnit::Users);
+    assert_eq!(more.lead, Duration::from_secs(65));
     assert!((phases[1].from - 700.0).abs() < 1e-9);
     let sessions = RampShape::for_line(5.0, &objective, LoadUnit::SessionsPerSecond);
     assert!(matches!(sessions.load(&own), Load::Sessions { .. }));
