@@ -288,7 +288,10 @@ impl Row {
             self.mean("phase.first_byte", (service - transfer).max(0.0));
             self.mean("phase.transfer", transfer);
         }
-        for (key, histogram) in [("phase.connect", &window.connect), ("phase.tls", &window.tls)] {
+        for (key, histogram) in [
+            ("phase.connect", &window.connect),
+            ("phase.tls", &window.tls),
+        ] {
             if let Some(mean) = histogram.mean() {
                 self.mean(key, mean);
             }
@@ -439,8 +442,15 @@ mod tests {
             ..PageVisit::default()
         };
         let shown = |visit: &PageVisit| values(&Event::PageVisited(Box::new(visit.clone())));
-        let known = [("page.first_paint", 1e5), ("page.ready", 4e5), ("page.failed", 0.0)];
-        assert_eq!(shown(&visit), known.map(|(key, value)| (key.to_owned(), value)));
+        let known = [
+            ("page.first_paint", 1e5),
+            ("page.ready", 4e5),
+            ("page.failed", 0.0),
+        ];
+        assert_eq!(
+            shown(&visit),
+            known.map(|(key, value)| (key.to_owned(), value))
+        );
         let failed = PageVisit {
             failure: Some(VisitFailure::Timeout),
             ..visit

@@ -8,6 +8,7 @@ mod components;
 mod demand;
 mod descriptors;
 mod host;
+mod jvm;
 mod kernel;
 mod memory;
 mod service;
@@ -146,6 +147,7 @@ pub fn check(plan: &ProbePlan, demand: &Demand) -> Checked {
         }
     }
     advice.extend(components::advice(&readings, &service, demand));
+    advice.extend(jvm::advice(&readings, &service, demand));
     advice.extend(memory::advice(files, &readings, &service, demand));
     advice.extend(descriptors::advice(
         files,

@@ -15,7 +15,7 @@ mod go;
 mod gunicorn;
 pub(crate) mod haproxy;
 pub(crate) mod integration;
-mod jvm;
+pub(crate) mod jvm;
 pub(crate) mod link;
 mod listener;
 mod log;

@@ -7,6 +7,7 @@ use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
 use super::components::{ComponentReadings, QUEUES, places, places_of, written};
+use super::jvm::connection_pool;
 use super::{Advice, apache};
 use crate::files::Files;
 use crate::parse::process;
@@ -81,6 +82,13 @@ pub(super) fn holders(readings: &Readings) -> Vec<(f64, String)> {
             holders.extend(found.map(|(places, _)| (places, format!("{places:.0} of {name}"))));
         }
     }
+    for component in ComponentReadings::of(readings, ComponentKind::Jvm) {
+        let pool = connection_pool(&component);
+        holders.extend(pool.map(|(count, file)| {
+            let name = format!("{count:.0} of HikariCP's pool{}", written(file));
+            (count, name)
+        }));
+    }
     let pools = readings.values.iter().filter(|(series, _)| {
         labels::metric(series) == metric::POOL_LIMIT
             && label(series, "to") == Some(metric::TO_DATABASE)
@@ -108,7 +116,12 @@ fn pools(readings: &Readings) -> Option<(f64, String)> {
             all.push(format!("{name} {sessions:.0}"));
         }
     }
-    (sum > 0.0).then(|| (sum, format!("{sum:.0} in pgbouncer's pools ({})", all.join(", "))))
+    (sum > 0.0).then(|| {
+        (
+            sum,
+            format!("{sum:.0} in pgbouncer's pools ({})", all.join(", ")),
+        )
+    })
 }
 
 /// The databases of a pgbouncer, each with its number of pools; a nameless one where none is known.
@@ -141,7 +154,9 @@ fn databases_of(component: &ComponentReadings<'_>) -> BTreeMap<String, usize> {
 /// Sessions of the pools of a database: their size and reserve, and no more than `max_db_connections`.
 fn sessions_of_pools(component: &ComponentReadings<'_>, database: &str, count: usize) -> f64 {
     let of = |own: &str, general: &str| {
-        let known = component.setting(own, database).filter(|_| !database.is_empty());
+        let known = component
+            .setting(own, database)
+            .filter(|_| !database.is_empty());
         let known = known.or_else(|| component.setting(general, ""));
         known.map_or(0.0, |found| found.0)
     };
@@ -443,7 +458,9 @@ mod tests {
         let advice = pooled(&written);
         assert_eq!((advice.ok, advice.current.as_str()), (true, "95 of 97"));
         assert!(
-            advice.why.starts_with("95 in pgbouncer's pools (shop 70, stock 25)"),
+            advice
+                .why
+                .starts_with("95 in pgbouncer's pools (shop 70, stock 25)"),
             "{advice:?}"
         );
         let reserved = setting("pg", "reserved_connections", "", 5.0);
@@ -470,6 +487,30 @@ mod tests {
         ];
         let advice = pooled(&[&written[..], &observed].concat());
         assert_eq!((advice.ok, advice.current.as_str()), (false, "140 of 97"));
+    }
+
+    #[test]
+    fn pools_of_java_against_the_sessions_of_a_database() {
+        let pool = |at: &str, size: f64| {
+            let name = "spring.datasource.hikari.maximum-pool-size";
+            let labels = [
+                ("at", at),
+                ("kind", "jvm"),
+                ("setting", name),
+                ("file", "application.yml:9"),
+            ];
+            (series(metric::SETTING, &labels), size)
+        };
+        let values = [
+            (at(metric::POSTGRES_REFUSED, "pg"), 0.0),
+            setting("pg", "max_connections", "", 100.0),
+            pool("one", 60.0),
+            pool("two", 40.0),
+        ];
+        let advice = sessions(&readings(&values)).unwrap();
+        assert_eq!((advice.ok, advice.current.as_str()), (false, "100 of 97"));
+        let who = "60 of HikariCP's pool (application.yml:9), 40 of HikariCP's pool";
+        assert!(advice.why.starts_with(who), "{advice:?}");
     }
 
     #[test]

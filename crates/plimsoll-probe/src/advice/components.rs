@@ -27,6 +27,17 @@ impl<'a> ComponentReadings<'a> {
         self.find(name, |label| label == of)
     }
 
+    /// A setting of several things: what each is of, the value, and its file.
+    pub(super) fn each(&self, name: &str) -> Vec<(&'a str, f64, &'a str)> {
+        let settings = self.readings.values.iter();
+        let own = settings.filter(|(series, _)| self.is_setting(series, name));
+        let own = own.map(|(series, &value)| {
+            let of = label(series, "of").unwrap_or_default();
+            (of, value, label(series, "file").unwrap_or_default())
+        });
+        own.collect()
+    }
+
     /// A setting that is one of several words: the word, and its file.
     pub(super) fn word(&self, name: &str) -> Option<(&'a str, &'a str)> {
         let mut settings = self.readings.values.keys();
@@ -303,7 +314,7 @@ fn haproxy(component: &ComponentReadings<'_>, demand: &Demand) -> Vec<Advice> {
 }
 
 /// Workers, one of which a request occupies while it is in progress.
-fn busy(
+pub(super) fn busy(
     component: &ComponentReadings<'_>,
     of: &str,
     (limit, file): (f64, &str),
@@ -398,7 +409,9 @@ fn pgbouncer(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advic
 
 /// The pool of a pgbouncer in session mode: a client keeps its session for as long as it is connected.
 fn sessions_of_clients(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
-    let (_, mode) = component.word("pool_mode").filter(|found| found.0 == "session")?;
+    let (_, mode) = component
+        .word("pool_mode")
+        .filter(|found| found.0 == "session")?;
     let found = component.setting("default_pool_size", "")?;
     let name = "default_pool_size of pgbouncer in session mode";
     let advice = busy(component, name, found, demand);
@@ -424,25 +437,34 @@ fn queue(
     demand: &Demand,
 ) -> Option<Advice> {
     // Below 0 it is as long as the kernel allows.
-    let (len, file) = component
+    let found = component
         .setting(setting, "")
         .filter(|(len, _)| *len >= 0.0)?;
+    let name = format!("{setting} of {}", kind.name());
+    Some(waiting(component, &name, found, demand))
+}
+
+/// A queue of connections of this length.
+pub(super) fn waiting(
+    component: &ComponentReadings<'_>,
+    name: &str,
+    (len, file): (f64, &str),
+    demand: &Demand,
+) -> Advice {
     let needed = demand.rate.ceil();
-    Some(
-        Advice::new(
-            format!("{setting} of {} ({})", kind.name(), component.at),
-            format!("{len:.0}{}", written(file)),
-            format!("{needed:.0} or more"),
-            len >= needed,
-        )
-        .binds_at(demand.users_for(len, demand.rate))
-        .because(format!(
-            "connections that nobody accepts yet wait here: {} users open up to {needed:.0} in a second, and pauses of a \
-             second are usual. Beyond it they are dropped, and clients try again after 1 s, 3 s, 7 s. net.core.somaxconn \
-             caps it",
-            demand.users
-        )),
+    Advice::new(
+        format!("{name} ({})", component.at),
+        format!("{len:.0}{}", written(file)),
+        format!("{needed:.0} or more"),
+        len >= needed,
     )
+    .binds_at(demand.users_for(len, demand.rate))
+    .because(format!(
+        "connections that nobody accepts yet wait here: {} users open up to {needed:.0} in a second, and pauses of a \
+         second are usual. Beyond it they are dropped, and clients try again after 1 s, 3 s, 7 s. net.core.somaxconn \
+         caps it",
+        demand.users
+    ))
 }
 
 /// Pools of runtimes: of connections to a database, and of threads for requests.

@@ -9,6 +9,7 @@ use super::service::{Service, ServiceComponent};
 use super::{Advice, Demand};
 use crate::collectors::configuration::children_of;
 use crate::files::Files;
+use crate::host::cgroups::memory_limit_of;
 use crate::parse::memory::{self, Memory};
 use crate::parse::process;
 
@@ -94,7 +95,15 @@ pub(super) fn advice(
     ] {
         for at in places_of(readings, kind) {
             let component = ComponentReadings { at, readings };
-            advice.extend(heap(&component, (kind, setting), memory, &mut claims));
+            let pid = service.pid_of(kind, at);
+            let limit = pid.and_then(|pid| memory_limit_of(files, pid));
+            let limit = limit.filter(|limit| *limit < memory.total);
+            advice.extend(heap(
+                &component,
+                (kind, setting),
+                (memory, limit),
+                &mut claims,
+            ));
         }
     }
     for (kind, buffer, sessions) in [
@@ -230,15 +239,15 @@ fn workers(
     )
 }
 
-/// A heap or a cache of a fixed size.
+/// A heap or a cache of a fixed size, in the memory of the machine or in that which its cgroup may use.
 fn heap(
     component: &ComponentReadings<'_>,
     (kind, setting): (ComponentKind, &str),
-    memory: Memory,
+    (memory, limit): (Memory, Option<u64>),
     claims: &mut Claims,
 ) -> Option<Advice> {
     let (size, file) = component.setting(setting, "")?;
-    let total = memory.total as f64;
+    let total = limit.unwrap_or(memory.total) as f64;
     let most = HEAP_SHARE * total;
     let used = component.value(metric::REDIS_MEMORY).unwrap_or(0.0);
     // Redis: no limit.
@@ -260,7 +269,12 @@ fn heap(
             ok,
         )
         .because(format!(
-            "this machine has {:.0} MiB of memory; what grows beyond it is swapped, or the kernel kills the process",
+            "{} {:.0} MiB of memory; what grows beyond it is swapped, or the kernel kills the process",
+            if limit.is_some() {
+                "its cgroup may use"
+            } else {
+                "this machine has"
+            },
             total / MEBIBYTE
         )),
     )

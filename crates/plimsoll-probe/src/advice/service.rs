@@ -181,6 +181,13 @@ impl Service {
         service
     }
 
+    /// The first process of the component at this address.
+    pub(super) fn pid_of(&self, kind: ComponentKind, at: &str) -> Option<u32> {
+        let mut components = self.components.iter();
+        let own = components.find(|component| component.kind == kind && component.at == at);
+        own.map(|component| component.pid)
+    }
+
     /// Whether the component at this address holds the connections of users.
     pub(super) fn is_front(&self, kind: ComponentKind, at: &str) -> bool {
         let mut components = self.components.iter();

@@ -53,7 +53,12 @@ impl Environment {
 
     /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.variables().find(|(key, _)| *key == name).map(|(_, value)| value)
+        self.find(|key| key == name).map(|(_, value)| value)
+    }
+
+    /// The first variable with such a name, and its value.
+    pub(crate) fn find(&self, is_it: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+        self.variables().find(|(key, _)| is_it(key))
     }
 }
 

@@ -2,12 +2,15 @@
 
 mod collect;
 mod discover;
+mod heap;
 mod hsperf;
 mod listen_backlog;
 mod parse;
-mod settings;
+pub(crate) mod settings;
+pub(crate) mod spring;
 #[cfg(test)]
 mod tests;
+mod tomcat;
 
 use super::integration::Integration;
 use collect::JvmCollector;

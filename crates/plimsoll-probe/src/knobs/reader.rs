@@ -600,9 +600,8 @@ impl<'a> KnobReader<'a> {
 
     /// Gives each size of memory the level that usually suffices beside the other services of the machine.
     pub(super) fn settle_sizes(&mut self) {
-        let servers = self.begun.iter().map(|(&kind, &count)| (kind, count));
         let has_unknown = self.has_application || self.has_unknown;
-        let holders = sizes::holders(servers, has_unknown);
+        let holders = sizes::holders(&self.begun, has_unknown);
         let knobs = &mut self.found.knobs;
         let available = self.machine.available;
         for (index, tightness) in sizes::settle(knobs, &self.sizes, holders, available) {

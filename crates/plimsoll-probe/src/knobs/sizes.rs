@@ -5,6 +5,8 @@
 //! available to it), for a heap of Java, for Redis, which needs as much again when it forks, and for memcached. All of
 //! them together grow by no more than half of what is free: the rest is for sessions, workers and the page cache.
 
+use std::collections::BTreeMap;
+
 use plimsoll_model::component::ComponentKind;
 
 use super::amount::{Amount, KnobLevels, number};
@@ -73,13 +75,10 @@ impl SizeKnob {
 }
 
 /// Services that hold memory, of so many servers of each technology; an application that is not known is one of them.
-pub(super) fn holders(
-    servers: impl Iterator<Item = (ComponentKind, u32)> + Clone,
-    has_unknown: bool,
-) -> u32 {
+pub(super) fn holders(servers: &BTreeMap<ComponentKind, u32>, has_unknown: bool) -> u32 {
     let count = |kinds: &[ComponentKind]| -> u32 {
-        let own = servers.clone().filter(|(kind, _)| kinds.contains(kind));
-        own.map(|(_, count)| count).sum()
+        let own = kinds.iter().filter_map(|kind| servers.get(kind));
+        own.sum()
     };
     let applications = count(&APPLICATIONS).max(u32::from(has_unknown));
     (applications + count(&STORES)).max(1)

@@ -280,9 +280,11 @@ fn lines_decide_by_their_intervals() {
     });
     assert_eq!(verdict(near(), beyond.clone()), ComparisonVerdict::Better);
     assert_eq!(verdict(beyond, near()), ComparisonVerdict::Worse);
-    let unreached = || Err(NoLine::Interrupted {
-        estimate: None,
-        highest_passed: None,
-    });
+    let unreached = || {
+        Err(NoLine::Interrupted {
+            estimate: None,
+            highest_passed: None,
+        })
+    };
     assert_eq!(verdict(near(), unreached()), ComparisonVerdict::Undecided);
 }

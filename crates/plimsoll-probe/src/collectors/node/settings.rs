@@ -55,11 +55,9 @@ fn pool_of(files: &mut Files, pid: u32) -> Option<FileSetting> {
     }
     let environment = Environment::of(files, pid)?;
     Some(match environment.get(POOL) {
-        Some(size) => FileSetting::number(
-            POOL,
-            threads_for(size),
-            format!("environment of pid {pid}"),
-        ),
+        Some(size) => {
+            FileSetting::number(POOL, threads_for(size), format!("environment of pid {pid}"))
+        }
         None => FileSetting::number(POOL, POOL_THREADS, ""),
     })
 }

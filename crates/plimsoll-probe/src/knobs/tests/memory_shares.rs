@@ -59,10 +59,7 @@ fn services_that_hold_memory_share_it() {
     let three = [7, 9, 11, 12];
     assert_eq!(usual(&machine, &three, BUFFERS).as_deref(), Some("512MB"));
     // Half of a third of 8 GiB.
-    assert_eq!(
-        usual(&machine, &three, "jvm_Xmx").as_deref(),
-        Some("1024M")
-    );
+    assert_eq!(usual(&machine, &three, "jvm_Xmx").as_deref(), Some("1024M"));
     // Both grow by a quarter of what is free at most.
     machine.put(
         "proc/meminfo",
@@ -77,10 +74,7 @@ fn a_full_machine_makes_no_size_the_likeliest_limit() {
     let machine = database();
     let score = |machine: &MachineFolder| knob(&machine.find(&[11]), BUFFERS).score;
     let free = score(&machine);
-    machine.put(
-        "proc/meminfo",
-        "MemTotal: 8388608 kB\nMemAvailable: 0 kB\n",
-    );
+    machine.put("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 0 kB\n");
     let full = score(&machine);
     let ready = table::knob(Some(ComponentKind::Postgres), "shared_buffers").unwrap();
     assert!((full - f64::from(ready.weight)).abs() < 1e-9, "{full}");

@@ -267,7 +267,10 @@ fn a_load_whose_failures_are_beyond_the_objective_has_crossed_its_line() {
     assert_eq!(crossing_of(&run_failing_since(12, 7)), Crossing::At(22.0));
     assert_eq!(crossing_of(&run_failing_since(0, 7)), Crossing::Below(10.0));
     // As many as a trial of a whole search may have by chance.
-    assert_eq!(crossing_of(&run_failing_since(12, 2)), Crossing::Above(30.0));
+    assert_eq!(
+        crossing_of(&run_failing_since(12, 2)),
+        Crossing::Above(30.0)
+    );
     assert_eq!(crossing_of(&run_failing_since(0, 2)), Crossing::Above(30.0));
     // A restart in the middle passes.
     let mut run = run_failing_since(99, 0);
