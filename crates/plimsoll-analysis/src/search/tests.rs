@@ -381,8 +381,8 @@ fn an_interrupt_keeps_what_the_trials_have_shown() {
         let result = interrupted_in(kind);
         let line = result.line.unwrap();
         assert_eq!(line.confirmed_passes, line.confirmed_trials);
-        let is_said = |remark: &Remark| matches!(remark, Remark::Note { text } if text == phase);
-        assert!(result.remarks.iter().any(is_said), "{:?}", result.remarks);
+        let is_noted = |remark: &Remark| matches!(remark, Remark::Note { text } if text == phase);
+        assert!(result.remarks.iter().any(is_noted), "{:?}", result.remarks);
     }
 }
 

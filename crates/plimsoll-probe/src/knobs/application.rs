@@ -130,22 +130,7 @@ pub(super) fn gunicorn(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         return;
     }
     let text = text.unwrap_or_default();
-    let python = server
-        .executable
-        .clone()
-        .unwrap_or_else(|| "python3".to_owned());
-    let service = reader.service(server);
-    let pid_file = server.flag(&["-p", "--pid"]).or_else(|| {
-        let found = ini(&text, HASH, None, "pidfile")?;
-        Some(found.value.trim_matches(['"', '\'']))
-    });
-    let pid_files: Vec<&str> = pid_file.into_iter().collect();
-    let parse = "import ast, sys; ast.parse(open(sys.argv[1]).read())";
-    let commands = Commands {
-        check: Some(command(&[&python, "-c", parse, &path])),
-        reload: Some(reader.signal(server, "HUP", &pid_files)),
-        restart: service.restart(),
-    };
+    let commands = gunicorn_commands(reader, server, (&path, &text));
     let file = reader.file(server, &path, &text, &commands);
     let running = server.workers.len().max(1).to_string();
     let mut knob = |setting: &'static str, flags: &[&str], default: &str| {
@@ -182,6 +167,27 @@ pub(super) fn gunicorn(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let product: Vec<_> = workers.into_iter().chain(threads).collect();
     if !product.is_empty() && has_threads {
         reader.needs_connections(product, false);
+    }
+}
+
+/// How a configuration of gunicorn is checked and read again.
+fn gunicorn_commands(
+    reader: &mut KnobReader<'_>,
+    server: &ServerProcess,
+    (path, text): (&str, &str),
+) -> Commands {
+    let python = server.executable.clone();
+    let python = python.unwrap_or_else(|| "python3".to_owned());
+    let pid_file = server.flag(&["-p", "--pid"]).or_else(|| {
+        let found = ini(text, HASH, None, "pidfile")?;
+        Some(found.value.trim_matches(['"', '\'']))
+    });
+    let pid_files: Vec<&str> = pid_file.into_iter().collect();
+    let parse = "import ast, sys; ast.parse(open(sys.argv[1]).read())";
+    Commands {
+        check: Some(command(&[&python, "-c", parse, path])),
+        reload: Some(reader.signal(server, "HUP", &pid_files)),
+        restart: reader.service(server).restart(),
     }
 }
 
