@@ -9,7 +9,7 @@
 //! A service that refuses what it cannot carry answers half badly only at twice its line, and without any queue. No line is
 //! above the most good answers of a second, and a load that ends with a tenth of bad answers has crossed it
 //! (docs/decisions/0516). One that fails more often than its objective allows has crossed it where that began
-//! ([`failures`]).
+//! (docs/decisions/0519).
 //!
 //! Loads are rates of requests or of users, or numbers of users; the line is in the unit of the load.
 
