@@ -152,14 +152,16 @@ fn connections(row: &ServerSetting<'_, '_>, is_front: bool, demand: &Demand) -> 
 /// The pool of connections: each request holds one while it uses the database.
 fn pool(component: &ComponentReadings<'_>, demand: &Demand) -> Option<Advice> {
     let found = connection_pool(component)?;
-    let name = format!("{} of HikariCP", spring::POOL);
-    let advice = busy(component, &name, found, demand).because(format!(
+    let name = "maximum-pool-size of HikariCP";
+    let advice = busy(component, name, found, demand).because(format!(
         "{} users have {:.0} requests in progress at once ({}), and each holds a connection while it uses the database; further \
          ones wait, and fail after 30 s (`connection-timeout`). Fewer suffice where requests use the database for a part of \
-         their time; each is a session of the database's `max_connections`",
+         their time; each is a session of the database's `max_connections`. `{}` of Spring Boot sets it, `maximumPoolSize` of \
+         HikariCP elsewhere",
         demand.users,
         demand.workers(),
-        demand.source
+        demand.source,
+        spring::POOL
     ));
     Some(or_assumed(advice, found.1))
 }
@@ -284,7 +286,7 @@ mod tests {
                 true,
             ),
             (
-                "spring.datasource.hikari.maximum-pool-size of HikariCP (j)",
+                "maximum-pool-size of HikariCP (j)",
                 "10 (by default, unless its jar sets another)",
                 None,
                 false,

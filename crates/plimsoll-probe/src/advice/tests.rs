@@ -5,9 +5,11 @@ use std::fs;
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric::SETTING;
 use plimsoll_model::reading::{Readings, label};
+use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::engines::Uwsgi;
+use plimsoll_testkit::program::pool::Hikari;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma};
-use plimsoll_testkit::program::servers::{Apache, Gunicorn};
+use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx};
 
 use super::*;
@@ -276,6 +278,60 @@ fn configurations_of_real_programs_are_read_without_scraping_them() {
     let fpm = PhpFpm::without_page(5, "echo 1;");
     let wanted = [("pm", "static"), ("pm.max_children", "5")];
     settings_of(fpm.program.pid(), ComponentKind::PhpFpm, &wanted);
+}
+
+/// The second file names the folder of the socket in place of the address.
+#[test]
+fn a_real_pgbouncer_leads_to_its_database_by_address_and_by_socket() {
+    let database = Postgres::start("max_connections = 17");
+    let pooler = Pgbouncer::start(&database, 2);
+    let text = fs::read_to_string(&pooler.configuration).unwrap();
+    let address = format!("host={}", database.address.ip());
+    let folder = format!("host={}", database.program.path().display());
+    let by_socket = text.replace(&address, &folder);
+    assert_ne!(text, by_socket);
+    let pids = BTreeSet::from([pooler.program.pid(), database.program.pid()]);
+    for written in [text, by_socket] {
+        fs::write(&pooler.configuration, &written).unwrap();
+        let target = BTreeSet::from([pooler.program.pid()]);
+        let target = service::TargetProcesses {
+            pids: &target,
+            named_by: &[],
+        };
+        let mut readings = Readings::default();
+        let mut files = Files::new("/".into());
+        let service = Service::find(&mut files, &mut readings, Some(target));
+        let components = service.components.iter();
+        let found: BTreeSet<u32> = components.map(|component| component.pid).collect();
+        assert_eq!(found, pids, "{written}: {:?}", files.notes());
+        let connections = readings.values.iter().find(|(series, _)| {
+            label(series, "setting") == Some("max_connections")
+                && label(series, "kind") == Some("postgres")
+        });
+        assert_eq!(
+            connections.map(|found| *found.1),
+            Some(17.0),
+            "{readings:?}"
+        );
+    }
+}
+
+/// A pool of two connections that its program has set: that cannot be read, and its threads show that it is there.
+#[test]
+fn a_real_pool_of_java_is_known_by_its_threads() {
+    let database = Postgres::start("");
+    let shop = Hikari::start(&database, 2, "SELECT 1");
+    let wanted = [("spring.datasource.hikari.maximum-pool-size", "10")];
+    settings_of(shop.program.pid(), ComponentKind::Jvm, &wanted);
+    let plan = ProbePlan {
+        pids: vec![shop.program.pid()],
+        ..ProbePlan::default()
+    };
+    let advice = check(&plan, &Demand::assumed(3000)).advice;
+    let pool = find(&advice, "maximum-pool-size of HikariCP");
+    assert!(pool.is_hint && pool.binds_at.is_none(), "{pool:?}");
+    let heap = find(&advice, "-Xmx of the JVM against the memory");
+    assert!(heap.ok && heap.current.contains("25 % of"), "{heap:?}");
 }
 
 #[test]

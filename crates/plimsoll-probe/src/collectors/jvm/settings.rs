@@ -182,7 +182,8 @@ impl RunningThreads {
         } else if let Some(rest) = name.strip_prefix("qtp") {
             self.has_jetty |= rest.starts_with(|sign: char| sign.is_ascii_digit());
         } else {
-            self.has_pool |= name.starts_with("HikariPool-");
+            // `POOL housekeeper`, of which the kernel keeps fifteen bytes.
+            self.has_pool |= name.starts_with("HikariPool-") || name.contains(" housekeep");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::parse::{PgbouncerConfig, configuration};
-use crate::collectors::discovery::{DiscoveredComponent, address_of, text_for};
+use crate::collectors::discovery::{DiscoveredComponent, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 
@@ -38,7 +38,7 @@ pub(crate) fn find(
     auto: bool,
 ) -> Option<DiscoveredComponent> {
     let main = main_of(words)?;
-    let Some(text) = text_for(files, pid, main) else {
+    let Some(text) = text_named(files, pid, main) else {
         if auto {
             files.announce(
                 &format!("pgbouncer {main}"),

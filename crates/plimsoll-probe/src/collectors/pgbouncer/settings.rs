@@ -4,7 +4,7 @@ use super::discover;
 use super::parse::{PgbouncerConfig, configuration};
 use crate::collectors::FileSetting;
 use crate::collectors::configuration::ComponentConfig;
-use crate::collectors::discovery::text_for;
+use crate::collectors::discovery::text_named;
 use crate::files::Files;
 
 /// pgbouncer's own values.
@@ -18,7 +18,7 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
         return Vec::new();
     };
     let main = discover::main_of(words).unwrap_or_default();
-    let read = text_for(files, pid, main).map(|text| configuration(&text));
+    let read = text_named(files, pid, main).map(|text| configuration(&text));
     let read = read.unwrap_or_default();
     let config = ComponentConfig {
         at: found.component.place.to_string(),
@@ -70,6 +70,17 @@ fn pools_of(read: &PgbouncerConfig, settings: &[FileSetting], main: &str) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_configuration_may_be_named_relative_to_the_folder_of_the_process() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("proc/7/cwd");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("own.ini"), "[databases]\na = port=1\n").unwrap();
+        let mut files = Files::new(root.path().to_owned());
+        let configs = of_process(&mut files, 7, &["pgbouncer", "own.ini"]);
+        assert_eq!(configs[0].hops, ["/tmp/.s.PGSQL.1"]);
+    }
 
     #[test]
     fn pools_modes_and_what_is_behind_them() {
