@@ -353,14 +353,12 @@ impl Search {
     }
 
     fn interrupted(&self) -> NoLine {
-        let estimate = self.interval().map(|(low, median, high)| Estimate {
-            low: match &self.phase {
-                SearchPhase::Confirm(confirm) => low.min(confirm.rate()),
-                _ => low,
-            },
-            median,
-            high,
-        });
+        let estimate = match &self.phase {
+            SearchPhase::Confirm(confirm) => Some(confirm.estimate(&self.known)),
+            _ => self
+                .interval()
+                .map(|(low, median, high)| Estimate { low, median, high }),
+        };
         NoLine::Interrupted {
             estimate,
             highest_passed: self.known.highest_passed(),

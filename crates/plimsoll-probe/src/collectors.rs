@@ -7,7 +7,7 @@
 //! Each technology has a folder: what scrapes it (`collect`), reads its texts (`parse`), finds it on this machine
 //! (`discover`), reads its time-outs and settings for advice (`timeouts`, `settings`) and changes its settings (`tune`).
 
-mod apache;
+pub(crate) mod apache;
 mod command;
 pub(crate) mod configuration;
 pub(crate) mod discovery;

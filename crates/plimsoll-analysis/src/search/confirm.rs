@@ -137,27 +137,32 @@ impl Confirm {
         if self.trials > self.passes {
             return Err(self.not_confirmed(known));
         }
-        let (low, median, high) = interval(known);
+        let Estimate { low, median, high } = self.estimate(known);
         Err(NoLine::GaveUp {
-            low: low.min(self.rate),
+            low,
             median,
             high,
             because: "the time ran out before the lower edge was confirmed".to_owned(),
         })
     }
 
-    /// The fresh trials failed where most should pass, so the estimate reaches down to them.
-    fn not_confirmed(&self, known: &SearchState) -> NoLine {
+    /// What is known of the line before it is confirmed: the interval reaches down to the fresh trials, which may fail where most
+    /// should pass.
+    pub(super) fn estimate(&self, known: &SearchState) -> Estimate {
         let (low, median, high) = interval(known);
+        Estimate {
+            low: low.min(self.rate),
+            median,
+            high,
+        }
+    }
+
+    fn not_confirmed(&self, known: &SearchState) -> NoLine {
         NoLine::NotConfirmed {
             rate: self.rate,
             passes: self.passes,
             trials: self.trials,
-            estimate: Some(Estimate {
-                low: low.min(self.rate),
-                median,
-                high,
-            }),
+            estimate: Some(self.estimate(known)),
         }
     }
 

@@ -2,13 +2,9 @@
 
 use super::Advice;
 use super::components::{ComponentReadings, written};
-
-/// `ServerLimit` of `prefork`, and of `worker` and `event`, where it is not written.
-const PREFORK_PROCESSES: f64 = 256.0;
-const THREADED_PROCESSES: f64 = 16.0;
-/// `ThreadsPerChild` and `ThreadLimit`, where they are not written.
-const THREADS: f64 = 25.0;
-const THREADS_MAX: f64 = 64.0;
+use crate::collectors::apache::settings::{
+    PREFORK_PROCESSES, THREADED_PROCESSES, THREADS, THREADS_MAX,
+};
 
 /// What is written of an Apache's workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,9 +24,11 @@ impl<'a> ApacheWorkers<'a> {
     pub(super) fn of(component: &ComponentReadings<'a>) -> Option<Self> {
         let (written, file) = component.setting("MaxRequestWorkers", "")?;
         let is_prefork = component.word("MPM")?.0 == "prefork";
-        let number = |name: &str, default: f64| {
+        let number = |name: &str, default: u32| {
             let found = component.setting(name, "");
-            found.map_or(default, |(number, _)| number).max(1.0)
+            found
+                .map_or(f64::from(default), |(number, _)| number)
+                .max(1.0)
         };
         let (processes, threads) = if is_prefork {
             (PREFORK_PROCESSES, 1.0)

@@ -3,7 +3,7 @@
 mod collect;
 mod discover;
 mod parse;
-mod settings;
+pub(crate) mod settings;
 mod timeouts;
 
 use super::integration::Integration;

@@ -7,6 +7,9 @@ use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
 use super::source::{end_of, lines};
+use crate::collectors::apache::settings::{
+    PREFORK_PROCESSES, THREADED_PROCESSES, THREADS, THREADS_MAX,
+};
 use crate::collectors::discovery::texts_for;
 
 /// Files that are read, and how deep they include each other.
@@ -354,14 +357,18 @@ impl ApacheKnobs<'_, '_> {
         let each = if is_prefork {
             1
         } else {
-            let threads = self.number("ThreadsPerChild", 25);
-            threads.clamp(1, self.number("ThreadLimit", 64).max(1))
+            let threads = self.number("ThreadsPerChild", THREADS.into());
+            threads.clamp(1, self.number("ThreadLimit", THREADS_MAX.into()).max(1))
         };
-        let limit = self.number("ServerLimit", if is_prefork { 256 } else { 16 });
+        let (processes, default) = if is_prefork {
+            (PREFORK_PROCESSES, PREFORK_PROCESSES)
+        } else {
+            (THREADED_PROCESSES, THREADED_PROCESSES * THREADS)
+        };
+        let limit = self.number("ServerLimit", processes.into());
         let capacity = limit.saturating_mul(each);
-        let default = if is_prefork { 256 } else { 400 };
         let (file, edit, now) = self.edit("MaxRequestWorkers");
-        let now = now.unwrap_or_else(|| default.min(capacity).to_string());
+        let now = now.unwrap_or_else(|| u64::from(default).min(capacity).to_string());
         let mut edits = vec![edit];
         let restart = self.commands.restart.is_some();
         let mut most = capacity;

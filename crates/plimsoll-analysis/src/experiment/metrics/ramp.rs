@@ -214,8 +214,8 @@ pub fn risen_in(load: &Load, objective: &Objective, windows: &[Window]) -> Optio
 
 /// Whether the last seconds of a load had more bad answers than a service has that carries it.
 fn is_behind_at_end(answers: &[SecondAnswers], ramp: &Ramp) -> bool {
-    let end = whole(ramp.lasting_s()).map_or(answers.len(), |end| answers.len().min(end as usize));
-    let last = &answers[end.saturating_sub(TRAILING_S)..end];
+    let rising = while_rising(answers, ramp);
+    let last = &rising[rising.len().saturating_sub(TRAILING_S)..];
     let all: f64 = last.iter().map(|second| second.all).sum();
     let bad: f64 = last.iter().map(|second| second.bad).sum();
     bad > BEHIND_SHARE * all
@@ -395,11 +395,22 @@ fn whole(seconds: f64) -> Option<u32> {
     (seconds < f64::from(u32::MAX)).then(|| seconds.round() as u32)
 }
 
+/// The seconds of a load without those of its rest, which come after its end.
+fn while_rising<'a>(answers: &'a [SecondAnswers], ramp: &Ramp) -> &'a [SecondAnswers] {
+    let end = whole(ramp.lasting_s()).map_or(answers.len(), |end| answers.len().min(end as usize));
+    &answers[..end]
+}
+
 /// The first second behind the good stretch: 0 when all is bad.
 fn end_of_good(answers: &[SecondAnswers]) -> usize {
+    end_of_gain(answers, |second| BAD_SHARE * second.all - second.bad)
+}
+
+/// The first second behind the stretch from the begin that gains most; 0 where none gains.
+fn end_of_gain(answers: &[SecondAnswers], gain: impl Fn(&SecondAnswers) -> f64) -> usize {
     let (mut sum, mut best, mut end) = (0.0, 0.0, 0);
     for (index, second) in answers.iter().enumerate() {
-        sum += BAD_SHARE * second.all - second.bad;
+        sum += gain(second);
         if sum > best {
             (best, end) = (sum, index + 1);
         }

@@ -5,9 +5,12 @@ use super::parse::ApacheConfig;
 use crate::collectors::configuration::ComponentConfig;
 use crate::files::Files;
 
-/// `MaxRequestWorkers` of `prefork`, and of `worker` and `event`: 16 processes of 25 threads.
-const PREFORK: f64 = 256.0;
-const THREADED: f64 = 400.0;
+/// `ServerLimit` of `prefork`, and of `worker` and `event`, where it is not written.
+pub(crate) const PREFORK_PROCESSES: u32 = 256;
+pub(crate) const THREADED_PROCESSES: u32 = 16;
+/// `ThreadsPerChild` and `ThreadLimit`, where they are not written.
+pub(crate) const THREADS: u32 = 25;
+pub(crate) const THREADS_MAX: u32 = 64;
 
 /// Settings of an Apache, by the configuration that its command line names and what that includes.
 pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ComponentConfig> {
@@ -24,11 +27,11 @@ fn config(main: String, read: &ApacheConfig) -> ComponentConfig {
         ..ComponentConfig::default()
     };
     match read.mpm.as_deref() {
-        Some("prefork") => config.or_default("MaxRequestWorkers", PREFORK),
+        Some("prefork") => config.or_default("MaxRequestWorkers", PREFORK_PROCESSES.into()),
         Some("worker" | "event") => config
-            .or_default("MaxRequestWorkers", THREADED)
-            .or_default("ServerLimit", 16.0)
-            .or_default("ThreadsPerChild", 25.0),
+            .or_default("MaxRequestWorkers", (THREADED_PROCESSES * THREADS).into())
+            .or_default("ServerLimit", THREADED_PROCESSES.into())
+            .or_default("ThreadsPerChild", THREADS.into()),
         _ => config,
     }
 }

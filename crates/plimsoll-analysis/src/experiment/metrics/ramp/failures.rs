@@ -4,7 +4,7 @@
 //! line where failures go beyond what is allowed for good: the end of the stretch that maximises Σ(allowed · n − failed)
 //! (docs/decisions/0519).
 
-use super::{Crossing, Ramp, SecondAnswers, whole};
+use super::{Crossing, Ramp, SecondAnswers, end_of_gain, while_rising};
 
 /// Failures that are allowed, in shares of what the objective allows: a rising load has few requests at each level.
 const LENIENCE: f64 = 3.0;
@@ -20,17 +20,11 @@ pub(super) fn crossing(
     errors_max: Option<f64>,
 ) -> Option<Crossing> {
     let allowed = LENIENCE * errors_max?;
-    // What comes after the load has ended is its rest.
-    let end = whole(ramp.lasting_s()).map_or(answers.len(), |end| answers.len().min(end as usize));
-    let answers = &answers[..end];
-    let (mut sum, mut best, mut good) = (0.0, 0.0, 0);
-    for (index, second) in answers.iter().enumerate() {
+    let answers = while_rising(answers, ramp);
+    let good = end_of_gain(answers, |second| {
         let within = allowed * second.all;
-        sum += within - second.failed.min(SECOND_MAX * within);
-        if sum > best {
-            (best, good) = (sum, index + 1);
-        }
-    }
+        within - second.failed.min(SECOND_MAX * within)
+    });
     let failed: f64 = answers[good..].iter().map(|second| second.failed).sum();
     if failed < FAILURES_MIN {
         return None;
