@@ -8,12 +8,12 @@
 //!
 //! A service that refuses what it cannot carry answers half badly only at twice its line, and without any queue. No line is
 //! above the most good answers of a second, and a load that ends with a tenth of bad answers has crossed it
-//! (docs/decisions/0516). One that fails more often than its objective allows has crossed it where that began
-//! (docs/decisions/0519).
+//! (docs/decisions/0516). One that has more failures or late answers than its objective allows has crossed it where that began
+//! (docs/decisions/0519, 0523).
 //!
 //! Loads are rates of requests or of users, or numbers of users; the line is in the unit of the load.
 
-mod failures;
+mod shares;
 
 use std::collections::VecDeque;
 
@@ -107,6 +107,15 @@ impl Ramp {
     fn load_at(&self, second: f64) -> f64 {
         load_at(&self.phases, second)
     }
+
+    /// The line of a service that is beyond it from a moment on.
+    fn crossing_at(&self, second: f64) -> Crossing {
+        if second <= 0.0 {
+            Crossing::Below(self.from())
+        } else {
+            Crossing::At(self.load_at(second))
+        }
+    }
 }
 
 /// The load of phases at a moment after their begin.
@@ -191,8 +200,8 @@ pub fn risen_in(load: &Load, objective: &Objective, windows: &[Window]) -> Optio
             Crossing::At(line.min(most_good(load, rising, &answers, &ramp)))
         }
     };
-    let failing = failures::crossing(&answers, &ramp, objective.errors_max);
-    let crossing = failing.map_or(crossing, |failing| failing.min(crossing));
+    let beyond = shares::crossing(rising, &ramp, objective);
+    let crossing = beyond.map_or(crossing, |beyond| beyond.min(crossing));
     let below = match crossing {
         Crossing::At(line) => {
             let is_below =
@@ -396,21 +405,25 @@ fn whole(seconds: f64) -> Option<u32> {
 }
 
 /// The seconds of a load without those of its rest, which come after its end.
-fn while_rising<'a>(answers: &'a [SecondAnswers], ramp: &Ramp) -> &'a [SecondAnswers] {
-    let end = whole(ramp.lasting_s()).map_or(answers.len(), |end| answers.len().min(end as usize));
-    &answers[..end]
+fn while_rising<'a, T>(seconds: &'a [T], ramp: &Ramp) -> &'a [T] {
+    let end = whole(ramp.lasting_s()).map_or(seconds.len(), |end| seconds.len().min(end as usize));
+    &seconds[..end]
 }
 
 /// The first second behind the good stretch: 0 when all is bad.
 fn end_of_good(answers: &[SecondAnswers]) -> usize {
-    end_of_gain(answers, |second| BAD_SHARE * second.all - second.bad)
+    end_of_gain(
+        answers
+            .iter()
+            .map(|second| BAD_SHARE * second.all - second.bad),
+    )
 }
 
 /// The first second behind the stretch from the begin that gains most; 0 where none gains.
-fn end_of_gain(answers: &[SecondAnswers], gain: impl Fn(&SecondAnswers) -> f64) -> usize {
+fn end_of_gain(gains: impl Iterator<Item = f64>) -> usize {
     let (mut sum, mut best, mut end) = (0.0, 0.0, 0);
-    for (index, second) in answers.iter().enumerate() {
-        sum += gain(second);
+    for (index, gain) in gains.enumerate() {
+        sum += gain;
         if sum > best {
             (best, end) = (sum, index + 1);
         }
