@@ -12,12 +12,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::kernel_files::TEXT_LEN_MAX;
+use crate::parse::process;
 use crate::untrusted::budget::{FILE_LEN_MAX, FILE_PATIENCE, ReadBudget};
 use crate::untrusted::deadline::Worker;
 use crate::untrusted::{OpenError, Root};
 
 /// Longest command line that is read, bytes.
 const COMMAND_LEN_MAX: u64 = 128 << 10;
+/// How often the command line of a process is read again that starts a program: for that moment, a fraction of a
+/// millisecond of a processor, it has none, and the kernel has no event for its end.
+const STARTS_MAX: u32 = 1000;
 /// Limit of notes, and of those reported immediately: other users' processes can cause these.
 const NOTES_MAX: usize = 256;
 const ANNOUNCED_MAX: usize = 192;
@@ -120,11 +124,24 @@ impl Files {
     /// The command line of a process, its words apart by a zero; empty where it cannot be read.
     pub(crate) fn command_line(&mut self, pid: u32) -> String {
         let path = format!("proc/{pid}/cmdline");
-        let bytes = self.memory_of(&path, 0, COMMAND_LEN_MAX);
+        let mut bytes = self.memory_of(&path, 0, COMMAND_LEN_MAX);
+        for _ in 0..STARTS_MAX {
+            let is_empty = bytes.as_ref().is_ok_and(Vec::is_empty);
+            if !is_empty || !self.is_starting(pid) {
+                break;
+            }
+            bytes = self.memory_of(&path, 0, COMMAND_LEN_MAX);
+        }
         let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
         // Its words are separated by NUL.
         let words: Vec<String> = text.split('\0').map(printable).collect();
         words.join("\0")
+    }
+
+    /// Whether a process starts a program at this moment, as some do that are told to read their configuration again.
+    fn is_starting(&mut self, pid: u32) -> bool {
+        let stat = self.read(&format!("proc/{pid}/stat"));
+        stat.is_ok_and(process::is_starting)
     }
 
     /// The text of a file that a process names, in that process's root.
@@ -139,11 +156,8 @@ impl Files {
         let folder = self.path(&format!("proc/{pid}/cwd"));
         let root = self.root_of(pid).with_folder(folder).beneath();
         let name = path.to_owned();
-        let read = || {
-            let read = move || root.read(&name, FILE_LEN_MAX);
-            self.worker.run(FILE_PATIENCE, read)?
-        };
-        let bytes = self.budget.spend(pid, read, Vec::len)?;
+        let read = move || root.read(&name, FILE_LEN_MAX);
+        let bytes = self.budget.spend(pid, &mut self.worker, read, Vec::len)?;
         Ok(printable(&String::from_utf8_lossy(&bytes)))
     }
 
@@ -190,9 +204,7 @@ impl Files {
             Err(OpenError::NotFound) if !live => job(&own),
             done => done,
         };
-        let worker = &mut self.worker;
-        self.budget
-            .spend(pid, move || worker.run(FILE_PATIENCE, read)?, len)
+        self.budget.spend(pid, &mut self.worker, read, len)
     }
 
     fn root_of(&self, pid: u32) -> Root {

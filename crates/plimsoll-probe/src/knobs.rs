@@ -244,8 +244,18 @@ pub fn find(plan: &KnobPlan) -> KnobsFound {
 
 /// The same where the processes of the target, and those that it has connected to, are known.
 fn find_among(files: &mut Files, plan: &KnobPlan, related: &BTreeSet<u32>) -> KnobsFound {
+    let servers = processes::servers(files);
+    find_of(files, plan, related, servers)
+}
+
+/// The same where no servers run but these.
+fn find_of(
+    files: &mut Files,
+    plan: &KnobPlan,
+    related: &BTreeSet<u32>,
+    mut candidates: Vec<ServerProcess>,
+) -> KnobsFound {
     let machine = Machine::read(files);
-    let mut candidates = processes::servers(files);
     let listeners = Listeners::read(files);
     let mut reader = KnobReader::new(files, &machine, &plan.components, &listeners);
     let mut served = BTreeSet::new();

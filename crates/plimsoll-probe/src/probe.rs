@@ -295,6 +295,9 @@ impl Probe {
         self.meter.begin(begin_ns);
         self.watch_related();
         self.collectors.call();
+        if let Some(edge) = &mut self.edge {
+            edge.call();
+        }
         self.activity.is("reading the host");
         if let Some(before_ns) = self.before_ns {
             let interval_s = begin_ns.saturating_sub(before_ns) as f64 / 1e9;

@@ -5,8 +5,10 @@
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -250,12 +252,42 @@ impl Haproxy {
         );
         let configuration = folder.path().join("haproxy.cfg");
         write(&configuration, &text);
-        let path = configuration.display().to_string();
+        let program = start_haproxy(folder, &configuration);
         Self {
-            program: Program::start(folder, &["haproxy", "-W", "-f", &path], "Loading success"),
+            program,
             address,
             socket,
             configuration,
+        }
+    }
+}
+
+/// Starts HAProxy with a configuration file, and waits until its master serves.
+///
+/// When the master has written that it is ready, it starts itself once more to free the memory of the configuration. Until
+/// then it has no command line for a moment, and a signal may meet it before its handlers are there. It tells a service
+/// manager when it is over.
+///
+/// # Panics
+/// When it ends before it is ready, or does not tell within a minute.
+fn start_haproxy(folder: TempDir, configuration: &Path) -> Program {
+    let manager_path = folder.path().join("manager.sock");
+    let manager = UnixDatagram::bind(&manager_path).expect("there is room for a socket");
+    let notify = format!("NOTIFY_SOCKET={}", manager_path.display());
+    let path = configuration.display().to_string();
+    let command = ["env", &notify, "haproxy", "-Ws", "-f", &path];
+    let program = Program::start(folder, &command, "Loading success");
+    manager
+        .set_read_timeout(Some(Duration::from_mins(1)))
+        .expect("a time-out may be set");
+    let mut message = [0; 1024];
+    loop {
+        let len = manager
+            .recv(&mut message)
+            .expect("HAProxy tells that it is ready");
+        let text = String::from_utf8_lossy(&message[..len]);
+        if text.lines().any(|line| line == "READY=1") {
+            return program;
         }
     }
 }

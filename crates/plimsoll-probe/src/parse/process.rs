@@ -51,6 +51,20 @@ pub(crate) fn stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
+/// Whether the process of a line of `/proc/PID/stat` starts a program at this moment: it has memory, and the kernel has not
+/// written yet where program, arguments and environment are in it. They are hidden, not zero, where they may not be read.
+pub(crate) fn is_starting(text: &str) -> bool {
+    let Some((_, values)) = text.rsplit_once(')') else {
+        return false;
+    };
+    let words: Vec<&str> = values.split_whitespace().collect();
+    let (size, code, environment_end) = (words.get(20), words.get(23), words.get(48));
+    size.is_some_and(|size| *size != "0")
+        && code == Some(&"0")
+        && environment_end == Some(&"0")
+        && words.first() != Some(&"Z")
+}
+
 /// The id at a position of a line, 0 without one: kernel threads have none, and some containers show -1.
 fn id_at(words: &[&str], index: usize) -> u32 {
     let word = words.get(index);

@@ -140,6 +140,29 @@ fn a_process_may_call_itself_anything() {
     assert_eq!(process::stat(")("), None);
 }
 
+/// The kernel knows nothing of a process's arguments while it puts a program in the place of another.
+#[test]
+fn a_process_that_starts_a_program() {
+    let line = |state: &str, size: &str, code: &str, environment: &str| {
+        let zeros = |count: usize| "0 ".repeat(count);
+        format!(
+            "7 (a) b) {state} {}{size} 130 9 {code} {}{environment} 0\n",
+            zeros(19),
+            zeros(24)
+        )
+    };
+    let is_starting = |text: String| process::is_starting(&text);
+    assert!(is_starting(line("R", "135168", "0", "0")));
+    assert!(is_starting(line("D", "135168", "0", "0")));
+    // One that runs, one whose memory may not be looked at, one that has ended, and a thread of the kernel.
+    assert!(!is_starting(line("S", "3133440", "4194304", "140721")));
+    assert!(!is_starting(line("S", "3133440", "1", "0")));
+    assert!(!is_starting(line("Z", "0", "0", "0")));
+    assert!(!is_starting(line("S", "0", "0", "0")));
+    assert!(!process::is_starting("7 (a) R 1"));
+    assert!(!process::is_starting(""));
+}
+
 #[test]
 fn limits_switches_and_memory_of_a_process() {
     let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
@@ -277,7 +300,7 @@ fn parse_everything(text: &str) {
     );
     let _ = (network::sockstat6_in_use(text), network::port_range(text));
     let _ = network::Counters::of(text, "TcpExt").map(|counters| counters.get("ListenDrops"));
-    let _ = process::stat(text);
+    let _ = (process::stat(text), process::is_starting(text));
     let _ = (
         process::switches(text),
         process::files_limit(text),

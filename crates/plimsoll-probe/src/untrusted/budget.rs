@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use super::OpenError;
+use super::deadline::Worker;
 use crate::clock;
 
 /// Longest file, bytes. The largest configurations of nginx (maps of addresses) are a few MB.
 pub(crate) const FILE_LEN_MAX: u64 = 8 << 20;
-/// Longest wait for one file.
+/// Longest time for which one file may hold the thread that reads it.
 pub(crate) const FILE_PATIENCE: Duration = Duration::from_millis(500);
 /// Files, bytes and time of one process.
 const PROCESS: RemainingBudget = RemainingBudget {
@@ -70,11 +71,23 @@ impl Default for ReadBudget {
 }
 
 impl ReadBudget {
-    /// Reads something for a process, if its budget allows; `len` returns the number of bytes.
-    pub(crate) fn spend<T>(
+    /// Has a worker read something for a process, if its budget allows; `len` returns the number of bytes. Time counts in
+    /// which the worker reads or stands still for what it reads, not that in which it gets no processor.
+    pub(crate) fn spend<T: Send + 'static>(
         &mut self,
         pid: u32,
-        read: impl FnOnce() -> Result<T, OpenError>,
+        worker: &mut Worker,
+        read: impl FnOnce() -> Result<T, OpenError> + Send + 'static,
+        len: impl FnOnce(&T) -> usize,
+    ) -> Result<T, OpenError> {
+        self.spend_within(FILE_PATIENCE, (pid, worker), read, len)
+    }
+
+    fn spend_within<T: Send + 'static>(
+        &mut self,
+        patience: Duration,
+        (pid, worker): (u32, &mut Worker),
+        read: impl FnOnce() -> Result<T, OpenError> + Send + 'static,
         len: impl FnOnce(&T) -> usize,
     ) -> Result<T, OpenError> {
         if self.pid != pid {
@@ -84,12 +97,44 @@ impl ReadBudget {
         if let Some(what) = self.process.exhausted().or(self.all.exhausted()) {
             return Err(OpenError::Exhausted(what));
         }
-        let begin_ns = clock::now_ns();
-        let read = read();
+        let timed = move || {
+            let begin_ns = clock::thread_ns();
+            let read = read();
+            (read, clock::thread_ns().saturating_sub(begin_ns))
+        };
+        let (read, time_ns) = match worker.run(patience, timed) {
+            Ok(timed) => timed,
+            Err(OpenError::Late) => {
+                let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+                (Err(OpenError::Late), patience_ns)
+            }
+            Err(error) => (Err(error), 0),
+        };
         let bytes = read.as_ref().map_or(0, len) as u64;
-        let time_ns = clock::now_ns().saturating_sub(begin_ns);
         self.process.take(bytes, time_ns);
         self.all.take(bytes, time_ns);
         read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn what_holds_the_thread_takes_time_and_a_result_hardly_any() {
+        let (mut budget, mut worker) = (ReadBudget::default(), Worker::default());
+        let (_held, receiver) = sync_channel::<()>(1);
+        let read = move || Ok(usize::from(receiver.recv().is_ok()));
+        let patience = Duration::from_millis(10);
+        let late = budget.spend_within(patience, (1, &mut worker), read, |len| *len);
+        assert!(matches!(late, Err(OpenError::Late)), "{late:?}");
+        let left_ns = PROCESS.time_ns - 10_000_000;
+        assert_eq!(budget.process.time_ns, left_ns);
+        let read = budget.spend(1, &mut worker, || Ok(7), |len| *len);
+        assert_eq!(read.ok(), Some(7));
+        assert!(budget.process.time_ns <= left_ns && budget.process.bytes == PROCESS.bytes - 7);
     }
 }

@@ -10,6 +10,7 @@ use rustix::fs::{CWD, mknodat};
 use super::budget::ReadBudget;
 use super::deadline::Worker;
 use super::*;
+use crate::clock;
 
 const LEN_MAX: u64 = 1 << 20;
 
@@ -247,11 +248,26 @@ fn what_does_not_come_back_is_left_behind() {
     );
 }
 
+/// A busy machine keeps a thread from its processor, which is not what a file is late for.
+#[test]
+fn a_thread_that_runs_is_not_late() {
+    let mut worker = Worker::default();
+    let patience = Duration::from_millis(100);
+    let end_ns = clock::now_ns() + 150_000_000;
+    let busy = move || {
+        while clock::now_ns() < end_ns {
+            std::hint::spin_loop();
+        }
+        7
+    };
+    assert_eq!(worker.run(patience, busy).unwrap(), 7);
+}
+
 #[test]
 fn one_process_does_not_use_up_what_is_for_all() {
-    let mut budget = ReadBudget::default();
+    let (mut budget, mut worker) = (ReadBudget::default(), Worker::default());
     let mut read = |pid: u32, len: usize| {
-        let read = budget.spend(pid, || Ok(len), |len| *len);
+        let read = budget.spend(pid, &mut worker, move || Ok(len), |len| *len);
         read.map_err(|error| error.to_string())
     };
     let chunk = 8 << 20;

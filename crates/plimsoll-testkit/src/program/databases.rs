@@ -180,11 +180,15 @@ pub struct HeldSession {
 
 impl HeldSession {
     pub(super) fn begin(client: &[&str], statements: &str) -> Self {
+        Self::begin_to(Stdio::null(), client, statements)
+    }
+
+    fn begin_to(output: Stdio, client: &[&str], statements: &str) -> Self {
         let mut client = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
             .args(client)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(output)
             .spawn()
             .expect("a client starts");
         let input = client.stdin.as_mut().expect("its input is piped");
@@ -278,5 +282,17 @@ impl Mariadb {
     #[must_use]
     pub fn hold(&self, statements: &str) -> HeldSession {
         HeldSession::begin(&words(&self.client(), &[]), statements)
+    }
+
+    /// The same where nobody reads the output: a statement with a result of megabytes is carried out for as long as the session
+    /// is open.
+    ///
+    /// # Panics
+    /// When it cannot be opened.
+    #[must_use]
+    pub fn hold_unread(&self, statements: &str) -> HeldSession {
+        // Row by row, as the output takes it.
+        let client = self.client();
+        HeldSession::begin_to(Stdio::piped(), &words(&client, &["--quick"]), statements)
     }
 }

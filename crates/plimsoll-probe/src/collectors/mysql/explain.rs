@@ -65,8 +65,9 @@ fn step(table: &str, way: &str, key: &str, count: &str, extra: &str) -> String {
 
 /// Whether a statement is single, complete, only reads rows, and can be planned without execution.
 pub(crate) fn can_be_planned(text: &str) -> bool {
-    /// Tokens that end a statement, hide its rest, write, or have effects during planning.
-    const BARRED: [&str; 10] = [
+    /// Tokens that end a statement, hide its rest, write, or have effects during planning: a row that a key names is read
+    /// then, and a locking read waits for whoever has locked it.
+    const BARRED: [&str; 13] = [
         ";",
         "--",
         "#",
@@ -77,6 +78,9 @@ pub(crate) fn can_be_planned(text: &str) -> bool {
         "_LOCK",
         "MASTER_",
         "NEXTVAL",
+        " FOR UPDATE",
+        " FOR SHARE",
+        " LOCK IN SHARE ",
     ];
     let upper = text
         .trim()
@@ -142,6 +146,9 @@ mod tests {
             ("SELECT a INTO OUTFILE '/tmp/x' FROM t", false),
             ("SELECT sleep(10)", false),
             ("SELECT get_lock('a', 1)", false),
+            ("SELECT a FROM t WHERE id = 7 for update", false),
+            ("SELECT a FROM t WHERE id = 7 FOR SHARE SKIP LOCKED", false),
+            ("SELECT a FROM t WHERE id = 7\nLOCK IN SHARE MODE", false),
             ("SELECT a -- not b", false),
             ("SELECT a # not b", false),
             ("SELECT /*! 1 */ 2", false),

@@ -11,6 +11,7 @@ use plimsoll_testkit::program::{Haproxy, Nginx, Program, Redis};
 
 use super::*;
 
+/// The knobs of one program, as if no other server ran: those of other tests come and go.
 fn found_of(pid: u32) -> KnobsFound {
     let mut files = Files::new(PathBuf::from("/"));
     let plan = KnobPlan {
@@ -20,7 +21,10 @@ fn found_of(pid: u32) -> KnobsFound {
         kernel: false,
         root: PathBuf::from("/"),
     };
-    find_among(&mut files, &plan, &BTreeSet::from([pid]))
+    let mut servers = processes::servers(&mut files);
+    servers.retain(|server| server.pid == pid || server.workers.contains(&pid));
+    assert_eq!(servers.len(), 1, "pid {pid} is known as a server");
+    find_of(&mut files, &plan, &BTreeSet::from([pid]), servers)
 }
 
 #[track_caller]
@@ -182,7 +186,8 @@ fn stores_tell_and_take_levels() {
         ),
         "{place:?}"
     );
-    assert_eq!(found.watch.len(), 1);
+    let places = found.watch.iter().map(|own| own.place.to_string());
+    assert!(places.eq([redis.address.to_string()]), "{:?}", found.watch);
     let mariadb = Mariadb::start("max_connections = 20");
     let found = found_of(mariadb.program.pid());
     // Its interface answers the account that this process runs as.
