@@ -19,7 +19,7 @@ mod upstream_registry;
 
 pub use control::{EdgeError, EdgePhase, Handed, Hooks, IdleHook};
 pub use dns::resolve_server;
-pub use plimsoll_net::clock::AgeAhead;
+pub use plimsoll_net::clock::{AgeAhead, HandedClock};
 pub use plimsoll_net::tls_error::TlsError;
 pub use plimsoll_proxy::tls::{Examined, examine};
 pub use running::{EdgeHandle, start, start_with};

@@ -274,6 +274,12 @@ fn routes(page: &mut Exposition, overview: &Overview) {
         let labels = [("kind", alert.kind), ("name", &alert.name)];
         page.line("rate_alarm", &labels, alert.is_alarmed.into());
     }
+    let help = "Counts from which the usual range of the request rate is computed; it needs five";
+    page.family("rate_alarm_history", "gauge", help);
+    for alert in &overview.rate_alerts {
+        let labels = [("kind", alert.kind), ("name", &alert.name)];
+        page.line("rate_alarm_history", &labels, alert.history);
+    }
     page.family("rate_alarms", "counter", "Rate alerts");
     for alert in &overview.rate_alerts {
         let labels = [("kind", alert.kind), ("name", &alert.name)];

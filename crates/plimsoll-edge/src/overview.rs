@@ -121,6 +121,8 @@ pub(crate) struct RateAlertView {
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) is_alarmed: bool,
+    /// Counts that its usual range is computed from.
+    pub(crate) history: u64,
     /// Rate alerts so far.
     pub(crate) raised: u64,
 }

@@ -52,6 +52,11 @@ impl Detector {
         self.is_alarmed
     }
 
+    /// Counts that the usual range is computed from.
+    pub(crate) fn history(&self) -> u64 {
+        self.counts.len() as u64
+    }
+
     /// Evaluates the next count.
     pub(crate) fn count(&mut self, count: u64, set: Sensitivity) -> Option<AlertChange> {
         let usual = (self.counts.len() >= LEAST).then(|| self.usual(set));

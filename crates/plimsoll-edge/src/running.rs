@@ -69,7 +69,7 @@ pub fn start_with(
     handed: Vec<Handed>,
 ) -> Result<EdgeHandle, EdgeError> {
     let hooks = plain::only_plain(hooks);
-    let clock = EdgeClock::start();
+    let clock = hooks.clock.map_or_else(EdgeClock::start, EdgeClock::from);
     let count = loops(edge);
     let mut handed = InheritedSockets::new(handed)?;
     let (by_loop, listening) = listen(edge, &mut handed, count)?;

@@ -31,6 +31,8 @@ const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
 const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
 /// How long responses may take to reach their browsers after that.
 const END_PATIENCE: Duration = Duration::from_secs(1);
+/// Parts in which that time is counted.
+const END_PARTS: u32 = 10;
 
 /// The policy of a page of the report, which is one file with its style and script.
 const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -170,8 +172,20 @@ async fn serve(
     let everyone = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
     // Not within the second of the browsers: where this thread stands still, they would not get the last message.
     let _ = tokio::time::timeout(BACKGROUND_PATIENCE, background).await;
-    let all_gone = places.acquire_many(everyone);
-    let _ = tokio::time::timeout(END_PATIENCE, all_gone).await;
+    let all_gone = async { drop(places.acquire_many(everyone).await) };
+    wait_in_parts(all_gone, END_PATIENCE).await;
+}
+
+/// Waits for something for this long. Between two parts of that time this thread does all that is ready: where it stands still
+/// for however long, one part has passed, and nothing has been missed.
+async fn wait_in_parts(awaited: impl Future<Output = ()>, patience: Duration) {
+    let mut awaited = pin!(awaited);
+    for _ in 0..END_PARTS {
+        let part = tokio::time::timeout(patience / END_PARTS, awaited.as_mut());
+        if part.await.is_ok() {
+            return;
+        }
+    }
 }
 
 async fn connection(stream: TcpStream, served: Arc<Served>, mut stopping: watch::Receiver<bool>) {
@@ -293,5 +307,39 @@ fn response(response: SiteResponse) -> Response<Either<Full<Bytes>, EventBody>> 
     match head.body(body) {
         Ok(response) => response,
         Err(error) => unreachable!("status and headers are valid: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_stands_still_misses_nothing() {
+        let patience = Duration::from_millis(20);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let was_reached = runtime.block_on(async {
+            let (done, reached) = tokio::sync::oneshot::channel();
+            tokio::spawn(async move {
+                // As a connection: ready, and done after some more of this thread's time.
+                let end = Instant::now() + 3 * patience;
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
+                for _ in 0..3 {
+                    tokio::task::yield_now().await;
+                }
+                let _ = done.send(());
+            });
+            let mut was_reached = false;
+            wait_in_parts(async { was_reached = reached.await.is_ok() }, patience).await;
+            was_reached
+        });
+        assert!(was_reached);
     }
 }

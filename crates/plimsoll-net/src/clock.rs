@@ -10,7 +10,14 @@ pub type Nanoseconds = u64;
 /// Time since the edge was started, the same for all event loops.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeClock {
-    epoch: Instant,
+    source: TimeSource,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum TimeSource {
+    /// The machine's time, since this moment.
+    Machine(Instant),
+    Handed(HandedClock),
 }
 
 impl EdgeClock {
@@ -18,7 +25,7 @@ impl EdgeClock {
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn start() -> Self {
         Self {
-            epoch: Instant::now(),
+            source: TimeSource::Machine(Instant::now()),
         }
     }
 
@@ -26,7 +33,46 @@ impl EdgeClock {
     #[inline]
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn now(&self) -> Nanoseconds {
-        nanoseconds(Instant::now().saturating_duration_since(self.epoch))
+        match self.source {
+            TimeSource::Machine(epoch) => {
+                nanoseconds(Instant::now().saturating_duration_since(epoch))
+            }
+            TimeSource::Handed(clock) => clock.read(),
+        }
+    }
+}
+
+impl From<HandedClock> for EdgeClock {
+    fn from(clock: HandedClock) -> Self {
+        Self {
+            source: TimeSource::Handed(clock),
+        }
+    }
+}
+
+/// A clock that stands still until whoever holds it lets time pass: what a test finds does not depend on how much of the
+/// machine its threads get.
+#[derive(Clone, Copy, Debug)]
+pub struct HandedClock {
+    ns: &'static AtomicU64,
+}
+
+impl HandedClock {
+    /// A clock at the start of an edge. It lasts as long as the process, as each edge with it may.
+    pub fn at_rest() -> Self {
+        Self {
+            ns: Box::leak(Box::new(AtomicU64::new(0))),
+        }
+    }
+
+    /// Lets this much time pass at once.
+    pub fn advance(self, by: Duration) {
+        self.ns.fetch_add(nanoseconds(by), Ordering::Relaxed);
+    }
+
+    /// A nanosecond passes with each reading, so that two of them differ as those of the machine's clock do.
+    fn read(self) -> Nanoseconds {
+        self.ns.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -121,6 +121,7 @@ mod tests {
             kind: "route",
             name: name.to_owned(),
             is_alarmed,
+            history: 5,
             raised: 1,
         };
         let overview = Overview {

@@ -46,6 +46,7 @@ pub(super) async fn keep_watching(
     let mut watched: HashMap<AlertKey, AlertState> = HashMap::new();
     let mut messenger = Messenger::new(watch, report);
     let mut due: Option<Nanoseconds> = None;
+    let mut counted_at = watch.clock.now();
     loop {
         let Some(alert) = tasks.rate_alert() else {
             watched.clear();
@@ -60,15 +61,37 @@ pub(super) async fn keep_watching(
             tokio::time::sleep(Duration::from_nanos(at - now).min(POLL_INTERVAL)).await;
             continue;
         }
-        // Scheduled from the previous due time, so that delays do not accumulate.
-        due = Some(due.unwrap_or(now).max(now.saturating_sub(every)) + every);
-        count(watch, &alert, &mut watched, &mut messenger);
+        due = Some(next_due(due, now, every));
+        let window = now.saturating_sub(counted_at);
+        counted_at = now;
+        count(watch, &alert, window, &mut watched, &mut messenger);
     }
 }
 
+/// When the next window ends: a period after the last one was due, so that delays do not accumulate. After a long delay it
+/// is a period from now, since a window of a moment shows nothing.
+fn next_due(due: Option<Nanoseconds>, now: Nanoseconds, every: Nanoseconds) -> Nanoseconds {
+    let due = due.unwrap_or(now);
+    if now.saturating_sub(due) > every / 2 {
+        now + every
+    } else {
+        due + every
+    }
+}
+
+/// What came in a window, as the count of a period. A thread that stood still ends its window late: what came meanwhile is
+/// more than in a period, and no surge.
+fn in_period(count: u64, every: Nanoseconds, window: Nanoseconds) -> u64 {
+    let window = u128::from(window.max(1));
+    let count = (u128::from(count) * u128::from(every) + window / 2) / window;
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// Counts what came since the last call, in a window of so many nanoseconds.
 fn count(
     watch: &OverviewSource,
     alert: &RateAlert,
+    window: Nanoseconds,
     watched: &mut HashMap<AlertKey, AlertState>,
     messenger: &mut Messenger,
 ) {
@@ -86,7 +109,11 @@ fn count(
         let Some(before) = state.before.replace(*total) else {
             continue;
         };
-        let count = total.saturating_sub(before);
+        let count = in_period(
+            total.saturating_sub(before),
+            nanoseconds(alert.every),
+            window,
+        );
         let Some(change) = state.detector.count(count, set) else {
             continue;
         };
@@ -99,6 +126,7 @@ fn count(
             kind: key.0,
             name: key.1.clone(),
             is_alarmed: state.detector.is_alarmed(),
+            history: state.detector.history(),
             raised: state.raised,
         })
     });
@@ -230,4 +258,30 @@ fn message(event: &str, key: &AlertKey, rate: f64, usual: Usual, seconds: f64) -
         "at": rfc3339(clock::wall()),
     })
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanoseconds = 1_000_000_000;
+
+    #[test]
+    fn windows_follow_one_another_and_none_is_a_moment() {
+        assert_eq!(next_due(None, 7, SECOND), SECOND + 7);
+        // Late, and not later each time.
+        assert_eq!(next_due(Some(SECOND), SECOND + 300, SECOND), 2 * SECOND);
+        // After a stall of three periods.
+        let resumed = 4 * SECOND + SECOND / 10;
+        assert_eq!(next_due(Some(SECOND), resumed, SECOND), resumed + SECOND);
+    }
+
+    #[test]
+    fn a_thread_that_stood_still_counts_no_surge() {
+        assert_eq!(in_period(600, SECOND, SECOND), 600);
+        assert_eq!(in_period(600, SECOND, SECOND + 700), 600);
+        assert_eq!(in_period(3000, SECOND, 5 * SECOND), 600);
+        assert_eq!(in_period(300, SECOND, SECOND / 2), 600);
+        assert_eq!(in_period(u64::MAX, SECOND, 0), u64::MAX);
+    }
 }

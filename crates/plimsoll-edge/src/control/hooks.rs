@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_config::edge::EdgeConfig;
-use plimsoll_net::clock::AgeAhead;
+use plimsoll_net::clock::{AgeAhead, HandedClock};
 use plimsoll_net::notice::NoticeSink;
 
 /// Called by a thread that has done all there is to do for now, before it waits.
@@ -20,6 +20,8 @@ pub struct Hooks {
     pub read_again: ReadAgain,
     /// Receives lifecycle phases, for service managers.
     pub phase: Arc<dyn Fn(EdgePhase) + Send + Sync>,
+    /// The clock of the edge; `None` for that of the machine. Deadlines then pass when whoever holds it lets them.
+    pub clock: Option<HandedClock>,
     /// Lets cached responses age faster than the system's clock goes.
     pub age_ahead: AgeAhead,
     /// Called by event loops and background tasks before each wait: what they count is visible then. Tests wait for this
@@ -47,6 +49,7 @@ impl Hooks {
                 || Err("this edge has no configuration file to reload".to_owned()),
             ),
             phase: Arc::new(|_| ()),
+            clock: None,
             age_ahead: AgeAhead::default(),
             idle: None,
         }

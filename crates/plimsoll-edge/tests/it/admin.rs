@@ -1,11 +1,14 @@
 //! The admin address: metrics for authorized clients, nothing for requests that a foreign page triggered.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_config::edge::{Admin, EdgeConfig, PoolConfig};
 
 use crate::support::{
-    Afloat, Scripted, get, plain, pool, quick_check, send_request, start, status_and_body,
+    Afloat, ObservedEdge, Scripted, get, plain, pool, quick_check, send_request, start,
+    status_and_body,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -186,9 +189,6 @@ fn a_token_is_asked_for_where_others_can_reach_it() {
 
 #[test]
 fn checks_take_a_server_out_and_bring_it_back() {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
     let well = Arc::new(AtomicBool::new(true));
     let state = Arc::clone(&well);
     let server = Scripted::start(move |mut connection| {
@@ -198,26 +198,19 @@ fn checks_take_a_server_out_and_bring_it_back() {
             connection.send(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
         }
     });
-    let (sender, messages) = std::sync::mpsc::channel();
-    let sender = std::sync::Mutex::new(sender);
     let pool = PoolConfig {
         check: Some(quick_check()),
         ..pool(&[server.address])
     };
-    let hooks = plimsoll_edge::Hooks {
-        report: Arc::new(move |what: &str| sender.lock().unwrap().send(what.to_owned()).unwrap()),
-        ..plimsoll_edge::Hooks::none()
-    };
-    let running = plimsoll_edge::start(&plain(pool), hooks).unwrap();
-    let address = running.addresses()[0];
+    let observed = ObservedEdge::start(&plain(pool));
+    let address = observed.edge.address;
     assert_eq!(status_and_body(&get(address, "/")).0, 200);
     well.store(false, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("fails its health checks"));
+    observed.wait_for_message("fails its health checks");
     let response = get(address, "/");
     assert_eq!(status_and_body(&response).0, 503);
     assert!(response.contains("X-Plimsoll: no-server"));
     well.store(true, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("is healthy again"));
+    observed.wait_for_message("is healthy again");
     assert_eq!(status_and_body(&get(address, "/")).0, 200);
-    running.drain(Duration::ZERO);
 }

@@ -33,7 +33,7 @@ fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
     let mut slow = connect(edge.address);
     slow.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
-    waits.recv().unwrap();
+    waits.recv_timeout(PATIENCE).unwrap();
     let address = edge.address;
     let draining = edge.drain(PATIENCE);
     // The idle connection closes at once; the other receives its response first.

@@ -12,7 +12,7 @@ use plimsoll_config::edge::{
 
 use crate::compress::unpacked;
 use crate::support::{
-    Afloat, ObservedEdge, Scripted, ScriptedConnection, connect, plain, pool, read_until,
+    Afloat, ObservedEdge, PATIENCE, Scripted, ScriptedConnection, connect, plain, pool, read_until,
     send_request, start, status_and_body,
 };
 
@@ -70,7 +70,7 @@ fn occupy(edge: &Afloat, came: &mpsc::Receiver<()>) -> std::net::TcpStream {
     stream
         .write_all(b"GET /hang HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
-    came.recv().unwrap();
+    came.recv_timeout(PATIENCE).unwrap();
     stream
 }
 
@@ -251,16 +251,17 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         learned_fallback: Some(learned_fallback(Some("/shell"), None)),
         ..edge.routes[0].clone()
     };
-    let ObservedEdge { edge, messages, .. } = ObservedEdge::start(&edge);
-    let _busy = occupy(&edge, &came);
-    let page = |edge: &Afloat| {
+    let observed = ObservedEdge::start(&edge);
+    let edge = &observed.edge;
+    let _busy = occupy(edge, &came);
+    let page = || {
         let response = fetch(edge, "GET /", BROWSER);
         let (status, body) = status_and_body(&response);
         let number: Option<usize> = body.strip_prefix("<p>").and_then(|body| body.parse().ok());
         (status, number)
     };
     let mut baseline = 0;
-    edge.wait_until("the page is fetched", || match page(&edge) {
+    edge.wait_until("the page is fetched", || match page() {
         (200, Some(number)) => {
             baseline = number;
             true
@@ -268,24 +269,19 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         _ => false,
     });
     // It is fetched periodically.
-    edge.wait_until("a later page is fetched", || {
-        page(&edge).1.unwrap() > baseline
-    });
+    edge.wait_until("a later page is fetched", || page().1.unwrap() > baseline);
     well.store(false, Ordering::SeqCst);
-    let why = messages.recv().unwrap();
-    assert!(
-        why.contains("/shell") && why.contains("stays in use") && why.contains("500"),
-        "{why}"
-    );
-    let last = page(&edge);
+    let why = observed.wait_for_message("stays in use");
+    assert!(why.contains("/shell") && why.contains("500"), "{why}");
+    let last = page();
     assert_eq!(last.0, 200);
     let asked = fetched.load(Ordering::SeqCst);
     edge.wait_until("it is tried again", || {
-        assert_eq!(page(&edge), last, "the last good one");
+        assert_eq!(page(), last, "the last good one");
         fetched.load(Ordering::SeqCst) >= asked + 2
     });
     well.store(true, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("fetched again"));
+    observed.wait_for_message("fetched again");
 }
 
 /// Checks that a fallback is compressed for clients that accept it, and that it is the same page.

@@ -11,7 +11,7 @@ use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::concurrent_clients::{ConcurrentClients, Ends, Got, with_fallback};
 use crate::support::{
-    Afloat, Scripted, connect, open_admin, plain, pool, read_until, send_request, start,
+    Afloat, PATIENCE, Scripted, connect, open_admin, plain, pool, read_until, send_request, start,
     status_and_body, wait_for,
 };
 
@@ -57,7 +57,7 @@ fn every_refusal_says_why() {
         first
             .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             .unwrap();
-        came.recv().unwrap();
+        came.recv_timeout(PATIENCE).unwrap();
         first
     };
     let _held = (hold(&patient), hold(&impatient));
@@ -88,7 +88,7 @@ fn the_fallback_goes_to_browsers_only() {
     first
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
-    came.recv().unwrap();
+    came.recv_timeout(PATIENCE).unwrap();
     let fetch = |line: &str| {
         let request = format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         send_request(edge.address, request)
@@ -138,7 +138,7 @@ fn a_client_that_leaves_the_line_makes_room() {
     first
         .write_all(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
-    waits.recv().unwrap();
+    waits.recv_timeout(PATIENCE).unwrap();
     let mut second = connect(edge.address);
     second
         .write_all(b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")

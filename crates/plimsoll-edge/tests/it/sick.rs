@@ -10,7 +10,7 @@ use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::concurrent_clients::{ConcurrentClients, Ends, with_fallback};
-use crate::support::{Scripted, plain, pool, start};
+use crate::support::{PATIENCE, Scripted, plain, pool, start};
 
 fn serial(service: Duration) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -186,7 +186,7 @@ fn a_slow_server_holds_up_only_whom_it_serves() {
     })));
     let address = edge.address;
     let first = std::thread::spawn(move || concurrent_clients(1, 1).run(address));
-    waits.recv().unwrap();
+    waits.recv_timeout(PATIENCE).unwrap();
     let got = concurrent_clients(10, 20).run(edge.address);
     assert_eq!(got.fallbacks.len(), 200, "{got:?}");
     go_on.send(()).unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::{
     Admin, Ceiling, Check, EdgeConfig, EdgeLimits, Endpoint, PoolConfig, ServerConfig,
 };
-use plimsoll_edge::{EdgeHandle, Handed, Hooks, IdleHook};
+use plimsoll_edge::{EdgeHandle, Handed, HandedClock, Hooks, IdleHook};
 
 /// Longest wait of a test: reached only for what never comes, so it may be long on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -230,6 +230,11 @@ pub(crate) fn start(edge: &EdgeConfig) -> Afloat {
     Afloat::start(edge, Hooks::none())
 }
 
+/// An edge whose clock stands still: none of its times passes, however long a thread of the test does.
+pub(crate) fn start_at_rest(edge: &EdgeConfig) -> Afloat {
+    ObservedEdge::start_with_clock(edge).0.edge
+}
+
 /// An edge whose notices and configuration a test controls.
 pub(crate) struct ObservedEdge {
     pub(crate) edge: Afloat,
@@ -239,6 +244,16 @@ pub(crate) struct ObservedEdge {
 
 impl ObservedEdge {
     pub(crate) fn start(edge: &EdgeConfig) -> Self {
+        Self::start_with(edge, None)
+    }
+
+    /// The same with a clock that the test lets go on.
+    pub(crate) fn start_with_clock(edge: &EdgeConfig) -> (Self, HandedClock) {
+        let clock = HandedClock::at_rest();
+        (Self::start_with(edge, Some(clock)), clock)
+    }
+
+    fn start_with(edge: &EdgeConfig, clock: Option<HandedClock>) -> Self {
         let (sender, messages) = std::sync::mpsc::sync_channel(1000);
         let next = Arc::new(Mutex::new(Ok(edge.clone())));
         let from = Arc::clone(&next);
@@ -247,6 +262,7 @@ impl ObservedEdge {
                 let _ = sender.send(what.to_owned());
             }),
             read_again: Arc::new(move || from.lock().unwrap().clone()),
+            clock,
             ..Hooks::none()
         };
         Self {
@@ -258,6 +274,7 @@ impl ObservedEdge {
 
     /// Waits for a notice that contains these words.
     pub(crate) fn wait_for_message(&self, words: &str) -> String {
+        let patience = Patience::start();
         let mut before = Vec::new();
         loop {
             match self.messages.recv_timeout(PATIENCE) {
@@ -265,6 +282,7 @@ impl ObservedEdge {
                 Ok(message) => before.push(message),
                 Err(error) => panic!("`{words}` is not told: {error} after {before:?}"),
             }
+            patience.check(words);
         }
     }
 

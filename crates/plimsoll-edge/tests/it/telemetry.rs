@@ -10,11 +10,12 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use plimsoll_config::edge::{
     AccessLog, Ceiling, Endpoint, LogFormat, Parents, PoolConfig, RateAlert, Traces,
 };
+use plimsoll_edge::HandedClock;
 use plimsoll_testkit::folder_watch::FolderWatch;
 
 use crate::concurrent_clients::{ConcurrentClients, Ends};
 use crate::support::{
-    ObservedEdge, PATIENCE, Patience, Scripted, endpoint, get, metric, open_admin, plain, pool,
+    Afloat, ObservedEdge, PATIENCE, Scripted, endpoint, get, metric, open_admin, plain, pool,
     send_request, start, status_and_body, wait_for,
 };
 
@@ -192,8 +193,10 @@ fn a_collector_that_fails_costs_spans_and_is_counted() {
     assert_eq!(metric(&edge, "plimsoll_edge_spans_sent_total"), Some(0.0));
 }
 
-/// How often rates are counted.
-const EVERY: Duration = Duration::from_millis(400);
+/// How often rates are counted, by the clock that is handed in.
+const EVERY: Duration = Duration::from_secs(10);
+/// Counts that the usual range of the route is computed from so far.
+const HISTORY: &str = "plimsoll_edge_rate_alarm_history{kind=\"route\",name=\"/*\"}";
 
 fn watching(webhook: Endpoint) -> RateAlert {
     RateAlert {
@@ -205,28 +208,51 @@ fn watching(webhook: Endpoint) -> RateAlert {
     }
 }
 
-/// No traffic until there is a history; then a surge until the alert arrives. The alert.
-fn surge(address: SocketAddr, taken: &Receiver<(String, String)>) -> (String, String) {
-    let quiet = std::time::Instant::now();
-    while quiet.elapsed() < 9 * EVERY {
-        assert!(
-            taken.recv_timeout(Duration::from_millis(100)).is_err(),
-            "quiet is usual"
-        );
-    }
-    // Many at once: the rate must not depend on how soon one thread follows the other.
-    let clients = ConcurrentClients {
-        clients: 30,
-        pause: Duration::ZERO,
-        ends: Ends::After(20),
-    };
-    let patience = Patience::start();
-    loop {
-        clients.run(address);
-        if let Ok(message) = taken.try_recv() {
-            return message;
+/// Periods of an edge whose clock the test lets go on.
+struct Periods<'e> {
+    edge: &'e Afloat,
+    clock: HandedClock,
+    counted: f64,
+}
+
+impl<'e> Periods<'e> {
+    /// From the first look at the totals on, which counts nothing yet.
+    #[track_caller]
+    fn begin(edge: &'e Afloat, clock: HandedClock) -> Self {
+        wait_for(edge, HISTORY, 0.0);
+        Self {
+            edge,
+            clock,
+            counted: 0.0,
         }
-        patience.check("the surge is told");
+    }
+
+    /// Ends one, and waits until what came in it is counted.
+    #[track_caller]
+    fn end(&mut self) {
+        self.clock.advance(EVERY);
+        self.counted += 1.0;
+        wait_for(self.edge, HISTORY, self.counted);
+    }
+
+    /// No traffic until there is a usual range, then a surge for as long as it takes to be told. The alert.
+    #[track_caller]
+    fn surge(&mut self, taken: &Receiver<(String, String)>) -> (String, String) {
+        for _ in 0..9 {
+            self.end();
+        }
+        assert!(taken.try_recv().is_err(), "quiet is usual");
+        // 60 requests a second in each of two periods.
+        let clients = ConcurrentClients {
+            clients: 30,
+            pause: Duration::ZERO,
+            ends: Ends::After(20),
+        };
+        for _ in 0..2 {
+            clients.run(self.edge.address);
+            self.end();
+        }
+        taken.recv_timeout(PATIENCE).expect("the surge is told")
     }
 }
 
@@ -237,10 +263,12 @@ fn a_surge_is_told_to_a_webhook_once_and_its_end_too() {
     let mut edge = plain(pool(&[server.address]));
     edge.admin = Some(open_admin());
     edge.rate_alert = Some(watching(with_key(webhook, "/hook?a=b")));
-    let ObservedEdge { edge, messages, .. } = ObservedEdge::start(&edge);
-    let name = "plimsoll_edge_rate_alarm{kind=\"route\",name=\"/*\"}";
-    wait_for(&edge, name, 0.0);
-    let raised = surge(edge.address, &taken);
+    let (ObservedEdge { edge, messages, .. }, clock) = ObservedEdge::start_with_clock(&edge);
+    let mut periods = Periods::begin(&edge, clock);
+    let alarm = "plimsoll_edge_rate_alarm{kind=\"route\",name=\"/*\"}";
+    assert_eq!(metric(&edge, alarm), Some(0.0));
+    let raised = periods.surge(&taken);
+    assert_eq!(metric(&edge, alarm), Some(1.0));
     assert!(raised.0.starts_with("POST /hook?a=b HTTP/1.1\r\n"));
     let read = |(head, body): (String, String)| {
         assert!(
@@ -255,6 +283,10 @@ fn a_surge_is_told_to_a_webhook_once_and_its_end_too() {
     assert_eq!(raised["direction"], "above");
     assert!(raised["rate_per_second"].as_f64().unwrap() > 50.0);
     let name = |event: &serde_json::Value| format!("{} {}", event["subject"], event["event"]);
+    // It ends with the second quiet count.
+    periods.end();
+    periods.end();
+    assert_eq!(metric(&edge, alarm), Some(0.0));
     let mut names = vec![name(&raised)];
     names.extend((0..3).map(|_| name(&read(taken.recv_timeout(PATIENCE).unwrap()))));
     assert!(names[0].contains("raised"), "{names:?}");
@@ -291,8 +323,8 @@ fn a_webhook_that_redirects_is_not_followed() {
     let (webhook, taken) = receiver(Box::leak(location.into_boxed_str()));
     let mut edge = plain(pool(&[server.address]));
     edge.rate_alert = Some(watching(with_key(webhook, "/")));
-    let observed = ObservedEdge::start(&edge);
-    surge(observed.edge.address, &taken);
+    let (observed, clock) = ObservedEdge::start_with_clock(&edge);
+    Periods::begin(&observed.edge, clock).surge(&taken);
     let line = observed.wait_for_message("did not accept");
     assert!(line.contains("307"), "{line}");
     assert!(nobody.try_recv().is_err(), "nobody else is told");

@@ -2,23 +2,24 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::{Duration, Instant};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use plimsoll_config::edge::{Ceiling, EdgeConfig, PoolConfig, WaitingRoomConfig};
-use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use tempfile::TempDir;
 
 use crate::support::{
-    Afloat, PATIENCE, Scripted, connect, open_admin, plain, pool, read_until, send_request, start,
-    status_and_body, wait_for,
+    Afloat, PATIENCE, Scripted, connect, open_admin, plain, pool, read_until, send_request,
+    start_at_rest, status_and_body, wait_for,
 };
 
 const BROWSER: &str =
     "Accept: text/html\r\nSec-Fetch-Dest: document\r\nUser-Agent: Mozilla/5.0\r\n";
+
+/// Browsers in the line of the only route.
+const IN_LINE: &str = "plimsoll_edge_in_line{route=\"/*\"}";
 
 fn with_line(server: SocketAddr, waiting: WaitingRoomConfig) -> EdgeConfig {
     let mut edge = plain(PoolConfig {
@@ -96,7 +97,7 @@ fn hold_the_place(edge: &Afloat, comes: &Receiver<()>) -> std::net::TcpStream {
     first
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
-    comes.recv().unwrap();
+    comes.recv_timeout(PATIENCE).unwrap();
     first
 }
 
@@ -111,7 +112,7 @@ fn figures_show_the_line() {
         },
     );
     edge.admin = Some(open_admin());
-    let edge = start(&edge);
+    let edge = start_at_rest(&edge);
     let _first = hold_the_place(&edge, &comes);
     for place in 1..=3 {
         assert_eq!(CookieClient::default().place(&edge), Some(place));
@@ -135,7 +136,7 @@ fn figures_show_the_line() {
 #[test]
 fn those_who_wait_get_in_in_their_order() {
     let (server, comes, go) = held();
-    let edge = start(&with_line(
+    let edge = start_at_rest(&with_line(
         server.address,
         WaitingRoomConfig {
             queue_len_max: 3,
@@ -182,7 +183,7 @@ fn those_who_wait_get_in_in_their_order() {
     let come_in = |browser: &mut CookieClient| {
         go.send(()).unwrap();
         assert_eq!(browser.place(&edge), None);
-        comes.recv().unwrap();
+        comes.recv_timeout(PATIENCE).unwrap();
     };
     come_in(&mut a);
     // An admitted browser bypasses the line; a copy of the place that it used is worthless.
@@ -198,7 +199,7 @@ fn those_who_wait_get_in_in_their_order() {
 #[test]
 fn whoever_is_in_is_first_when_there_is_no_room() {
     let (server, comes, go) = held();
-    let edge = start(&with_line(server.address, WaitingRoomConfig::default()));
+    let edge = start_at_rest(&with_line(server.address, WaitingRoomConfig::default()));
     let mut first = hold_the_place(&edge, &comes);
     let mut a = CookieClient::default();
     assert_eq!(a.place(&edge), Some(1));
@@ -206,7 +207,7 @@ fn whoever_is_in_is_first_when_there_is_no_room() {
     read_until(&mut first, "\r\n\r\nin");
     go.send(()).unwrap();
     assert_eq!(a.place(&edge), None);
-    comes.recv().unwrap();
+    comes.recv_timeout(PATIENCE).unwrap();
     let _busy = hold_the_place(&edge, &comes);
     let mut b = CookieClient::default();
     assert_eq!(b.place(&edge), Some(1));
@@ -223,7 +224,7 @@ fn a_page_of_ones_own_is_filled_and_told_when_to_ask_again() {
         page: Some(page),
         ..WaitingRoomConfig::default()
     };
-    let edge = start(&with_line(server.address, waiting));
+    let edge = start_at_rest(&with_line(server.address, waiting));
     let _busy = hold_the_place(&edge, &comes);
     let response = CookieClient::default().get(&edge);
     assert_eq!(
@@ -234,64 +235,81 @@ fn a_page_of_ones_own_is_filled_and_told_when_to_ask_again() {
     drop(go);
 }
 
-/// Sixty browsers at once before a serial server of twenty pages a second.
+/// How many browsers got in so far.
+#[derive(Default)]
+struct Admissions {
+    count: Mutex<u32>,
+    grown: Condvar,
+}
+
+impl Admissions {
+    /// Requests the page until it is served, each time after another browser got in; its places on the way.
+    fn get_in(&self, edge: &Afloat) -> Vec<u32> {
+        let mut browser = CookieClient::default();
+        let mut places = Vec::new();
+        loop {
+            let before = *self.count.lock().unwrap();
+            let Some(place) = browser.place(edge) else {
+                break;
+            };
+            places.push(place);
+            let count = self.count.lock().unwrap();
+            let waited = self
+                .grown
+                .wait_timeout_while(count, PATIENCE, |count| *count == before);
+            assert!(!waited.unwrap().1.timed_out(), "nobody gets in: {places:?}");
+        }
+        *self.count.lock().unwrap() += 1;
+        self.grown.notify_all();
+        places
+    }
+}
+
+/// The number of the place that a request had; `None` for one that never waited.
+fn place_number(head: &str) -> Option<usize> {
+    let cookie = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Cookie: "))?;
+    let (_, number) = cookie.split_once("=w")?;
+    usize::from_str_radix(number.split('.').next()?, 16).ok()
+}
+
+/// Sixty browsers at once before a server that serves one after the other.
 #[test]
 fn a_crowd_gets_in_while_the_server_is_kept_busy() {
-    let law = KnownLaw::start(KnownLawPlan {
-        servers: NonZeroU32::MIN,
-        service: Service::Deterministic(Duration::from_millis(50)),
-        ..KnownLawPlan::default()
-    })
-    .unwrap();
-    let mut edge = with_line(
-        law.address(),
-        WaitingRoomConfig {
-            retry: Duration::from_secs(2),
-            ..WaitingRoomConfig::default()
-        },
-    );
+    let (server, comes, go) = held();
+    let mut edge = with_line(server.address, WaitingRoomConfig::default());
     edge.pools[0].queue = Some(2);
-    let edge = std::sync::Arc::new(start(&edge));
-    let began = Instant::now();
-    let browsers: Vec<_> = (0..60)
-        .map(|_| {
-            let edge = std::sync::Arc::clone(&edge);
-            std::thread::spawn(move || {
-                let mut browser = CookieClient::default();
-                let mut places = Vec::new();
-                // Nothing ever arrives on this connection: its read time-outs are the page's poll interval.
-                let pace = connect(edge.address);
-                while let Some(place) = browser.place(&edge) {
-                    places.push(place);
-                    pace.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-                    let _ = pace.peek(&mut [0]);
-                    assert!(began.elapsed() < Duration::from_mins(1), "{places:?}");
-                }
-                (places, began.elapsed())
-            })
-        })
+    let edge = start_at_rest(&edge);
+    let admissions = Admissions::default();
+    std::thread::scope(|scope| {
+        let browsers: Vec<_> = (0..60)
+            .map(|_| scope.spawn(|| admissions.get_in(&edge)))
+            .collect();
+        // One is at the server, and two are in its queue.
+        wait_for(&edge, IN_LINE, 57.0);
+        for _ in 0..60 {
+            comes.recv_timeout(PATIENCE).expect("somebody comes");
+            go.send(()).unwrap();
+        }
+        for browser in browsers {
+            let places = browser.join().unwrap();
+            assert!(
+                places.is_sorted_by(|a, b| a >= b),
+                "nobody falls back: {places:?}"
+            );
+        }
+    });
+    let requests = server.requests();
+    let numbers: Vec<usize> = requests
+        .iter()
+        .filter_map(|head| place_number(head))
         .collect();
-    let mut came_in: Vec<(Vec<u32>, Duration)> = Vec::new();
-    for browser in browsers {
-        came_in.push(browser.join().unwrap());
+    assert_eq!((requests.len(), numbers.len()), (60, 57));
+    // As many at the front may try as have got in: nobody gets in before half of those ahead.
+    for (got_in, &number) in numbers.iter().enumerate() {
+        assert!(number <= got_in + got_in.max(1), "{numbers:?}");
     }
-    assert_eq!(law.counts().served, 60);
-    assert!(law.counts().in_flight_max <= 1);
-    for (places, _) in &came_in {
-        assert!(
-            places.is_sorted_by(|a, b| a >= b),
-            "nobody falls back: {places:?}"
-        );
-    }
-    // The first half of the places was admitted before the others, within a few seconds.
-    came_in.retain(|(places, _)| !places.is_empty());
-    came_in.sort_by_key(|(places, _)| places[0]);
-    let half = came_in.len() / 2;
-    let mean = |arrivals: &[(Vec<u32>, Duration)]| {
-        arrivals.iter().map(|(_, at)| at.as_secs_f64()).sum::<f64>() / arrivals.len() as f64
-    };
-    let (early, late) = (mean(&came_in[..half]), mean(&came_in[half..]));
-    assert!(early < late, "{early} s and {late} s");
 }
 
 /// A real browser, ended with the test.
@@ -336,10 +354,10 @@ fn chromium_keeps_its_place_and_gets_in_by_itself() {
     let (server, comes, go) = held();
     let mut edge = with_line(server.address, WaitingRoomConfig::default());
     edge.admin = Some(open_admin());
-    let edge = start(&edge);
+    let edge = start_at_rest(&edge);
     let mut first = hold_the_place(&edge, &comes);
     let _browser = Chromium::open(&format!("http://{}/", edge.address));
-    wait_for(&edge, "plimsoll_edge_in_line{route=\"/*\"}", 1.0);
+    wait_for(&edge, IN_LINE, 1.0);
     go.send(()).unwrap();
     read_until(&mut first, "\r\n\r\nin");
     // It requests its icon as well, which needs no place.
