@@ -73,7 +73,8 @@ pub struct Summary {
     pub traffic: TrafficSummary,
     /// What the generator itself used.
     pub generator: GeneratorSummary,
-    /// The objective over all judged windows; `None` without an objective, and for a search, which judges trials.
+    /// The objective over all judged windows; `None` without an objective, for a search, which judges trials, and where
+    /// nothing was measured that it bounds.
     pub objective: Option<ObjectiveResult>,
     /// The same by step, journey and group; `None` without journeys.
     pub breakdown: Option<Breakdown>,
@@ -163,9 +164,10 @@ impl Summary {
                 0.0
             }
         };
-        let objective = plan.objective.as_ref().filter(|_| !is_search(run));
-        let objective = objective.filter(|_| total.outcomes.total() > 0);
         let websocket = WebSocketSummary::of(run, &spans);
+        let objective = plan.objective.as_ref().filter(|_| !is_search(run));
+        let objective = objective
+            .and_then(|objective| ObjectiveResult::of_run(objective, &total, websocket.as_ref()));
         Self {
             seconds,
             offered: per_second(total.offered),
@@ -182,9 +184,7 @@ impl Summary {
             resources: ResourceSummary::all(run),
             traffic: TrafficSummary::of(run, &spans),
             generator: GeneratorSummary::of(run, &total.lag),
-            objective: objective.map(|objective| {
-                ObjectiveResult::of_broadcasts(objective, total.answers(), websocket.as_ref())
-            }),
+            objective,
             breakdown: Breakdown::of(run, &spans, is_search(run), websocket.as_ref()),
             urls: UrlSummary::all(run, &spans),
             websocket,
@@ -208,6 +208,13 @@ impl Summary {
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .collect()
+    }
+
+    /// Whether the objective of the plan bounds requests, and none ended in the judged seconds: no bound of these is met, and
+    /// none is missed.
+    pub fn lacks_requests(&self, plan: &Plan) -> bool {
+        let objective = plan.objective.as_ref();
+        self.requests == 0 && objective.is_some_and(Objective::has_request_bounds)
     }
 
     /// Share of requests that failed, 0 to 1; 0 without requests.
@@ -472,6 +479,25 @@ impl ObjectiveResult {
             reach: None,
             met: objective.holds(answers),
         }
+    }
+
+    /// The same over a run; where no request ended, the bounds of broadcasts alone. `None` when nothing of it was measured.
+    fn of_run(
+        objective: &Objective,
+        total: &SummaryTotals,
+        websocket: Option<&WebSocketSummary>,
+    ) -> Option<Self> {
+        let result = Self::of_broadcasts(objective, total.answers(), websocket);
+        if total.outcomes.total() > 0 {
+            return Some(result);
+        }
+        let has_broadcasts = objective.has_broadcast_bounds() && websocket.is_some();
+        has_broadcasts.then(|| Self {
+            latency: Vec::new(),
+            errors: None,
+            mean: None,
+            ..result
+        })
     }
 
     /// The same, with the objectives of broadcasts; without any of these it is not met.

@@ -10,6 +10,7 @@ use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
 use crate::aborts;
+use crate::summary::breakdown::Breakdown;
 use crate::summary::websockets::WebSocketSummary;
 use crate::summary::{Summary, full_seconds};
 use crate::verdict::{self, TrialFacts};
@@ -38,17 +39,18 @@ pub fn evaluate(run: &Run) -> Judgement {
     let users = summary.breakdown.as_ref().and_then(|by_step| by_step.users);
     let nobody_got_in = summary.requests == 0 && users.is_some_and(|users| users.lost > 0)
         || opened_nothing(run, &summary);
-    let objective_met = summary.objective.is_none_or(|objective| objective.met);
-    let thresholds_met = summary
-        .breakdown
-        .map_or(Some(true), |breakdown| breakdown.met());
+    let objective = summary.objective.as_ref();
+    let objective_met = objective.is_none_or(|objective| objective.met);
+    let breakdown = summary.breakdown.as_ref();
+    let thresholds_met = breakdown.map_or(Some(true), Breakdown::met);
     let verdict = match thresholds_met {
         _ if !void.is_empty() => Verdict::Void,
         _ if is_aborted || nobody_got_in || !objective_met || thresholds_met == Some(false) => {
             Verdict::Missed
         }
-        // A threshold without events is void, and must not pass.
+        // A threshold without events is void, and must not pass. Nor must a bound without requests.
         None => Verdict::Undecided,
+        Some(_) if summary.lacks_requests(&run.header.plan) => Verdict::Undecided,
         Some(_) => Verdict::Met,
     };
     Judgement { verdict, void }

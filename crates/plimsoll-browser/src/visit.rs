@@ -1,5 +1,6 @@
 //! One visit of a page: a fresh profile, the page, its measurement, and nothing left of it.
 
+mod layout_shift;
 mod measured;
 mod ready;
 mod requests;

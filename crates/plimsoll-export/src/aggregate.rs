@@ -323,10 +323,12 @@ impl Points<'_> {
             let labels = owned(&[("page", &page), ("outcome", outcome)]);
             self.count(metric::PAGE_VISITS, labels, 1.0);
             let times = &visit.times;
+            // Millionths of a score are recorded as the microseconds of a time.
             for (definition, us) in [
                 (metric::PAGE_READY, times.ready_us),
                 (metric::PAGE_LCP, times.largest_contentful_paint_us),
                 (metric::PAGE_FCP, times.first_contentful_paint_us),
+                (metric::PAGE_CLS, times.layout_shift_ppm),
                 (metric::PAGE_TTFB, times.first_byte_us),
             ] {
                 if let Some(us) = us.filter(|_| visit.is_ready()) {

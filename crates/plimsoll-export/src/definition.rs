@@ -10,7 +10,7 @@ use plimsoll_model::reading::{SeriesInfo, SeriesKind};
 pub(crate) enum MetricKind {
     Counter,
     Gauge,
-    /// Durations.
+    /// Durations; or, with a unit other than `s`, scores that are recorded in millionths as durations are in microseconds.
     Histogram,
 }
 
@@ -26,6 +26,13 @@ pub(crate) struct Definition {
     pub(crate) kind: MetricKind,
     /// A sentence without its full stop.
     pub(crate) help: Cow<'static, str>,
+}
+
+impl Definition {
+    /// Whether its values are durations.
+    pub(crate) fn is_time(&self) -> bool {
+        self.unit == "s"
+    }
 }
 
 /// One row of [`TABLE`]; the constant has the name of the row.
@@ -78,6 +85,7 @@ definitions! {
     PAGE_READY: Histogram "plimsoll_page_ready_seconds", "plimsoll.page.ready.duration", "s", "Time from the beginning of a visit until the page was ready";
     PAGE_LCP: Histogram "plimsoll_page_lcp_seconds", "browser_web_vital_lcp", "s", "Time from the beginning of a visit until the largest contentful paint";
     PAGE_FCP: Histogram "plimsoll_page_fcp_seconds", "browser_web_vital_fcp", "s", "Time from the beginning of a visit until the first contentful paint";
+    PAGE_CLS: Histogram "plimsoll_page_cls", "browser_web_vital_cls", "1", "Cumulative layout shift of a visit, a score";
     PAGE_TTFB: Histogram "plimsoll_page_ttfb_seconds", "browser_web_vital_ttfb", "s", "Time from the beginning of a visit until the first byte of the document";
     GENERATOR_CPU: Counter "plimsoll_generator_cpu_seconds_total", "plimsoll.generator.cpu", "s", "CPU time of the event loops";
 }
@@ -214,7 +222,7 @@ mod tests {
                 "{name}"
             );
             assert_eq!(
-                row.kind == MetricKind::Histogram,
+                row.kind == MetricKind::Histogram && row.is_time(),
                 name.ends_with("_seconds"),
                 "{name}"
             );

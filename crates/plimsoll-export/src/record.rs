@@ -23,7 +23,7 @@ pub(crate) enum Value {
     Counter { total: f64, increase: f64 },
     /// A level.
     Gauge(f64),
-    /// Durations: since the start of the run, and in this second.
+    /// Durations, or scores in their place: since the start of the run, and in this second.
     Times {
         total: Arc<Exponential>,
         second: Histogram,

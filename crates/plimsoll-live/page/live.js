@@ -67,6 +67,8 @@
     highest('page.ready', 'page ready', { colour: 'accent', isRare: true }),
     highest('page.largest_paint', 'largest paint', { colour: 'p95', dash: [5, 3], isRare: true }),
     highest('page.first_paint', 'first paint', { colour: 'p50', dash: [2, 2], isRare: true })] });
+  axis.add(charts, { title: 'Cumulative layout shift of pages, a score', text: short, hidesZeros: true, lines: () => [
+    highest('page.layout_shift', 'layout shift', { colour: 'accent', isRare: true })] });
   axis.add(charts, { title: 'Seconds in which a visit failed', text: short, hidesZeros: true, lines: () => [
     highest('page.failed', 'a page that was not ready', { colour: 'fail' })] });
   axis.add(charts, { title: 'Where the time of an answer goes, means', text: micros, lines: () => [

@@ -299,7 +299,7 @@ impl Row {
     }
 }
 
-/// What a browser measured, in the second in which the visit ended; of several the slowest.
+/// What a browser measured, in the second in which the visit ended; of several the worst.
 fn visited(visit: &PageVisit) -> Update {
     let mut row = Row::default();
     let times = &visit.times;
@@ -311,6 +311,9 @@ fn visited(visit: &PageVisit) -> Update {
         if let Some(us) = time.filter(|_| visit.is_ready()) {
             row.max(key, us as f64);
         }
+    }
+    if let Some(ppm) = times.layout_shift_ppm.filter(|_| visit.is_ready()) {
+        row.max("page.layout_shift", ppm as f64 / 1e6);
     }
     row.max("page.failed", if visit.is_ready() { 0.0 } else { 1.0 });
     Update::Values {
@@ -434,6 +437,7 @@ mod tests {
         let times = PageTimes {
             first_contentful_paint_us: Some(100_000),
             ready_us: Some(400_000),
+            layout_shift_ppm: Some(250_000),
             ..PageTimes::default()
         };
         let visit = PageVisit {
@@ -445,6 +449,7 @@ mod tests {
         let known = [
             ("page.first_paint", 1e5),
             ("page.ready", 4e5),
+            ("page.layout_shift", 0.25),
             ("page.failed", 0.0),
         ];
         assert_eq!(

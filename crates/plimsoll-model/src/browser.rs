@@ -77,7 +77,7 @@ impl PageVisit {
     }
 }
 
-/// Times of a visit, µs from its beginning.
+/// Times of a visit, µs from its beginning, and how far its content moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageTimes {
     /// First byte of the document.
@@ -102,6 +102,9 @@ pub struct PageTimes {
     pub long_tasks: u32,
     /// Total blocking time: the parts of these beyond 50 ms.
     pub blocking_us: u64,
+    /// Cumulative layout shift up to the end of the visit, millionths; absent in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout_shift_ppm: Option<u64>,
 }
 
 /// What a page consists of.

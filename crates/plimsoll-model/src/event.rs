@@ -17,8 +17,9 @@ pub const FORMAT_MAJOR: u32 = 1;
 ///
 /// 1: the readings of `watch`, which begin with [`Event::WatchStarted`]. 2: [`Event::LineEstimated`], and the acts of
 /// viewers of the live page, [`Event::MomentMarked`], [`Event::LoadChanged`] and [`Event::StopRequested`].
-/// [`FORMAT_MINOR_PHASES`]: times of phases, bytes of bodies. 4: [`Event::PageVisited`].
-pub const FORMAT_MINOR: u32 = 4;
+/// [`FORMAT_MINOR_PHASES`]: times of phases, bytes of bodies. 4: [`Event::PageVisited`]. 5: the cumulative layout shift of
+/// these.
+pub const FORMAT_MINOR: u32 = 5;
 /// From this minor version on, windows have the times of connecting, TLS, and responses that took several reads, and
 /// the bytes of bodies by content coding.
 pub const FORMAT_MINOR_PHASES: u32 = 3;

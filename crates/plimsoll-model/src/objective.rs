@@ -100,10 +100,12 @@ impl Objective {
 
     /// Whether it has no bound.
     pub fn is_empty(&self) -> bool {
-        self.latency.is_empty()
-            && self.errors_max.is_none()
-            && self.mean_us_max.is_none()
-            && !self.has_broadcast_bounds()
+        !self.has_request_bounds() && !self.has_broadcast_bounds()
+    }
+
+    /// Whether it has a bound on requests.
+    pub fn has_request_bounds(&self) -> bool {
+        !self.latency.is_empty() || self.errors_max.is_some() || self.mean_us_max.is_some()
     }
 
     /// Whether it has a bound on broadcasts.

@@ -191,7 +191,7 @@ fn run_sentence(report: &Report<'_>) -> String {
     if let Some(why) = none_opened(report).filter(|_| summary.void.is_empty()) {
         return format!("Nothing was measured at {url}: {why}.");
     }
-    if summary.requests == 0 {
+    if measured_nothing(report) {
         let why = nobody_got_in(report).unwrap_or_else(|| "no request ended".to_owned());
         return format!("Nothing was measured at {url}: {why}.");
     }
@@ -231,6 +231,13 @@ fn run_sentence(report: &Report<'_>) -> String {
     )
 }
 
+/// Whether no request ended in the judged seconds, and no WebSocket or stream was held in them.
+pub(crate) fn measured_nothing(report: &Report<'_>) -> bool {
+    let is_held = report.run.header.plan.load.websockets().is_some();
+    let websocket = report.summary.websocket.as_ref().filter(|_| is_held);
+    report.summary.requests == 0 && websocket.is_none_or(|websocket| websocket.connected == 0)
+}
+
 /// `Met (p95 < 500ms)`, or the first bounds missed; `None` when nothing was judged.
 fn run_verdict(report: &Report<'_>) -> Option<String> {
     let summary = &report.summary;
@@ -253,6 +260,11 @@ fn run_verdict(report: &Report<'_>) -> Option<String> {
             more => format!(", and {more} more"),
         };
         return Some(format!("Missed ({}{more})", first.name));
+    }
+    if report.lacks_requests() {
+        return Some(format!(
+            "Undecided ({text}: no request in the judged seconds)"
+        ));
     }
     if let Some(unknown) = bounds.iter().find(|bound| bound.met.is_none()) {
         return Some(format!("Undecided ({}: no request)", unknown.name));

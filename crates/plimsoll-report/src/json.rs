@@ -52,7 +52,7 @@ pub use through_edge::{ThroughEdgeObject, pair_object};
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 11;
+pub const FORMAT_MINOR: u32 = 12;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -215,7 +215,8 @@ pub struct ClassesObject {
 pub struct ObjectiveObject {
     /// The objective in readable form: `p95 < 500ms, errors < 1%`.
     pub text: String,
-    /// Whether the judged windows together meet it; null where trials are judged one by one.
+    /// Whether the judged windows together meet it; null where trials are judged one by one, and where nothing was measured
+    /// that decides.
     pub met: Option<bool>,
 }
 
@@ -368,7 +369,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         seed: plan.seed.0.to_string(),
         objective: report.objective().map(|text| ObjectiveObject {
             text,
-            met: summary.objective.as_ref().map(|objective| objective.met),
+            met: report.objective_met(),
         }),
         verdict: summary.verdict,
         answer: answer::sentence(report),

@@ -223,7 +223,7 @@ fn validity(report: &Report<'_>) -> TestCase {
     let ended = match summary.verdict {
         _ if !reasons.is_empty() => CaseOutcome::Error(reasons.join("; ")),
         None => CaseOutcome::Error("the run log is truncated".to_owned()),
-        Some(_) if summary.requests == 0 || answer::none_opened(report).is_some() => {
+        Some(_) if answer::measured_nothing(report) || answer::none_opened(report).is_some() => {
             CaseOutcome::Error(answer::sentence(report))
         }
         Some(Verdict::Unreachable) => CaseOutcome::Error("unreachable".to_owned()),
@@ -236,8 +236,12 @@ fn validity(report: &Report<'_>) -> TestCase {
 }
 
 fn bounds(report: &Report<'_>) -> Vec<TestCase> {
+    let undecided = report.lacks_requests().then(|| TestCase {
+        name: report.objective().unwrap_or_default(),
+        ended: CaseOutcome::Error("no request ended in the judged seconds".to_owned()),
+    });
     let Some(objective) = &report.summary.objective else {
-        return Vec::new();
+        return undecided.into_iter().collect();
     };
     let case = |name: String, holds: bool, measured: String| TestCase {
         ended: if holds {
@@ -283,5 +287,6 @@ fn bounds(report: &Report<'_>) -> Vec<TestCase> {
             percent(share),
         ));
     }
+    cases.extend(undecided);
     cases
 }

@@ -150,6 +150,11 @@ pub fn millis(us: u64) -> f64 {
     us as f64 / 1e3
 }
 
+/// Millionths as a score.
+pub(crate) fn score(millionths: u64) -> f64 {
+    millionths as f64 / 1e6
+}
+
 /// A sample in its unit, as named in OpenTelemetry.
 pub fn reading(value: f64, unit: &str) -> String {
     match unit {

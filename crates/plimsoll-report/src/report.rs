@@ -93,6 +93,17 @@ impl<'a> Report<'a> {
         objective.map(ToString::to_string)
     }
 
+    /// Whether the objective bounds requests, and none ended in the judged seconds.
+    pub(crate) fn lacks_requests(&self) -> bool {
+        self.summary.lacks_requests(&self.run.header.plan)
+    }
+
+    /// Whether the judged seconds of a plain run meet the objective; `None` where nothing decides.
+    pub(crate) fn objective_met(&self) -> Option<bool> {
+        let met = self.summary.objective.as_ref()?.met;
+        (!met || !self.lacks_requests()).then_some(met)
+    }
+
     /// The load line; `None` without a search, and where it found none.
     pub fn load_line(&self) -> Option<&'a LoadLine> {
         self.run.search.as_ref()?.line.as_ref().ok()

@@ -90,6 +90,7 @@ pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, CliError> {
         return Err(CliError::usage("the warm-up is as long as the whole run")
             .remedy("give a longer --for or a shorter --warmup"));
     }
+    websocket::check_warmup(&planned.plan)?;
     Ok(planned)
 }
 

@@ -61,6 +61,8 @@ pub struct PageSummary {
     pub largest_contentful_paint_us: Option<VisitQuantiles>,
     /// Total blocking time: of each long task the part beyond 50 ms, µs.
     pub blocking_us: Option<VisitQuantiles>,
+    /// Cumulative layout shift, millionths; `None` for logs of older versions.
+    pub layout_shift_ppm: Option<VisitQuantiles>,
     /// Long tasks of all visits.
     pub long_tasks: u64,
     /// The median of each part of the weight; `None` without a ready page.
@@ -179,6 +181,7 @@ impl PageSummary {
             first_contentful_paint_us: times(|visit| visit.times.first_contentful_paint_us),
             largest_contentful_paint_us: times(|visit| visit.times.largest_contentful_paint_us),
             blocking_us: times(|visit| Some(visit.times.blocking_us)),
+            layout_shift_ppm: times(|visit| visit.times.layout_shift_ppm),
             long_tasks: ready
                 .iter()
                 .map(|visit| u64::from(visit.times.long_tasks))
@@ -274,6 +277,7 @@ mod tests {
                 ready_us: Some(ready_ms * 1000),
                 long_tasks: 1,
                 blocking_us: 10_000,
+                layout_shift_ppm: Some(ready_ms),
                 ..PageTimes::default()
             },
             weight: PageWeight {
@@ -352,6 +356,7 @@ mod tests {
         assert_eq!(browser.all.failed_visits(), 1);
         assert_eq!(browser.all.failures["status 503"], 1);
         assert_eq!(browser.all.ready_us.unwrap().max, 300_000);
+        assert_eq!(browser.all.layout_shift_ppm.unwrap().max, 300);
         assert_eq!(browser.all.long_tasks, 2);
         assert_eq!(browser.all.resources_failed, 2);
         assert_eq!(browser.all.failed[0].2, 1);

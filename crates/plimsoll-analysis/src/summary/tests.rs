@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use plimsoll_model::broadcast::{BroadcastWindow, Sighting, Stay};
 use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::plan::{Facts, Load, LoadUnit};
 use plimsoll_model::run::RunEnding;
@@ -256,23 +257,28 @@ fn a_long_run_is_merged_by_counts_and_keeps_its_gaps() {
     assert!((point.completed - 5.0).abs() < 1e-9 && (point.failed - 0.5).abs() < 1e-9);
 }
 
+/// Four WebSockets, opened within a second and held for so long.
+fn held_for(hold: Duration) -> Load {
+    Load::WebSockets(WebSocketLoad {
+        connections: 4,
+        per_second: 4.0,
+        hold,
+        message: None,
+        timestamp: None,
+        sequence: None,
+        compress: false,
+        is_stream: false,
+        reconnect: None,
+    })
+}
+
 /// Whether an objective was given or not: a load that opened nothing is no success.
 #[test]
 fn websockets_that_were_all_refused_are_missed() {
     let verdict = |opened: u64, refused: u64| {
         let mut run = run(Duration::from_secs(1));
         run.header.plan.objective = None;
-        run.header.plan.load = Load::WebSockets(WebSocketLoad {
-            connections: 4,
-            per_second: 4.0,
-            hold: Duration::from_secs(1),
-            message: None,
-            timestamp: None,
-            sequence: None,
-            compress: false,
-            is_stream: false,
-            reconnect: None,
-        });
+        run.header.plan.load = held_for(Duration::from_secs(1));
         let mut window = Window::new(0);
         window.offered = opened + refused;
         window.outcomes.add_many(Outcome::Ok, opened);
@@ -288,4 +294,84 @@ fn websockets_that_were_all_refused_are_missed() {
     };
     assert_eq!(verdict(0, 4), Verdict::Missed);
     assert_eq!(verdict(1, 3), Verdict::Met);
+}
+
+/// WebSockets that are opened in second 0, and three broadcasts, each received by so many of the four.
+fn broadcasts(warmup_s: u64, objective: Objective, received: u64) -> Run {
+    let mut run = run(Duration::from_secs(5));
+    let plan = &mut run.header.plan;
+    plan.warmup = Duration::from_secs(warmup_s);
+    plan.objective = Some(objective);
+    plan.load = held_for(Duration::from_secs(4));
+    for second in 0..5 {
+        let mut window = Window::new(second);
+        let mut websocket = WebSocketWindow::default();
+        let mut channel = BroadcastWindow::default();
+        match second {
+            0 => {
+                window.offered = 4;
+                window.outcomes.add_many(Outcome::Ok, 4);
+                window.response.record(900, 4);
+                websocket.connected = 4;
+                websocket.handshake.record(900, 4);
+            }
+            4 => {
+                let stay = Stay {
+                    open_us: 0,
+                    close_us: 4_900_000,
+                    received_any: true,
+                };
+                channel.stays = vec![stay; 4];
+            }
+            _ => {
+                channel.sightings.push(Sighting {
+                    id: second.into(),
+                    first_us: u64::from(second) * 1_000_000 + 500_000,
+                    received,
+                });
+                channel.latency.record(10_000, received);
+            }
+        }
+        websocket.channels.insert(0, channel);
+        window.websocket = Some(Box::new(websocket));
+        run.windows.push(window);
+    }
+    run
+}
+
+/// No request ends behind such a warm-up. Broadcasts are judged nevertheless, and a bound on requests is not met by nothing.
+#[test]
+fn a_warm_up_that_has_all_handshakes_leaves_the_broadcasts() {
+    let of_broadcasts = Objective {
+        broadcast: vec![LatencyBound {
+            quantile: 0.99,
+            within_us: 500_000,
+        }],
+        reach_min: Some(0.99),
+        ..Objective::default()
+    };
+    let of_requests = plan(Duration::from_secs(1)).objective.unwrap();
+    let both = Objective {
+        reach_min: Some(0.99),
+        ..of_requests.clone()
+    };
+    for (warmup_s, objective, received, expected) in [
+        (1, &of_broadcasts, 4, Verdict::Met),
+        (1, &of_broadcasts, 3, Verdict::Missed),
+        (1, &of_requests, 4, Verdict::Undecided),
+        (1, &both, 4, Verdict::Undecided),
+        (1, &both, 3, Verdict::Missed),
+        (0, &both, 4, Verdict::Met),
+    ] {
+        let run = broadcasts(warmup_s, objective.clone(), received);
+        let verdict = whole_run::evaluate(&run).verdict;
+        assert_eq!(verdict, expected, "{warmup_s} s, {objective}, {received}");
+    }
+    let summary = Summary::of(&broadcasts(1, both, 4));
+    assert_eq!(summary.requests, 0);
+    assert_eq!(summary.websocket.unwrap().handshake_us, None);
+    let result = summary.objective.unwrap();
+    assert_eq!((result.latency, result.errors), (Vec::new(), None));
+    assert_eq!(result.reach, Some((0.99, Some(1.0), true)));
+    assert_eq!(Summary::of(&broadcasts(1, of_requests, 4)).objective, None);
 }

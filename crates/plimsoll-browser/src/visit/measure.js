@@ -25,5 +25,7 @@
     first_contentful_paint: painted?.startTime,
     largest_contentful_paint: entries('largest-contentful-paint').at(-1)?.startTime,
     long_tasks: entries('longtask').map((task) => [task.startTime, task.startTime + task.duration]),
+    // Of the page itself: frames have entries of their own. What follows an input was expected.
+    layout_shifts: entries('layout-shift').filter((shift) => !shift.hadRecentInput).map((shift) => [shift.startTime, shift.value]),
   };
 })()

@@ -5,6 +5,7 @@ use plimsoll_model::browser::PageTimes;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::layout_shift;
 use super::ready::Busy;
 use crate::clock::Deadline;
 use crate::protocol::{CallError, Session};
@@ -26,6 +27,8 @@ struct Answer {
     first_contentful_paint: Option<f64>,
     largest_contentful_paint: Option<f64>,
     long_tasks: Vec<(f64, f64)>,
+    /// Moment and score of each.
+    layout_shifts: Vec<(f64, f64)>,
 }
 
 /// The same, µs.
@@ -39,6 +42,7 @@ pub(super) struct Measured {
     first_contentful_paint_us: Option<u64>,
     largest_contentful_paint_us: Option<u64>,
     long_tasks: Vec<Busy>,
+    layout_shift_ppm: u64,
 }
 
 impl Measured {
@@ -59,6 +63,7 @@ impl Measured {
                     to_us: micros(to),
                 })
                 .collect(),
+            layout_shift_ppm: rounded(layout_shift::cumulative(&answer.layout_shifts) * 1e6),
         }
     }
 
@@ -76,6 +81,7 @@ impl Measured {
         times.first_contentful_paint_us = self.first_contentful_paint_us;
         times.largest_contentful_paint_us = self.largest_contentful_paint_us;
         times.load_us = self.load_us;
+        times.layout_shift_ppm = Some(self.layout_shift_ppm);
         let until = ready_us.unwrap_or(u64::MAX);
         for task in self.long_tasks.iter().filter(|task| task.from_us < until) {
             times.long_tasks += 1;
@@ -103,11 +109,15 @@ pub(super) fn measure(
 }
 
 fn micros(ms: f64) -> u64 {
+    rounded(ms * 1e3)
+}
+
+fn rounded(value: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "clamped to a range that fits"
     )]
-    let micros = (ms * 1e3).clamp(0.0, 1e15).round() as u64;
-    micros
+    let whole = value.clamp(0.0, 1e15).round() as u64;
+    whole
 }

@@ -1,4 +1,5 @@
-//! A log of `HdrHistogram`, version 1.3: one histogram a second, in microseconds, with the metric as tag.
+//! A log of `HdrHistogram`, version 1.3: one histogram a second, in microseconds, with the metric as tag. What is no time is
+//! left out.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -68,7 +69,7 @@ fn lines(text: &mut String, second: &Second, start_ms: u64) {
         let Value::Times { second, .. } = &point.value else {
             continue;
         };
-        if second.is_empty() {
+        if second.is_empty() || !point.definition.is_time() {
             continue;
         }
         if let Some(tag) = tag(point) {

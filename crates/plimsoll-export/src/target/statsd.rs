@@ -97,7 +97,18 @@ impl Statsd {
                 vec![format!("{name}:{increase}|c{tags}")]
             }
             Value::Counter { .. } => Vec::new(),
-            Value::Times { second, .. } => timings(&name, second, &tags),
+            Value::Times { second, .. } => timings(&name, second, self.sample(point), &tags),
+        }
+    }
+
+    /// How observations are written. `StatsD` has timings alone, `DogStatsD` has histograms of anything.
+    fn sample(&self, point: &Point) -> SampleFormat {
+        match (point.definition.is_time(), self.has_tags) {
+            (true, _) => SampleFormat::MILLISECONDS,
+            (false, has_tags) => SampleFormat {
+                kind: if has_tags { "h" } else { "ms" },
+                per_unit: 1e6,
+            },
         }
     }
 
@@ -130,13 +141,31 @@ impl Statsd {
     }
 }
 
-/// Timings in milliseconds, fastest first.
-fn timings(name: &str, second: &Histogram, tags: &str) -> Vec<String> {
-    let lines = parts(second).into_iter().map(|(len, us)| {
-        let ms = us / 1e3;
+/// How an observation is written.
+#[derive(Clone, Copy, Debug)]
+struct SampleFormat {
+    /// Type of the protocol.
+    kind: &'static str,
+    /// Recorded units in one of those that are written.
+    per_unit: f64,
+}
+
+impl SampleFormat {
+    /// Timings.
+    const MILLISECONDS: Self = Self {
+        kind: "ms",
+        per_unit: 1e3,
+    };
+}
+
+/// Observations with three decimals, the least first.
+fn timings(name: &str, second: &Histogram, format: SampleFormat, tags: &str) -> Vec<String> {
+    let SampleFormat { kind, per_unit } = format;
+    let lines = parts(second).into_iter().map(|(len, recorded)| {
+        let value = recorded / per_unit;
         match len {
-            1 => format!("{name}:{ms:.3}|ms{tags}"),
-            _ => format!("{name}:{ms:.3}|ms|@{}{tags}", sample_rate(len)),
+            1 => format!("{name}:{value:.3}|{kind}{tags}"),
+            _ => format!("{name}:{value:.3}|{kind}|@{}{tags}", sample_rate(len)),
         }
     });
     lines.collect()
@@ -230,11 +259,34 @@ mod tests {
                 assert!((from as f64..=to as f64).contains(&us), "{index}: {us}");
             }
         }
-        assert_eq!(timings("t", &Histogram::new(), ""), [""; 0]);
-        assert_eq!(
-            timings("t", &second(&[(900, 1)]), "|#a:b"),
-            ["t:0.900|ms|#a:b"]
-        );
+        let timings = |second: &Histogram, tags: &str| {
+            super::timings("t", second, SampleFormat::MILLISECONDS, tags)
+        };
+        assert_eq!(timings(&Histogram::new(), ""), [""; 0]);
+        assert_eq!(timings(&second(&[(900, 1)]), "|#a:b"), ["t:0.900|ms|#a:b"]);
+    }
+
+    #[test]
+    fn a_score_is_no_time() {
+        let score = |has_tags: bool| {
+            let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let run = RunLabels {
+                run: "r".to_owned(),
+                command: "run",
+            };
+            let statsd = Statsd::open(receiver.local_addr().unwrap(), has_tags, run).unwrap();
+            let point = Point {
+                definition: definition::PAGE_CLS,
+                labels: vec![("page".to_owned(), "news".to_owned())],
+                value: Value::Times {
+                    total: Arc::default(),
+                    second: second(&[(250_000, 1)]),
+                },
+            };
+            statsd.lines(&point)
+        };
+        assert_eq!(score(false), ["plimsoll.page_cls.news:0.250|ms"]);
+        assert_eq!(score(true), ["plimsoll.page_cls:0.250|h|#run:r,page:news"]);
     }
 
     #[test]

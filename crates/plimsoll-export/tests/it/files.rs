@@ -242,6 +242,7 @@ fn visits_of_pages_are_exported_with_the_next_second() {
             times: PageTimes {
                 ready_us,
                 largest_contentful_paint_us: Some(150_000),
+                layout_shift_ppm: Some(125_000),
                 ..PageTimes::default()
             },
             failure: ready_us.is_none().then_some(VisitFailure::Timeout),
@@ -300,5 +301,9 @@ fn visits_of_pages_are_exported_with_the_next_second() {
         1,
         "of ready pages alone"
     );
+    let shift = of("plimsoll_page_cls");
+    assert_eq!(shift.len(), 1, "{first:#?}");
+    let p95 = shift[0]["p95"].as_f64().unwrap();
+    assert!((p95 - 0.125).abs() < 0.001, "{shift:#?}");
     assert_eq!(pages(seconds[1]), Vec::<Value>::new());
 }

@@ -2,9 +2,9 @@
 
 use plimsoll_analysis::summary::browser::BrowserSummary;
 
-use crate::number::{count, counted, micros};
+use crate::number::{count, counted, micros, score, short};
 
-/// `24 visits: page ready p50 420 ms, p75 510 ms, max 1.2 s; LCP p75 380 ms; 362 nodes, 14 requests`.
+/// `24 visits: page ready p50 420 ms, p75 510 ms, max 1.2 s; LCP p75 380 ms; CLS p75 0.02; 362 nodes, 14 requests`.
 pub(crate) fn pages_text(browser: &BrowserSummary) -> String {
     let all = &browser.all;
     let visits = match all.visits {
@@ -18,6 +18,9 @@ pub(crate) fn pages_text(browser: &BrowserSummary) -> String {
     }
     if let Some(paint) = &all.largest_contentful_paint_us {
         parts.push(format!("LCP p75 {}", micros(paint.p75)));
+    }
+    if let Some(shift) = &all.layout_shift_ppm {
+        parts.push(format!("CLS p75 {}", short(score(shift.p75))));
     }
     if let Some(weight) = &all.weight {
         let (nodes, requests) = (

@@ -21,6 +21,8 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
             micros(times.p50),
             micros(times.p99)
         ));
+    } else if websocket.connected > 0 {
+        texts.push("none in the judged seconds".to_owned());
     }
     if websocket.failed() > 0 {
         let causes = kinds(websocket.failures.iter());
@@ -216,6 +218,9 @@ pub(super) fn sentence(websocket: &WebSocketSummary, load: &Load) -> String {
         count(websocket.connected + websocket.failed()),
         kind(load)
     );
+    if websocket.connected > 0 && websocket.handshake_us.is_none() {
+        text.push_str(", all in the warm-up");
+    }
     if websocket.closed() > 0 {
         let _ = write!(text, ", and closed {} of them", count(websocket.closed()));
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_analysis::summary::browser::{BrowserSummary, PageSummary, VisitQuantiles};
 
-use crate::number::{bytes, count, load, micros, percent, short};
+use crate::number::{bytes, count, load, micros, percent, score, short};
 use crate::printable::printable;
 use crate::report::Report;
 
@@ -73,11 +73,11 @@ fn times(browser: &BrowserSummary) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Times of pages" {
             table {
-                caption { "From the beginning of a visit: 75th percentile, and below it median and highest" }
+                caption { "From the beginning of a visit: 75th percentile, and below it median and highest; the layout shift is a score" }
                 thead { tr {
                     th scope="col" { "page" } th scope="col" { "visits" } th scope="col" { "failed" }
                     @for (name, _) in TIMES { th scope="col" { (name) } }
-                    th scope="col" { "long tasks" }
+                    th scope="col" { "long tasks" } th scope="col" { "layout shift" }
                 } }
                 tbody { @for (name, page) in rows(browser) { tr {
                     th scope="row" { (name) }
@@ -85,6 +85,7 @@ fn times(browser: &BrowserSummary) -> Markup {
                     td { (count(page.failed_visits())) }
                     @for (_, pick) in TIMES { td { (quantiles(pick(page))) } }
                     td { (page.long_tasks_per_visit().map_or_else(|| "–".to_owned(), short)) }
+                    td { (scores(page.layout_shift_ppm)) }
                 } } }
             }
         }
@@ -99,6 +100,16 @@ fn quantiles(quantiles: Option<VisitQuantiles>) -> Markup {
     }
 }
 
+/// The same of scores in millionths.
+fn scores(quantiles: Option<VisitQuantiles>) -> Markup {
+    let text = |ppm| short(score(ppm));
+    html! {
+        @if let Some(ppm) = quantiles {
+            (text(ppm.p75)) br; small { (text(ppm.p50)) " – " (text(ppm.max)) }
+        } @else { "–" }
+    }
+}
+
 /// Pages at each load; nothing without trials.
 fn loads(browser: &BrowserSummary) -> Markup {
     if browser.loads.is_empty() {
@@ -109,13 +120,14 @@ fn loads(browser: &BrowserSummary) -> Markup {
             table {
                 caption { "All pages by load: 75th percentile, and below it median and highest" }
                 thead { tr {
-                    @for name in ["load", "visits", "failed", "largest paint", "page ready"] { th scope="col" { (name) } }
+                    @for name in ["load", "visits", "failed", "largest paint", "layout shift", "page ready"] { th scope="col" { (name) } }
                 } }
                 tbody { @for at in &browser.loads { tr {
                     th scope="row" { (load(at.load, at.unit)) }
                     td { (count(at.pages.visits)) }
                     td { (count(at.pages.failed_visits())) }
                     td { (quantiles(at.pages.largest_contentful_paint_us)) }
+                    td { (scores(at.pages.layout_shift_ppm)) }
                     td { (quantiles(at.pages.ready_us)) }
                 } } }
             }

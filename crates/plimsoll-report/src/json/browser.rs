@@ -6,7 +6,7 @@ use plimsoll_analysis::summary::browser::{BrowserSummary, PageSummary, VisitQuan
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::number::millis;
+use crate::number::{millis, score};
 
 /// What the browsers of the plan measured beside the load, over the visits that ended in judged seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -43,6 +43,8 @@ pub struct PageLoadObject {
     pub page_ready_ms: VisitTimesObject,
     /// Largest contentful paint, ms.
     pub lcp_ms: VisitTimesObject,
+    /// Cumulative layout shift, a score without a unit.
+    pub cls: VisitScoresObject,
 }
 
 /// The visits of one page.
@@ -76,6 +78,9 @@ pub struct PageNumbersObject {
     pub lcp_ms: VisitTimesObject,
     /// Total blocking time, ms: the parts of long tasks beyond 50 ms.
     pub tbt_ms: VisitTimesObject,
+    /// Cumulative layout shift, a score without a unit: of what is visible, how much moved, times how far. All null for run
+    /// files of older versions.
+    pub cls: VisitScoresObject,
     /// Tasks of more than 50 ms per visit, on average; null without a ready page.
     pub long_tasks: Option<f64>,
     /// Elements of the document, a median; null without a ready page.
@@ -100,6 +105,20 @@ pub struct PageNumbersObject {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "VisitTimes")]
 pub struct VisitTimesObject {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile, by which the field judges pages.
+    pub p75: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// Highest.
+    pub max: Option<f64>,
+}
+
+/// Quantiles of visits, each a score that was measured; all null without any.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "VisitScores")]
+pub struct VisitScoresObject {
     /// Median.
     pub p50: Option<f64>,
     /// 75th percentile, by which the field judges pages.
@@ -135,6 +154,7 @@ impl BrowserObject {
             failed: at.pages.failed_visits(),
             page_ready_ms: VisitTimesObject::of(at.pages.ready_us),
             lcp_ms: VisitTimesObject::of(at.pages.largest_contentful_paint_us),
+            cls: VisitScoresObject::of(at.pages.layout_shift_ppm),
         });
         Self {
             users: browser.users,
@@ -165,6 +185,7 @@ impl PageNumbersObject {
             fcp_ms: VisitTimesObject::of(page.first_contentful_paint_us),
             lcp_ms: VisitTimesObject::of(page.largest_contentful_paint_us),
             tbt_ms: VisitTimesObject::of(page.blocking_us),
+            cls: VisitScoresObject::of(page.layout_shift_ppm),
             long_tasks: page.long_tasks_per_visit(),
             nodes: weight.map(|weight| weight.nodes),
             requests: weight.map(|weight| weight.requests),
@@ -185,6 +206,17 @@ impl VisitTimesObject {
             p75: Some(millis(us.p75)),
             p95: Some(millis(us.p95)),
             max: Some(millis(us.max)),
+        })
+    }
+}
+
+impl VisitScoresObject {
+    fn of(quantiles: Option<VisitQuantiles>) -> Self {
+        quantiles.map_or_else(Self::default, |ppm| Self {
+            p50: Some(score(ppm.p50)),
+            p75: Some(score(ppm.p75)),
+            p95: Some(score(ppm.p95)),
+            max: Some(score(ppm.max)),
         })
     }
 }

@@ -5,8 +5,8 @@ use plimsoll_model::run::Run;
 
 use super::{ColumnValues, ExportTable, Pick};
 
-/// Times that may be missing, µs from the beginning of a visit.
-const TIMES: [Pick<PageVisit, Option<u64>>; 6] = [
+/// What may be missing: times in µs from the beginning of a visit, and the layout shift.
+const OPTIONAL: [Pick<PageVisit, Option<u64>>; 7] = [
     ("first_byte_us", |visit| visit.times.first_byte_us),
     ("document_us", |visit| visit.times.document_us),
     ("first_contentful_paint_us", |visit| {
@@ -17,6 +17,7 @@ const TIMES: [Pick<PageVisit, Option<u64>>; 6] = [
     }),
     ("load_us", |visit| visit.times.load_us),
     ("page_ready_us", |visit| visit.times.ready_us),
+    ("layout_shift_ppm", |visit| visit.times.layout_shift_ppm),
 ];
 
 const COUNTS: [Pick<PageVisit, u64>; 9] = [
@@ -52,7 +53,7 @@ pub(super) fn visits(run: &Run) -> ExportTable {
         "failure",
         ColumnValues::Texts(visits.iter().map(failure).collect()),
     );
-    for (name, pick) in TIMES {
+    for (name, pick) in OPTIONAL {
         table.push(
             name,
             ColumnValues::Counts(visits.iter().map(pick).collect()),

@@ -231,12 +231,16 @@ fn pages_of_browsers_have_their_times_and_their_weight() {
         (&pages[0]["tbt_ms"]["p50"], &pages[1]["tbt_ms"]["p50"]),
         (&json!(0.0), &json!(20.0))
     );
+    assert_eq!(
+        (&pages[0]["cls"]["p75"], &pages[1]["cls"]["p75"]),
+        (&json!(0.0), &json!(0.125))
+    );
+    assert!(section.contains("<td>0.125<br><small>0.125 – 0.125</small></td>"));
     assert_eq!(pages[1]["long_tasks"], json!(1.0));
     assert_eq!(browser["failed_resources"][0]["count"], json!(80));
     let summary = text::summary(&Report::of(&RUN), &Files::default(), false);
-    let line = "161 visits: page ready p50 105 ms, p75 107 ms, max 109 ms; LCP p75";
-    assert!(
-        summary.replace("\n           ", " ").contains(line),
-        "{summary}"
-    );
+    let line =
+        "161 visits: page ready p50 105 ms, p75 107 ms, max 109 ms; LCP p75 80 ms; CLS p75 0.125;";
+    let words: Vec<&str> = summary.split_whitespace().collect();
+    assert!(words.join(" ").contains(line), "{summary}");
 }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Row;
+use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_report::table::RunTable;
 use plimsoll_report::{Report, csv, junit, parquet as tables};
 use quick_xml::events::Event;
@@ -219,6 +220,19 @@ fn junit_has_a_case_for_every_bound() {
     // Valid, not ended early, five bounds, and two steps that expect a redirect.
     assert_eq!(counts(&runs::users()), (9, 0, 0));
     assert_eq!(counts(&runs::users_missed()), (9, 3, 0));
+    // Broadcasts were measured; a bound without a request is an error.
+    let mut objective = Objective {
+        reach_min: Some(0.99),
+        ..Objective::default()
+    };
+    let run = runs::websockets_behind_their_warmup(objective.clone());
+    assert_eq!(counts(&run), (2, 0, 0));
+    objective.latency.push(LatencyBound {
+        quantile: 0.95,
+        within_us: 500_000,
+    });
+    let run = runs::websockets_behind_their_warmup(objective);
+    assert_eq!(counts(&run), (3, 0, 1));
 }
 
 #[test]

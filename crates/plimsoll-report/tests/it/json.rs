@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{LoadUnit, RequiredLoad};
 use plimsoll_model::price::Price;
@@ -368,6 +369,41 @@ fn websockets_have_the_names_that_were_promised() {
     assert_eq!(websocket["channels"][0]["channel"], "/live");
     assert_eq!(object["requests"], 2010);
     assert!(run_json(&runs::plain(400.0, 5))["websocket"].is_null());
+}
+
+#[test]
+fn websockets_whose_handshakes_were_in_the_warmup_are_measured() {
+    let reach = |min: f64| Objective {
+        reach_min: Some(min),
+        ..Objective::default()
+    };
+    let both = Objective {
+        latency: vec![LatencyBound {
+            quantile: 0.95,
+            within_us: 500_000,
+        }],
+        ..reach(0.99)
+    };
+    for (objective, met, begin) in [
+        (reach(0.99), json!(true), "Met (reach > 99%): "),
+        (reach(0.999), json!(false), "Missed (reach > 99.9%): "),
+        (
+            both,
+            Value::Null,
+            "Undecided (p95 < 500ms, reach > 99%: no request in the judged seconds): ",
+        ),
+    ] {
+        let run = runs::websockets_behind_their_warmup(objective);
+        let object = run_json(&run);
+        assert_eq!(object["requests"], json!(0));
+        assert_eq!(object["objective"]["met"], met, "{object:#}");
+        let answer = object["answer"].as_str().unwrap();
+        let rest = answer.strip_prefix(begin).expect(answer);
+        let held = "opened 1,000 of 1,010 WebSockets, all in the warm-up, and closed 3 of them; broadcasts reached 99.8 %";
+        assert!(rest.contains(held), "{answer}");
+        assert_eq!(object["websocket"]["handshake_ms"]["p50"], Value::Null);
+        assert_valid("run.schema.json", &object);
+    }
 }
 
 #[test]

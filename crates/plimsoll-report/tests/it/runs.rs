@@ -30,7 +30,7 @@ pub(crate) use search::{
     search_without_line,
 };
 pub(crate) use users::{users, users_missed};
-pub(crate) use websockets::websockets;
+pub(crate) use websockets::{websockets, websockets_behind_their_warmup};
 
 use readings::readings;
 use server::QueueServer;

@@ -188,6 +188,40 @@ fn most_users(plan: &Plan) -> Option<u32> {
     Some(most)
 }
 
+/// Refuses a warm-up that leaves an objective nothing to judge: only handshakes, and messages that are answered, are requests.
+pub(super) fn check_warmup(plan: &Plan) -> Result<(), CliError> {
+    let objective = plan.objective.as_ref();
+    let (Some(load), Some(objective)) = (plan.load.websockets(), objective) else {
+        return Ok(());
+    };
+    let message = load.message.as_ref();
+    let is_answered = message.is_some_and(|message| message.every.is_some());
+    if is_answered || !objective.has_request_bounds() {
+        return Ok(());
+    }
+    // Whole seconds are judged.
+    let judged_s = plan.warmup.as_secs_f64().ceil();
+    let last_s = f64::from(load.connections.saturating_sub(1)) / load.per_second;
+    if last_s >= judged_s {
+        return Ok(());
+    }
+    let handshakes = match load.connections {
+        1 => "the handshake is".to_owned(),
+        many => format!("all {many} handshakes are"),
+    };
+    let message = format!(
+        "the objective ({objective}) has nothing to judge: {handshakes} due within the warm-up of {judged_s} s"
+    );
+    let answered = if load.is_stream {
+        ""
+    } else {
+        "send messages that are answered (--send TEXT --every 1s), "
+    };
+    Err(CliError::usage(message).remedy(format!(
+        "give a shorter --warmup, {answered}or bound broadcasts alone (broadcast p95 < 500ms, reach > 99%)"
+    )))
+}
+
 /// Number of ports in a range.
 fn ports_of(text: &str) -> Option<u64> {
     let mut ends = text.split_whitespace().map(|end| end.parse::<u64>().ok());
@@ -258,12 +292,51 @@ mod tests {
     use crate::arguments::{Cli, Command};
     use clap::Parser as _;
 
-    fn planned(url: &str, connections: &str) -> Plan {
-        let words = ["plimsoll", "run", url, "--ws", "--connections", connections];
+    fn try_planned(url: &str, more: &[&str]) -> Result<Plan, CliError> {
+        let words = [&["plimsoll", "run", url, "--ws"][..], more].concat();
         let Command::Run(arguments) = Cli::try_parse_from(words).unwrap().command else {
             panic!("another command");
         };
-        super::super::run_plan(&arguments).unwrap().plan
+        Ok(super::super::run_plan(&arguments)?.plan)
+    }
+
+    fn planned(url: &str, connections: &str) -> Plan {
+        try_planned(url, &["--connections", connections]).unwrap()
+    }
+
+    #[test]
+    fn a_warmup_leaves_an_objective_something_to_judge() {
+        let try_with = |more: &[&str]| {
+            let flags = ["--connections", "20", "--connect-rate", "10/s"];
+            let all = [&flags[..], more].concat();
+            try_planned("ws://127.0.0.1:9/live", &all)
+        };
+        let bound = ["--objective", "p95 < 500ms"];
+        for (warmup, is_valid) in [("0s", true), ("1s", true), ("1100ms", false), ("2s", false)] {
+            let result = try_with(&[&bound[..], &["--warmup", warmup]].concat());
+            assert_eq!(result.is_ok(), is_valid, "{warmup}: {result:?}");
+        }
+        let late = ["--warmup", "5s"];
+        let error = try_with(&[&bound[..], &late].concat()).unwrap_err();
+        let text = error.to_string();
+        for part in [
+            "the objective (p95 < 500ms) has nothing to judge",
+            "all 20 handshakes are due within the warm-up of 5 s",
+            "--every",
+            "broadcast p95",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        for more in [
+            &[][..],
+            &["--objective", "reach > 99%"],
+            &["--objective", "p95 < 500ms", "--send", "a", "--every", "1s"],
+        ] {
+            let result = try_with(&[more, &late].concat());
+            assert!(result.is_ok(), "{more:?}: {result:?}");
+        }
+        let once = [&bound[..], &late, &["--send", "a"]].concat();
+        assert!(try_with(&once).is_err(), "nobody waits for an answer");
     }
 
     #[test]

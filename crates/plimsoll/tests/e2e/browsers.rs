@@ -36,6 +36,14 @@ const RESTLESS: &str = r#"<!doctype html><title>restless</title><p>never quiet</
 const BEACONS: &str = r#"<!doctype html><title>beacons</title><p>quiet</p>
 <script>setInterval(() => navigator.sendBeacon("/data"), 100);</script>"#;
 
+/// Moves a box once it was painted, by a tenth of the longer side: where it was and where it is are half of what is visible.
+/// Up to then it fetches something every 100 ms, so that it is not ready before.
+const MOVING: &str = r#"<!doctype html><title>moving</title><style>html, body { margin: 0; height: 100%; overflow: hidden }
+div { position: absolute; top: 0; left: 0; width: 100vw; height: calc(50vh - 10vmax); background: #123; color: #eee }</style>
+<div>moves</div><script>const busy = setInterval(() => fetch("/data"), 100); const frame = (then) => requestAnimationFrame(then);
+addEventListener("load", () => frame(() => frame(() => frame(() => {
+document.querySelector("div").style.top = "10vmax"; clearInterval(busy); }))));</script>"#;
+
 /// A site with pages for browsers, and a host that nobody may contact.
 struct PageSite {
     address: SocketAddr,
@@ -97,6 +105,7 @@ fn serve(stream: &TcpStream, busy: &str, sender: &SyncSender<String>, loaded: &A
             "/" => ("200 OK", "text/html", busy),
             "/restless" => ("200 OK", "text/html", RESTLESS),
             "/beacons" => ("200 OK", "text/html", BEACONS),
+            "/moving" => ("200 OK", "text/html", MOVING),
             "/plain" => (
                 "200 OK",
                 "text/html",
@@ -183,7 +192,7 @@ fn pages_are_measured_beside_the_load() {
     let run = start(
         &place,
         &site,
-        "{ users: 1, pages: [/, /plain, /gone], think: 0s }",
+        "{ users: 1, pages: [/, /plain, /gone, /moving], think: 0s }",
     );
     // A user visits the first page again when the visits before have ended.
     site.wait_for("/", 2);
@@ -210,12 +219,17 @@ fn pages_are_measured_beside_the_load() {
         (1, 0),
         "{plain:?}"
     );
+    assert_eq!(plain.times.layout_shift_ppm, Some(0), "{plain:?}");
     let gone = first_visit(&place, 2);
     assert_eq!(
         gone.failure,
         Some(VisitFailure::Status { status: 503 }),
         "{gone:?}"
     );
+    // Half of what is visible, moved by a tenth of the longer side.
+    let moving = first_visit(&place, 3);
+    let shift = moving.times.layout_shift_ppm.unwrap();
+    assert!((48_000..=52_000).contains(&shift), "{moving:?}");
     what_was_measured_is_shown(&place, &json);
 }
 
@@ -260,13 +274,21 @@ fn the_busy_page_was_measured(busy: &PageVisit) {
 /// In JSON, report and tables.
 fn what_was_measured_is_shown(place: &Sandbox, json: &Value) {
     let browser = &json["browser"];
-    assert_eq!(browser["pages"].as_array().unwrap().len(), 3);
+    assert_eq!(browser["pages"].as_array().unwrap().len(), 4);
+    let shift = number(&browser["pages"][3], "cls.max");
+    assert!((0.048..=0.052).contains(&shift), "{browser:#}");
     assert_eq!(browser["failures"]["status 503"], 1, "{browser:#}");
     assert!(number(browser, "page_ready_ms.max") >= 420.0, "{browser:#}");
     assert!(number(browser, "cpu_share") > 0.0, "{browser:#}");
     let report = place.path().join(json["report_file"].as_str().unwrap());
     let html = fs::read_to_string(report).unwrap();
-    for expected in ["Pages in browsers", "missing.png", "status 503", "Chrome/"] {
+    for expected in [
+        "Pages in browsers",
+        "layout shift",
+        "missing.png",
+        "status 503",
+        "Chrome/",
+    ] {
         assert!(html.contains(expected), "{expected}");
     }
     let tables = place.run(&[

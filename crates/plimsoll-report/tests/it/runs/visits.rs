@@ -52,6 +52,7 @@ fn visit(nth: u32, second: u32) -> PageVisit {
             ready_us: is_ready.then_some(ready_us),
             long_tasks: page,
             blocking_us: 20_000 * u64::from(page),
+            layout_shift_ppm: Some(125_000 * u64::from(page)),
         },
         weight: PageWeight {
             nodes: 700,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_model::broadcast::{BroadcastWindow, Sighting, Stay};
-use plimsoll_model::outcome::Outcome;
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::objective::Objective;
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::plan::Load;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
@@ -40,6 +42,24 @@ pub(crate) fn websockets() -> Run {
         run.windows.push(window(second));
     }
     run.ending = Some(ending(Verdict::Met, &run));
+    run
+}
+
+/// The same without messages, and with a warm-up that has all handshakes: no request ends in a judged second.
+pub(crate) fn websockets_behind_their_warmup(objective: Objective) -> Run {
+    let mut run = websockets();
+    let plan = &mut run.header.plan;
+    plan.warmup = Duration::from_secs(1);
+    plan.objective = Some(objective);
+    if let Load::WebSockets(load) = &mut plan.load {
+        load.message = None;
+    }
+    for window in &mut run.windows[1..] {
+        window.outcomes = OutcomeCounts::default();
+        window.response = Histogram::new();
+        window.service = Histogram::new();
+        window.failed = Histogram::new();
+    }
     run
 }
 
