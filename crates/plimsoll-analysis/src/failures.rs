@@ -1,12 +1,13 @@
 //! Attributes that failed requests share and successful ones lack.
 //!
-//! Every attribute recorded of both is tested: step, journey, server, route and calls from spans, duration, and
+//! Every attribute recorded of both is tested: step, journey, URL, server, route and calls from spans, duration, and
 //! second. An attribute counts when at least half of the failures have it, when it is clearly rarer among the
 //! successful requests, and when chance does not explain it: Fisher's exact test, or Pearson's for the seconds, each
 //! p multiplied by the number of tests (Bonferroni).
 
 mod phases;
 mod spans;
+mod urls;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -75,8 +76,20 @@ pub struct Failures {
 pub fn failures(run: &Run) -> Option<Failures> {
     let span = span(run)?;
     let windows = run.windows_between(span.0, span.1);
-    let scenario = run.header.plan.scenario.as_ref();
-    of(windows, &run.readings, scenario, span)
+    let plan = &run.header.plan;
+    let requested = Requested {
+        scenario: plan.scenario.as_ref(),
+        paths: &plan.request.paths,
+    };
+    of(windows, &run.readings, requested, span)
+}
+
+/// What a plan requests.
+#[derive(Clone, Copy, Debug, Default)]
+struct Requested<'a> {
+    scenario: Option<&'a Scenario>,
+    /// URLs of a plain load.
+    paths: &'a [String],
 }
 
 /// The examined seconds.
@@ -115,7 +128,7 @@ impl FailureCandidate {
 fn of(
     windows: &[Window],
     readings: &SeriesTable,
-    scenario: Option<&Scenario>,
+    requested: Requested<'_>,
     span: SecondRange,
 ) -> Option<Failures> {
     let mut outcomes = OutcomeCounts::default();
@@ -126,8 +139,9 @@ fn of(
     if failed == 0 {
         return None;
     }
-    let mut evaluated: Vec<Common> = steps(windows, scenario)
+    let mut evaluated: Vec<Common> = steps(windows, requested.scenario)
         .into_iter()
+        .chain(urls::candidates(windows, requested.paths))
         .chain(servers(readings, span))
         .chain(spans::candidates(readings, span))
         .chain(durations(windows))

@@ -51,8 +51,12 @@ fn second(second: u32, failed: u64, of_step: u64) -> Window {
 }
 
 fn found(windows: &[Window]) -> Failures {
-    let none = SeriesTable::default();
-    of(windows, &none, Some(&scenario()), SPAN).unwrap()
+    let scenario = scenario();
+    let requested = Requested {
+        scenario: Some(&scenario),
+        paths: &[],
+    };
+    of(windows, &SeriesTable::default(), requested, SPAN).unwrap()
 }
 
 #[test]
@@ -87,6 +91,93 @@ fn failures_of_one_step_are_known_by_it() {
     );
 }
 
+/// The same second of a plain load, whose requests are spread evenly over so many rows of URLs, the failures all in one.
+fn second_of_urls(at: u32, failed: u64, rows: u32, failing: u32) -> Window {
+    let mut window = second(at, failed, 0);
+    window.steps.clear();
+    let each = 100 / u64::from(rows);
+    for row in 0..rows {
+        let mut results = StepWindow::default();
+        let failed = if row == failing { failed } else { 0 };
+        results.outcomes.add_many(Outcome::Ok, each - failed);
+        results.outcomes.add_many(Outcome::WrongStatus, failed);
+        window.urls.insert(row, results);
+    }
+    window
+}
+
+fn found_of_urls(windows: &[Window], paths: &[String]) -> Failures {
+    let requested = Requested {
+        scenario: None,
+        paths,
+    };
+    of(windows, &SeriesTable::default(), requested, SPAN).unwrap()
+}
+
+#[test]
+fn failures_of_one_url_are_known_by_it() {
+    let paths = ["/", "/news", "/missing", "/about"].map(str::to_owned);
+    let windows: Vec<Window> = (0..SECONDS)
+        .map(|at| second_of_urls(at, 10, 4, 2))
+        .collect();
+    let found = found_of_urls(&windows, &paths);
+    // Four URLs, and when.
+    assert_eq!(found.candidates, 5, "{found:#?}");
+    let [url] = &found.common[..] else {
+        panic!("{found:#?}");
+    };
+    assert_eq!(url.thing, "URL /missing");
+    assert!((url.of_failures - 1.0).abs() < 1e-9 && url.p < 1e-9);
+    // 15 of 90.
+    assert!((url.of_good - 1.0 / 6.0).abs() < 1e-9, "{url:?}");
+    assert!(
+        found
+            .sentence
+            .contains("URL /missing (100 % of the failures, 17 % of the successful requests)"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn many_urls_are_compared_by_route() {
+    let orders = (0..60).map(|nth| format!("/orders/{nth}?page={nth}"));
+    let items = (0..60).map(|nth| format!("/items/{nth}"));
+    let paths: Vec<String> = orders.chain(items).collect();
+    let windows: Vec<Window> = (0..SECONDS)
+        .map(|at| second_of_urls(at, 10, 2, 1))
+        .collect();
+    let found = found_of_urls(&windows, &paths);
+    assert_eq!(found.common[0].thing, "URLs /items/{id}", "{found:#?}");
+}
+
+#[test]
+fn requests_that_never_had_a_url_are_failures_too() {
+    let paths = ["/", "/news"].map(str::to_owned);
+    let windows: Vec<Window> = (0..SECONDS)
+        .map(|at| {
+            let mut window = second_of_urls(at, 5, 2, 1);
+            window.outcomes.add_many(Outcome::Dropped, 95);
+            window
+        })
+        .collect();
+    // All that failed at a URL did so at this one, but these are a twentieth of the failures.
+    assert_eq!(found_of_urls(&windows, &paths).common, []);
+}
+
+#[test]
+fn one_url_and_rows_that_the_plan_does_not_have_are_compared_with_nothing() {
+    let paths = ["/".to_owned()];
+    let windows: Vec<Window> = (0..SECONDS).map(|at| second(at, 10, 2)).collect();
+    let found = found_of_urls(&windows, &paths);
+    assert_eq!(found.candidates, 1, "only when: {found:#?}");
+    let foreign: Vec<Window> = (0..SECONDS)
+        .map(|at| second_of_urls(at, 10, 4, 3))
+        .collect();
+    let found = found_of_urls(&foreign, &["/", "/news"].map(str::to_owned));
+    assert_eq!(found.common, [], "{found:#?}");
+}
+
 #[test]
 fn failures_spread_as_the_good_ones_have_nothing_in_common() {
     let windows: Vec<Window> = (0..SECONDS).map(|at| second(at, 10, 2)).collect();
@@ -101,7 +192,7 @@ fn failures_spread_as_the_good_ones_have_nothing_in_common() {
     );
     let good: Vec<Window> = (0..SECONDS).map(|at| second(at, 0, 0)).collect();
     let none = SeriesTable::default();
-    assert_eq!(of(&good, &none, Some(&scenario()), SPAN), None);
+    assert_eq!(of(&good, &none, Requested::default(), SPAN), None);
 }
 
 #[test]
@@ -172,7 +263,7 @@ fn a_sick_server_is_known_by_haproxys_counters() {
         });
     }
     let windows: Vec<Window> = (0..SECONDS).map(|at| second(at, 10, 2)).collect();
-    let found = of(&windows, &readings, None, SPAN).unwrap();
+    let found = of(&windows, &readings, Requested::default(), SPAN).unwrap();
     assert_eq!(found.common.len(), 1, "{found:#?}");
     assert_eq!(found.common[0].thing, "server s2 of HAProxy's app");
     assert!((found.common[0].of_failures - 1.0).abs() < 1e-9);
