@@ -5,9 +5,11 @@
 //! [`tuned`] what a search of settings has found; each is a [`document`].
 
 mod demand;
+pub mod distribution;
 pub mod document;
 pub mod edge;
 pub mod experiment;
+pub mod link;
 pub mod load;
 pub mod login;
 pub mod objective;

@@ -1,5 +1,6 @@
-//! Durations as `800ms`, rates as `300/s`, sizes as `64MiB`, shares as `1%`.
+//! Durations as `800ms`, rates as `300/s`, sizes as `64MiB`, bandwidths as `100Mbit/s`, shares as `1%`.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::Problem;
@@ -27,11 +28,29 @@ const SIZE_UNITS: [(&str, f64); 9] = [
 const DURATION_VALID: &str = "a number with ns, us, ms, s, m or h, such as 800ms, 10s or 1.5m";
 const RATE_VALID: &str = "a number per second, minute or hour, such as 300/s or 20/m";
 const SIZE_VALID: &str = "a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 64MiB";
+const BANDWIDTH_VALID: &str = "a number with kbit/s, Mbit/s, Gbit/s, or a size per second such as MB/s; 10kbit/s to 100Gbit/s, such as \
+     100Mbit/s";
+
+/// Bytes per second of a bandwidth of one.
+const BANDWIDTH_UNITS: [(&str, f64); 10] = [
+    ("bit/s", 0.125),
+    ("kbit/s", 125.0),
+    ("Mbit/s", 125e3),
+    ("Gbit/s", 125e6),
+    ("kB/s", 1e3),
+    ("KiB/s", 1024.0),
+    ("MB/s", 1e6),
+    ("MiB/s", 1024.0 * 1024.0),
+    ("GB/s", 1e9),
+    ("GiB/s", 1024.0 * 1024.0 * 1024.0),
+];
 
 /// Maximum duration: a year.
 pub const DURATION_MAX: Duration = Duration::from_hours(8760);
 /// Maximum rate, 1/s.
 pub const RATE_MAX: f64 = 10_000_000.0;
+/// Valid bandwidths, bytes per second: 10 kbit/s to 100 Gbit/s.
+pub const BANDWIDTHS: RangeInclusive<f64> = 1_250.0..=12.5e9;
 
 /// A number at the start of `text` and the byte after it.
 fn number(text: &str, valid: &str) -> Result<(f64, usize), Problem> {
@@ -169,6 +188,19 @@ pub fn size(text: &str) -> Result<u64, Problem> {
     Ok(bytes as u64)
 }
 
+/// `100Mbit/s`, `12.5MB/s`, as bytes per second.
+///
+/// # Errors
+/// When the number or the unit is missing or unknown, or the bandwidth is below 10 kbit/s or above 100 Gbit/s.
+pub fn bandwidth(text: &str) -> Result<f64, Problem> {
+    let bytes_per_s = with_unit(text, &BANDWIDTH_UNITS, BANDWIDTH_VALID)?;
+    if !BANDWIDTHS.contains(&bytes_per_s) {
+        let message = "the bandwidth is out of range";
+        return Err(Problem::new(text, 0..text.len(), message, BANDWIDTH_VALID));
+    }
+    Ok(bytes_per_s)
+}
+
 /// `1%` or `0.01`, as a share from 0 to 1.
 ///
 /// # Errors
@@ -281,6 +313,17 @@ mod tests {
         assert_eq!(share("1%"), Ok(0.01));
         assert_eq!(share("0.01"), Ok(0.01));
         assert!(share("150%").is_err());
+    }
+
+    #[test]
+    fn bandwidths_are_in_bytes() {
+        assert_eq!(bandwidth("100Mbit/s"), Ok(12.5e6));
+        assert_eq!(bandwidth("1.5 MB/s"), Ok(1.5e6));
+        for wrong in ["", "100", "100Mbps", "1kbit/s", "200Gbit/s"] {
+            assert!(bandwidth(wrong).is_err(), "{wrong}");
+        }
+        let near = bandwidth("1mbit/s").unwrap_err().nearest;
+        assert_eq!(near.as_deref(), Some("Mbit/s"));
     }
 
     #[test]

@@ -14,7 +14,6 @@ pub(crate) mod origin;
 pub(crate) mod program;
 pub(crate) mod request;
 pub(crate) mod text;
-pub(crate) mod think_time;
 
 #[cfg(test)]
 pub(crate) mod tests;

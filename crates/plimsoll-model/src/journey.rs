@@ -19,11 +19,12 @@ use serde::{Deserialize, Serialize};
 use crate::objective::Objective;
 use crate::target::Target;
 
+pub use crate::distribution::DurationDistribution as ThinkTime;
 pub use path::bounded_json_path;
 pub use socket::{Layout, OutgoingMessage, Reconnect, SendStep, SocketStep, SubscribeStep};
 pub use step::{
     Capture, Choice, Condition, Expectation, Extractor, MultipartPart, Operator, Pick, RepeatRange,
-    RequestBody, RequestStep, Resources, Step, TextMatch, ThinkTime,
+    RequestBody, RequestStep, Resources, Step, TextMatch,
 };
 pub use text::{Function, TextPiece, TextTemplate};
 

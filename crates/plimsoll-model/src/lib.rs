@@ -12,6 +12,7 @@ pub mod browser;
 pub mod byte_order_mark;
 pub mod component;
 pub mod cycle;
+pub mod distribution;
 pub mod event;
 pub mod experiment;
 pub mod finding;

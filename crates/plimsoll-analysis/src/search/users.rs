@@ -1,8 +1,6 @@
 //! Loads in users, by Little's law, and the requests of one user.
 
-use std::time::Duration;
-
-use plimsoll_model::journey::{Scenario, Step, ThinkTime};
+use plimsoll_model::journey::{Scenario, Step};
 use plimsoll_model::plan::{Load, LoadUnit, Plan};
 
 /// Default arrivals of users per second: logins must not swamp the target.
@@ -153,7 +151,7 @@ impl Cycle {
         for step in steps {
             match step {
                 Step::Request(_) | Step::Page { .. } | Step::Socket(_) => cycle.requests += 1.0,
-                Step::Think(pause) => cycle.think_s += mean_s(*pause),
+                Step::Think(pause) => cycle.think_s += pause.mean_s(),
                 Step::Repeat { times, steps } => {
                     let mean = f64::midpoint(f64::from(times.min), f64::from(times.max));
                     cycle.add(Self::of(steps), mean);
@@ -198,21 +196,12 @@ impl Cycle {
     }
 }
 
-/// Mean of a think time, s. What the normal law loses below 0 and the exponential beyond ten means is left out.
-fn mean_s(think_time: ThinkTime) -> f64 {
-    let seconds = |duration: Duration| duration.as_secs_f64();
-    match think_time {
-        ThinkTime::Fixed(length) => seconds(length),
-        ThinkTime::Uniform(from, to) => f64::midpoint(seconds(from), seconds(to)),
-        ThinkTime::Exponential(mean) | ThinkTime::Normal(mean, _) => seconds(mean),
-        ThinkTime::LogNormal(median, sigma) => seconds(median) * (sigma * sigma / 2.0).exp(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use plimsoll_model::journey::{
-        Choice, Condition, Operator, RepeatRange, RequestBody, RequestStep, TextTemplate,
+        Choice, Condition, Operator, RepeatRange, RequestBody, RequestStep, TextTemplate, ThinkTime,
     };
 
     use super::*;
@@ -283,13 +272,5 @@ mod tests {
             pace: PACE,
         };
         assert!((users.requests_per_unit(0.5) - 5.25 / 10.625).abs() < 1e-9);
-    }
-
-    #[test]
-    fn pauses_have_their_means() {
-        let second = Duration::from_secs(1);
-        assert!((mean_s(ThinkTime::Uniform(second, 3 * second)) - 2.0).abs() < 1e-9);
-        assert!((mean_s(ThinkTime::Exponential(second)) - 1.0).abs() < 1e-9);
-        assert!((mean_s(ThinkTime::LogNormal(second, 0.5)) - 0.125_f64.exp()).abs() < 1e-9);
     }
 }

@@ -1,7 +1,6 @@
 //! Reads the steps of a journey, in the order in which a user takes them.
 
 mod keys;
-mod think;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -19,7 +18,6 @@ use crate::document::{
 use crate::login;
 use keys::{KINDS, METHODS, StepKind, kind_of};
 pub(crate) use keys::{RESOURCE, STEP};
-pub(crate) use think::THINK;
 
 /// Maximum repetitions of one step.
 const REPEAT_MAX: u64 = 1_000_000;

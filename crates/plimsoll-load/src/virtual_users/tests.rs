@@ -13,7 +13,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::job::Job;
 use crate::loop_share::LoopShare;
 use crate::prepared_load::PreparedLoad;
-use crate::scenario::think_time;
 use crate::scheduler::Newcomer;
 use crate::virtual_users::{NextAction, UserAdmission, VirtualUsers};
 
@@ -107,10 +106,8 @@ impl Interpreter {
         match step {
             Step::Request(request) => self.taken.push(UserAction::Requested(request.id)),
             Step::Think(pause) => {
-                self.taken.push(UserAction::Thought(think_time::draw(
-                    pause,
-                    &mut self.random,
-                )));
+                let pause = pause.draw_ns(&mut self.random);
+                self.taken.push(UserAction::Thought(pause));
             }
             Step::Set(_, text) => self.slot = text.as_literal() == Some("1"),
             Step::Repeat { times, steps } => {

@@ -7,7 +7,6 @@ use rand::RngExt as _;
 use super::VirtualUsers;
 use super::user::{OpenGroup, User};
 use crate::scenario::program::Op;
-use crate::scenario::think_time;
 use crate::spread::golden_offset;
 
 impl User {
@@ -135,7 +134,7 @@ impl VirtualUsers {
                 Op::Request(request) => return NextAction::Request(*request),
                 Op::Page(page) => return NextAction::Page(*page),
                 Op::Think(pause) => {
-                    let pause = think_time::draw(pause, &mut user.random);
+                    let pause = pause.draw_ns(&mut user.random);
                     if pause > 0 {
                         user.acted = true;
                         return NextAction::Think(pause);

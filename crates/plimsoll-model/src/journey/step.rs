@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SendStep, SlotId, SocketStep, StepId, SubscribeStep, TextTemplate};
+use super::{SendStep, SlotId, SocketStep, StepId, SubscribeStep, TextTemplate, ThinkTime};
 use crate::status::GoodStatus;
 
 /// One step of a journey.
@@ -85,22 +85,6 @@ pub struct Choice {
     pub weight: f64,
     /// Steps of the branch; may be empty.
     pub steps: Vec<Step>,
-}
-
-/// How long a user thinks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ThinkTime {
-    /// Always the same.
-    Fixed(Duration),
-    /// Anything between two, all equally likely.
-    Uniform(Duration, Duration),
-    /// Exponential with this mean, cut at ten means.
-    Exponential(Duration),
-    /// Normal with mean and standard deviation, never below 0.
-    Normal(Duration, Duration),
-    /// Log-normal with median and standard deviation of the logarithm.
-    LogNormal(Duration, f64),
 }
 
 /// The condition.

@@ -4,7 +4,8 @@
 
 use plimsoll_model::journey::Step;
 
-use super::{CHOICE, CONNECTIONS, PAGE_CONNECTIONS, REPEAT_MAX, THINK, Walk, think};
+use super::{CHOICE, CONNECTIONS, PAGE_CONNECTIONS, REPEAT_MAX, Walk};
+use crate::distribution::{THINK, duration_distribution};
 use crate::document::Shape::{
     Count, Duration, Either, Free, ListOf, MapOf, Of, OneOf, OneOrMore, Steps, Switch, Template,
     Text,
@@ -236,7 +237,7 @@ steps! {
         "connections": count(CONNECTIONS), PAGE_CONNECTIONS;
         /// Think time: `2s`, `1s..15s`, or a distribution.
         "think": Either(&[Text, Of(&THINK)])
-            => alone(|walk, _, (_, value)| think::think_time(walk.scope.reader, value).map(Step::Think));
+            => alone(|walk, _, (_, value)| duration_distribution(walk.scope.reader, value).map(Step::Think));
         /// Number of repetitions of `steps`: `5`, `2..4`.
         "repeat": Either(&[Count(0, REPEAT_MAX), Text])
             => with(&["steps"], |walk, fields, (_, times)| walk.repeat(fields, times));
