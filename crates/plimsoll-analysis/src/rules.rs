@@ -13,6 +13,7 @@ pub(crate) mod host;
 pub(crate) mod in_front;
 pub(crate) mod jvm;
 pub(crate) mod memcached;
+pub(crate) mod meters;
 pub(crate) mod mongo;
 pub(crate) mod mysql;
 pub(crate) mod nginx;
@@ -96,6 +97,7 @@ const TABLES: &[&[Rule]] = &[
     service::expensive_step::RULES,
     service::payload::RULES,
     service::content::RULES,
+    meters::RULES,
     repeated_statements::RULES,
 ];
 
@@ -107,12 +109,12 @@ macro_rules! ids {
 
 /// The order in which checks are evaluated. Of findings that score the same, the one that stands here first is named
 /// first, and is the cause of what both explain. A rule stands here once for each of its checks.
-const ORDER: [RuleId; 124] = ids! {
+const ORDER: [RuleId; 125] = ids! {
     G1 G2 G3 N1 N12 C1 C2 C3 M2 F1 X1 X2 H1 H2 H7 H10 K1 K2 K2 K4 K5 K6 K6 J1 R7 R1 R3 P1 P2 P3 P4 P5
     P6 P7 P8 P9 P10 P12 Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q9 P11 A0 R2 NPlus1 J4 J3 J3 J5 R2 R5 R5 V1 K7 J2
     J6 J11 J8 R4 R6 X3 X7 NPlus1 J7 J9 J9 J10 X1 X3 X4 X5 X6 X8 H1 H2 H3 H4 H5 H6 H8 H9 N2 N3 N4 N5
     N6 N7 N8 N9 N10 N11 N13 C4 C5 C6 C7 M1 M3 M4 M5 D1 D2 D3 D4 F2 H11 K3 S1 S2 S3 S4 S5 S6 S7 S8 S9 S10
-    S11
+    S11 S12
 };
 
 /// The rules by id. A rule without a definition, or with two, is an error of the compiler.
@@ -137,6 +139,7 @@ pub(crate) fn gauges(readings: &SeriesTable) -> Vec<Gauge> {
         redis::client_gauges,
         memcached::gauges,
         haproxy::sessions::gauges,
+        meters::gauges,
     ];
     kinds.iter().flat_map(|kind| kind(readings)).collect()
 }

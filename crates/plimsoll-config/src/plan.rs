@@ -37,7 +37,7 @@ use plimsoll_model::plan::GoodStatus;
 use plimsoll_model::price::Price;
 
 use crate::document::Shape::{
-    Count, Duration as DurationShape, Either, Free, ListOf, MapOf, Of, OneOf, Status, Steps,
+    Count, Duration as DurationShape, Either, ListOf, MapOf, MapWith, Of, OneOf, Status, Steps,
     Switch, Text,
 };
 use crate::document::{
@@ -157,7 +157,7 @@ settings! {
         /// What the service costs.
         price: Option<Price> = None, "price": Of(&PRICE) => price;
         /// Collectors to run beside the load, and components of the service by their status interface.
-        watch: WatchPlan = WatchPlan::default(), "watch": Either(&[OneOf(&["auto", "none"]), MapOf(&Free)])
+        watch: WatchPlan = WatchPlan::default(), "watch": Either(&[OneOf(&["auto", "none"]), MapWith(&watch::WATCH)])
             => watch::watch, watch::MEANING;
         /// Browsers that visit pages beside the load, and measure what people wait for.
         browser: Option<BrowserSettings> = None, "browser": Of(&BROWSER) => later;

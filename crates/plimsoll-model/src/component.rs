@@ -1,5 +1,6 @@
 //! Components of a service that report metrics: their kind, address and login.
 
+mod gauge_limit;
 mod selector;
 mod technology;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use gauge_limit::GaugeLimit;
 pub use selector::Selector;
 pub use technology::{AddressForm, ComponentKind, Credentials, TriedOn};
 

@@ -11,6 +11,7 @@ pub(crate) mod apache;
 mod command;
 pub(crate) mod configuration;
 pub(crate) mod discovery;
+mod gauges;
 mod go;
 mod gunicorn;
 pub(crate) mod haproxy;
@@ -33,8 +34,10 @@ pub(crate) mod prometheus;
 pub(crate) mod puma;
 mod python;
 mod query_error;
+mod receiving;
 mod redis;
 mod statements;
+pub(crate) mod statsd;
 mod tail;
 mod threads;
 pub(crate) mod timeouts;
@@ -49,6 +52,7 @@ mod tests;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::component::Component;
@@ -58,6 +62,7 @@ use plimsoll_model::{labels, metric};
 use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
+pub(crate) use gauges::WatchedGauges;
 use integration::integration;
 use link::{ComponentLink, ScrapeError};
 pub(crate) use metrics::{ComponentMetadata, FileSetting};
@@ -160,6 +165,7 @@ struct Collector {
     at: String,
     source: ScrapedComponent,
     meter: Meter,
+    gauges: Arc<WatchedGauges>,
     identity: Option<String>,
     has_answered: bool,
     /// Failed scrapes since the last successful one.
@@ -172,6 +178,7 @@ impl Collector {
     fn new(
         component: Component,
         known: ComponentMetadata,
+        gauges: Arc<WatchedGauges>,
         patience: Duration,
         own_name: &str,
     ) -> Self {
@@ -188,6 +195,7 @@ impl Collector {
                 known_as: None,
             },
             meter: Meter::default(),
+            gauges,
             identity: None,
             has_answered: false,
             missed: 0,
@@ -204,6 +212,7 @@ impl Collector {
         let mut was_restarted = false;
         let mut sink = Sink::new(MetricsRecorder {
             meter: &mut self.meter,
+            gauges: &self.gauges,
             at: &self.at,
             identity: &mut self.identity,
             was_restarted: &mut was_restarted,

@@ -37,6 +37,7 @@ mod waits;
 
 pub use activity::Activity;
 pub use collectors::otlp::parse as otlp;
+pub use collectors::statsd::parse as statsd;
 pub use collectors::{NODE_MODULE, tunables};
 pub use edge::{EdgeSource, OwnEdge};
 pub use host::facts::host_facts;

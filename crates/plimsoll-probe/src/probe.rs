@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::component::{Component, ComponentKind};
+use plimsoll_model::component::{Component, ComponentKind, GaugeLimit};
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
@@ -13,7 +13,7 @@ use crate::auto;
 use crate::auto::admission::Belonging;
 use crate::behind::Behind;
 use crate::clock;
-use crate::collectors::{Collectors, ComponentMetadata};
+use crate::collectors::{Collectors, ComponentMetadata, WatchedGauges};
 use crate::edge::{EdgeReader, EdgeSource};
 use crate::files::Files;
 use crate::group::{Group, Machine};
@@ -42,6 +42,8 @@ pub struct ProbePlan {
     pub edge: Option<EdgeSource>,
     /// Configured components of the service.
     pub components: Vec<Component>,
+    /// Limits of gauges that the application reports to these components.
+    pub gauges: Vec<GaugeLimit>,
     /// Discover components on this machine.
     pub auto: bool,
     /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
@@ -57,6 +59,7 @@ impl Default for ProbePlan {
             process_names: Vec::new(),
             edge: None,
             components: Vec::new(),
+            gauges: Vec::new(),
             auto: false,
             root: PathBuf::from("/"),
         }
@@ -138,7 +141,7 @@ impl Probe {
             waits: ThreadWaits::default(),
             cgroups: Cgroups::default(),
             edge: plan.edge.map(EdgeReader::new),
-            collectors: Collectors::default(),
+            collectors: Collectors::comparing(WatchedGauges::new(plan.gauges)),
             components: Vec::new(),
             named_by: Vec::new(),
             later: Vec::new(),

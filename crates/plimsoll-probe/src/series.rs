@@ -323,8 +323,12 @@ const ALL: &[Definition] = table! {
     Gauge STATEMENT_PLAN ["at", "statement", "plan"] "1" "EXPLAIN" "cost estimated by PostgreSQL's planner, or rows estimated by MariaDB's; the plan without its values";
     Gauge STATEMENT_WITH_INDEX ["at", "statement", "index"] "1" "HypoPG, EXPLAIN" "cost that PostgreSQL's planner would estimate if this index existed";
 
-    Gauge FIGURES_LEVEL ["at", "name", "of"] "1" "a metrics page in the Prometheus format" "a configured gauge, with its own labels in `of`";
-    Delta FIGURES_INCREASE ["at", "name", "of"] "1" "a metrics page in the Prometheus format" "a configured counter, with its own labels in `of`";
+    Gauge FIGURES_LEVEL ["at", "name", "of"] "1" "a metrics page in the Prometheus format; StatsD; metrics over OTLP" "a gauge of the application, with its own labels in `of`: a selected one of a metrics page, or one that was received";
+    Delta FIGURES_INCREASE ["at", "name", "of"] "1" "a metrics page in the Prometheus format; StatsD; metrics over OTLP" "a counter of the application, with its own labels in `of`: a selected one of a metrics page, or one that was received";
+    Gauge FIGURES_LIMIT ["at", "name", "of"] "1" "`gauges` of a plan" "the limit that the plan gives a gauge of the application, with its own labels in `of`";
+    Delta STATSD_LINES ["at"] "{line}" "StatsD over UDP" "lines received";
+    Delta STATSD_LINES_LOST ["at"] "{line}" "StatsD over UDP" "of these, lines left out: invalid ones, and those of too many meters";
+    Delta STATSD_DROPPED ["at"] "{datagram}" "/proc/net/udp" "datagrams that the kernel dropped because they were not read in time";
     Gauge PGBOUNCER_CLIENTS ["at", "pool", "state"] "{client}" "SHOW POOLS cl_active, cl_waiting" "clients by pool (database/role) and state: active, waiting";
     Gauge PGBOUNCER_SESSIONS ["at", "pool", "state"] "{session}" "SHOW POOLS sv_active, sv_idle, sv_used" "sessions in the database by pool and state: active, idle";
     Gauge PGBOUNCER_WAIT ["at", "pool"] "s" "SHOW POOLS maxwait, maxwait_us" "wait of the client that has waited longest";
@@ -389,13 +393,14 @@ mod tests {
     }
 
     /// Metrics of components that several technologies write.
-    const SHARED: [&str; 6] = [
+    const SHARED: [&str; 7] = [
         "plimsoll.part.",
         "plimsoll.database.",
         "plimsoll.statement.",
         "plimsoll.pool.",
         "plimsoll.log.",
         "plimsoll.probe.",
+        "plimsoll.figures.",
     ];
 
     #[test]

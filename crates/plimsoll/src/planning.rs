@@ -466,6 +466,7 @@ pub(crate) fn assignment(
     let mut probes = probe_plan(&planned.plan, &pids, &names);
     probes.edge = planned.watch.edge.map(EdgeSource::Admin);
     probes.components = planned.watch.components;
+    probes.gauges = planned.watch.gauges;
     probes.auto = planned.watch.auto;
     probes.target_address = planned.behind.or(probes.target_address);
     let mut assignment = Assignment {

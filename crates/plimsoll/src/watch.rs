@@ -211,6 +211,7 @@ fn probe_plan(arguments: &WatchArguments) -> Result<(ProbePlan, Option<String>),
         process_names: [&arguments.process[..], &watch.processes].concat(),
         edge: watch.edge.map(EdgeSource::Admin),
         components: watch.components,
+        gauges: watch.gauges,
         auto: watch.auto,
         ..ProbePlan::default()
     };

@@ -48,7 +48,7 @@ macro_rules! rule_ids {
     };
 }
 
-// The rules of the method, and `V1`, `J11`, `R7`, `S9`, `S10`, `S11` and `NPlus1`, which are ours. `rules` has their definitions.
+// The rules of the method, and `V1`, `J11`, `R7`, `S9` to `S12` and `NPlus1`, which are ours. `rules` has their definitions.
 rule_ids! {
     G1, G2, G3,
     N1, N2, N3, N4, N5, N6, N7, N8, N9, N10, N11, N12, N13,
@@ -65,7 +65,7 @@ rule_ids! {
     P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11, P12,
     Q1, Q2, Q3, Q4, Q5, Q6, Q7, Q8, Q9,
     K1, K2, K3, K4, K5, K6, K7,
-    S1, S2, S3, S4, S5, S6, S7, S8, S9, S10, S11,
+    S1, S2, S3, S4, S5, S6, S7, S8, S9, S10, S11, S12,
     NPlus1 = "N+1",
 }
 

@@ -78,6 +78,8 @@ pub(crate) enum Shape {
     OneOrMore(&'static Shape),
     /// A map with user-defined keys.
     MapOf(&'static Shape),
+    /// A map with the keys of this table, and with any others.
+    MapWith(&'static KeywordTable),
     /// Any of these.
     Either(&'static [Shape]),
     /// Any value.

@@ -48,6 +48,7 @@ fn shape(of: &Shape) -> String {
         Shape::ListOf(of) => format!("list of {}", shape(of)),
         Shape::OneOrMore(of) => format!("{}, or a list", shape(of)),
         Shape::MapOf(of) => format!("map of {}", shape(of)),
+        Shape::MapWith(table) => format!("map of any, with the keys of [{0}](#{0})", table.name),
         Shape::Either(shapes) => shapes.iter().map(shape).collect::<Vec<_>>().join(", or "),
         Shape::Free => "any".to_owned(),
     }

@@ -74,6 +74,11 @@ fn shape(shape: &Shape) -> Value {
             json!({ "anyOf": [of, { "type": "array", "items": of }] })
         }
         Shape::MapOf(of) => json!({ "type": "object", "additionalProperties": self::shape(of) }),
+        Shape::MapWith(table) => {
+            let mut map = object(table);
+            map["additionalProperties"] = true.into();
+            map
+        }
         Shape::Either(shapes) => {
             json!({ "anyOf": shapes.iter().map(self::shape).collect::<Vec<_>>() })
         }

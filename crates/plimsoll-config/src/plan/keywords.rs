@@ -14,6 +14,7 @@ use super::sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
 use super::steps::{CHOICE, RESOURCE, STEP};
 use super::thresholds::ABORT;
 use super::transport::TRANSPORT;
+use super::watch::{GAUGE, WATCH};
 use crate::distribution::THINK;
 use crate::document::Shape::{Either, MapOf, Objective, Of, OneOrMore, Template, Text};
 use crate::document::{KeywordTable, Shape};
@@ -25,7 +26,7 @@ pub(crate) const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 pub(crate) const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// All tables, in the order of the reference.
-pub(crate) static TABLES: [&KeywordTable; 27] = [
+pub(crate) static TABLES: [&KeywordTable; 29] = [
     &PLAN,
     &JOURNEY,
     &PROCESS,
@@ -50,6 +51,8 @@ pub(crate) static TABLES: [&KeywordTable; 27] = [
     &FIND,
     &ABORT,
     &TRANSPORT,
+    &WATCH,
+    &GAUGE,
     &BROWSER,
     &PRICE,
     &PER_HOUR,

@@ -1,20 +1,22 @@
 //! Reads `watch:`, the collectors to run beside a plan.
 
 mod component;
+mod gauges;
 mod metrics;
 mod reference;
 
 use std::net::SocketAddr;
 
-use plimsoll_model::component::{Component, ComponentKind};
+use plimsoll_model::component::{Component, ComponentKind, GaugeLimit};
 
 use crate::document::{Diagnostics, DocumentNode, DocumentReader, NodeKind, Surroundings};
+pub(crate) use gauges::{GAUGE, WATCH};
 pub(crate) use reference::MEANING;
 
 /// Programs that a plan may name but that have no collector yet; the CLI reports them.
 const LATER: [&str; 2] = ["envoy", "docker"];
 /// Keys with a collector.
-const NOW: [&str; 5] = ["host", "process", "pid", "edge", "auto"];
+const NOW: [&str; 6] = ["host", "process", "pid", "edge", "auto", "gauges"];
 /// Maximum processes, process ids, and components per kind.
 const NAMED_MAX: usize = 64;
 /// Maximum components in total; each has a thread of its own.
@@ -31,6 +33,8 @@ pub struct WatchPlan {
     pub edge: Option<SocketAddr>,
     /// Components with a status interface.
     pub components: Vec<Component>,
+    /// Gauges of the application that have a limit.
+    pub gauges: Vec<GaugeLimit>,
     /// Whether components on this machine are discovered.
     pub auto: bool,
     /// Named programs that have no collector yet.
@@ -93,6 +97,7 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
                 "host" => host(reader, item),
                 "auto" => watch.auto = reader.switch(item).unwrap_or_default(),
                 "edge" => watch.edge = edge(reader, item).or(watch.edge),
+                "gauges" => watch.gauges.extend(gauges::gauge(reader, item)),
                 "process" => watch.processes.extend(process(reader, item)),
                 "pid" => watch
                     .pids
@@ -112,6 +117,9 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
         if reader.one_or_more(value).len() > NAMED_MAX {
             reader.report(value, "there are too many components", "at most 64");
         }
+    }
+    if let Some(gauges) = node.get("gauges") {
+        gauges::check(reader, gauges, &watch.components);
     }
     if watch.components.len() > COMPONENTS_MAX {
         reader.report(node, "there are too many components", "at most 64 in total");

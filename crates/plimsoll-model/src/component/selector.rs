@@ -1,4 +1,4 @@
-//! Which series of a metrics page are recorded.
+//! Which series of a metrics page are recorded, and which gauges of an application have a limit.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,6 +19,16 @@ pub struct Selector {
 impl Selector {
     /// Parses it; `None` when it is not valid.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_named(text, is_series_name)
+    }
+
+    /// Parses it with a name as StatsD and OpenTelemetry have them too, `jobs.waiting`, `http.server.active-requests`; `None`
+    /// when it is not valid.
+    pub fn of_meter(text: &str) -> Option<Self> {
+        Self::parse_named(text, is_meter_name)
+    }
+
+    fn parse_named(text: &str, is_name: fn(&str) -> bool) -> Option<Self> {
         let text = text.trim();
         if text.len() > LEN_MAX {
             return None;
@@ -30,14 +40,6 @@ impl Selector {
         let (name, is_beginning) = match name.trim_end().strip_suffix('*') {
             Some(beginning) => (beginning, true),
             None => (name.trim_end(), false),
-        };
-        let is_name = |name: &str| {
-            let mut bytes = name.bytes();
-            let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"_:".contains(&byte);
-            bytes
-                .next()
-                .is_some_and(|first| is_name_byte(first) && !first.is_ascii_digit())
-                && bytes.all(is_name_byte)
         };
         if !is_name(name) {
             return None;
@@ -83,6 +85,23 @@ impl Selector {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// A name of a series in the Prometheus format.
+fn is_series_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.bytes().all(is_name_byte)
+}
+
+/// A name of a meter.
+fn is_meter_name(name: &str) -> bool {
+    let is_byte = |byte: u8| is_name_byte(byte) || b".-/".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_byte)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_:".contains(&byte)
 }
 
 impl fmt::Display for Selector {
@@ -139,6 +158,26 @@ mod tests {
             "a{9=1}",
         ] {
             assert_eq!(Selector::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn meters_have_names_of_other_characters_too() {
+        let labels = [("queue.name".to_owned(), "mail".to_owned())];
+        for (text, fits) in [
+            ("jobs.waiting", true),
+            ("jobs.*", true),
+            ("jobs.waiting{queue.name=mail}", true),
+            ("jobs.waiting{queue.name=images}", false),
+            ("http.server.active-requests", false),
+        ] {
+            let selector = Selector::of_meter(text).unwrap();
+            assert_eq!(selector.fits("jobs.waiting", &labels), fits, "{text}");
+            assert_eq!(Selector::of_meter(&selector.to_string()), Some(selector));
+            assert_eq!(Selector::parse(text), None, "{text}");
+        }
+        for text in ["", "*", "a b", "a|g", "jobs{"] {
+            assert_eq!(Selector::of_meter(text), None, "{text}");
         }
     }
 }

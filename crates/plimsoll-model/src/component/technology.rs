@@ -32,6 +32,8 @@ pub enum AddressForm {
     Listener {
         /// Port, where none is written.
         port: u16,
+        /// Beginning of the URL, such as `http://`.
+        scheme: &'static str,
     },
     /// A command that prints its metrics.
     Command {

@@ -1,10 +1,19 @@
 //! Metrics of connection poolers, application servers and metrics pages. Each carries `at`, the address of the
 //! component.
 
-/// A gauge of a metrics page, by `name` and `of`, its labels.
+/// A gauge of the application, by `name` and `of`, its own labels: of a metrics page, or received.
 pub const FIGURES_LEVEL: &str = "plimsoll.figures.level";
-/// A counter of a metrics page, by `name` and `of`, its labels.
+/// A counter of the application, by `name` and `of`, its own labels: of a metrics page, or received.
 pub const FIGURES_INCREASE: &str = "plimsoll.figures.increase";
+/// The limit that the plan gives a gauge of the application, by `name` and `of`, its own labels.
+pub const FIGURES_LIMIT: &str = "plimsoll.figures.limit";
+
+/// Lines that the receiver of StatsD received.
+pub const STATSD_LINES: &str = "plimsoll.statsd.lines";
+/// Of these, lines that it left out: invalid ones, and those of too many meters.
+pub const STATSD_LINES_LOST: &str = "plimsoll.statsd.lines_lost";
+/// Datagrams that the kernel dropped because they were not read in time.
+pub const STATSD_DROPPED: &str = "plimsoll.statsd.datagrams_dropped";
 
 /// Clients of pgbouncer by `pool` (database/role) and `state` (active, waiting).
 pub const PGBOUNCER_CLIENTS: &str = "plimsoll.pgbouncer.clients";

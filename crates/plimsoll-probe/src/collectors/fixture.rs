@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Login};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, GaugeLimit, Login};
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, label};
 
-use super::{Collectors, ComponentMetadata};
+use super::{Collectors, ComponentMetadata, WatchedGauges};
 use crate::files::Files;
 
 /// Time-out for the other side on a loaded machine.
@@ -34,8 +34,17 @@ impl CollectorFixture {
         components: Vec<(Component, ComponentMetadata)>,
         patience: Duration,
     ) -> Self {
-        let mut files = Files::new("/".into());
-        let mut collectors = Collectors::open_with(components, &mut files, patience);
+        Self::comparing(components, Vec::new(), patience)
+    }
+
+    /// The same with limits of gauges of the application.
+    pub(super) fn comparing(
+        components: Vec<(Component, ComponentMetadata)>,
+        limits: Vec<GaugeLimit>,
+        patience: Duration,
+    ) -> Self {
+        let (mut files, gauges) = (Files::new("/".into()), WatchedGauges::new(limits));
+        let mut collectors = Collectors::open_with(components, gauges, &mut files, patience);
         collectors.wait = LONG;
         Self { collectors, files }
     }

@@ -2,8 +2,12 @@
 
 use plimsoll_model::metric;
 
+use super::gauges::WatchedGauges;
 use crate::clock;
 use crate::meter::Meter;
+
+/// Longest text of a meter's own labels, bytes.
+const OWN_LABELS_LEN_MAX: usize = 512;
 
 /// A setting from the component's configuration files, not from its response.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +59,8 @@ pub(crate) struct ComponentMetadata {
 #[derive(Debug)]
 pub(crate) struct MetricsRecorder<'a> {
     pub(super) meter: &'a mut Meter,
+    /// Gauges of the application that have a limit.
+    pub(super) gauges: &'a WatchedGauges,
     pub(super) at: &'a str,
     /// Identity of the component's process at the last scrape.
     pub(super) identity: &'a mut Option<String>,
@@ -141,6 +147,33 @@ impl MetricsRecorder<'_> {
         }
     }
 
+    /// Whether the plan gives gauges of the application of this name a limit.
+    pub(crate) fn has_limit(&self, name: &str) -> bool {
+        self.gauges.may_fit(name)
+    }
+
+    /// A gauge of the application, by its name and its own labels, with the limit that the plan gives it.
+    pub(crate) fn own_gauge(&mut self, name: &str, own: &[(String, String)], value: f64) {
+        let of = own_labels(own);
+        let labels = [("name", name), ("of", of.as_str())];
+        let labels = &labels[..if of.is_empty() { 1 } else { 2 }];
+        self.level(metric::FIGURES_LEVEL, labels, Some(value));
+        self.level(metric::FIGURES_LIMIT, labels, self.gauges.limit(name, own));
+    }
+
+    /// A counter of the application, where its increase per second is known.
+    pub(crate) fn own_counter(
+        &mut self,
+        name: &str,
+        own: &[(String, String)],
+        per_second: Option<f64>,
+    ) {
+        let of = own_labels(own);
+        let labels = [("name", name), ("of", of.as_str())];
+        let labels = &labels[..if of.is_empty() { 1 } else { 2 }];
+        self.level(metric::FIGURES_INCREASE, labels, per_second);
+    }
+
     /// A counter that the collector keeps itself, from zero.
     pub(crate) fn tally(&mut self, metric: &'static str, labels: &[(&str, &str)], total: u64) {
         self.meter
@@ -170,8 +203,48 @@ impl MetricsRecorder<'_> {
     }
 }
 
+/// A meter's own labels as one text: `code:500 method:get`.
+fn own_labels(own: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for (name, value) in own {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(name);
+        text.push(':');
+        text.push_str(value);
+        if text.len() > OWN_LABELS_LEN_MAX {
+            // A character has at most four bytes, the ellipsis among them.
+            text = text.chars().take(OWN_LABELS_LEN_MAX / 4 - 1).collect();
+            text.push('…');
+            break;
+        }
+    }
+    text
+}
+
 fn with_place<'a>(at: &'a str, labels: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     std::iter::once(("at", at))
         .chain(labels.iter().copied())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_labels_are_one_text() {
+        let own = [("code", "500"), ("m", "get")];
+        let mut own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(own_labels(&own), "code:500 m:get");
+        for long in ["é".repeat(400), "😀".repeat(400)] {
+            own[0].1 = long;
+            let text = own_labels(&own);
+            assert!(
+                text.len() <= OWN_LABELS_LEN_MAX && text.ends_with('…'),
+                "{text}"
+            );
+        }
+    }
 }

@@ -1,9 +1,10 @@
-//! OTLP: spans that traced services export.
+//! OTLP: spans and metrics that services export.
 
 mod clocks;
 mod collect;
 mod gather;
 mod meaning;
+mod meters;
 pub mod parse;
 mod receiver;
 mod request;

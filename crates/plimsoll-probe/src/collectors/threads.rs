@@ -1,13 +1,14 @@
 //! All collectors of a run, each on a thread of its own: triggered once a second, waited for briefly, and abandoned
 //! when they hang.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use plimsoll_model::component::Component;
 use plimsoll_model::reading::Readings;
 
-use super::{Collector, ComponentMetadata, PATIENCE, ScrapeResult, own_name};
+use super::{Collector, ComponentMetadata, PATIENCE, ScrapeResult, WatchedGauges, own_name};
 use crate::clock;
 use crate::files::Files;
 
@@ -58,6 +59,7 @@ pub(super) struct CollectorHandle {
 pub(crate) struct Collectors {
     pub(super) wait: Duration,
     patience: Duration,
+    gauges: Arc<WatchedGauges>,
     pub(super) handles: Vec<CollectorHandle>,
     answers: Receiver<ScrapeResult>,
     sender: SyncSender<ScrapeResult>,
@@ -72,6 +74,7 @@ impl Default for Collectors {
         Self {
             wait: WAIT,
             patience: PATIENCE,
+            gauges: Arc::default(),
             handles: Vec::new(),
             answers,
             sender,
@@ -81,15 +84,24 @@ impl Default for Collectors {
 }
 
 impl Collectors {
+    /// No collector yet; those that are added compare gauges of the application with these limits.
+    pub(crate) fn comparing(gauges: WatchedGauges) -> Self {
+        Self {
+            gauges: Arc::new(gauges),
+            ..Self::default()
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn open_with(
         components: Vec<(Component, ComponentMetadata)>,
+        gauges: WatchedGauges,
         files: &mut Files,
         patience: Duration,
     ) -> Self {
         let mut collectors = Self {
             patience,
-            ..Self::default()
+            ..Self::comparing(gauges)
         };
         collectors.add(components, files);
         collectors
@@ -106,7 +118,8 @@ impl Collectors {
         }
         let own_name = own_name(files);
         for (component, known) in components {
-            let collector = Collector::new(component, known, self.patience, &own_name);
+            let gauges = Arc::clone(&self.gauges);
+            let collector = Collector::new(component, known, gauges, self.patience, &own_name);
             let (calls, called) = sync_channel(1);
             let (name, index) = (collector.name.clone(), self.handles.len());
             let (patience, sender) = (collector.source.patience, self.sender.clone());
@@ -180,6 +193,11 @@ impl Collectors {
 
     /// Adds the collectors' results since [`Collectors::call`] to the readings, and waits briefly for late ones.
     pub(crate) fn gather(&mut self, readings: &mut Readings, files: &mut Files) {
+        self.receive(readings, files);
+        self.gauges.announce_missing(readings, files);
+    }
+
+    fn receive(&mut self, readings: &mut Readings, files: &mut Files) {
         for result in std::mem::take(&mut self.late) {
             self.take(result, readings, files);
         }

@@ -1,4 +1,4 @@
-//! `/proc/net/tcp`, `/proc/net/tcp6` and `/proc/net/unix`.
+//! `/proc/net/tcp`, `/proc/net/tcp6`, `/proc/net/udp`, `/proc/net/udp6` and `/proc/net/unix`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -87,6 +87,15 @@ fn address(text: &str) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip.to_canonical(), port))
+}
+
+/// Datagrams dropped at the socket of this inode, of `/proc/net/udp` or `udp6`; `None` where it is not listed.
+pub(crate) fn udp_drops(text: &str, inode: u64) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let is_it = words.nth(9)?.parse::<u64>() == Ok(inode);
+        words.nth(2).filter(|_| is_it)?.parse().ok()
+    })
 }
 
 /// Inode of the socket in the link of a descriptor, `socket:[5]`; `None` where it is not a socket.

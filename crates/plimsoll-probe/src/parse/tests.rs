@@ -231,6 +231,12 @@ fn lines_of_the_socket_tables() {
                 00000000: 00000003 00000000 00000000 0001 03 11 /run/app.sock\n\
                 00000000: 00000002 00000000 00010000 0001 01 12 /run/app.sock\n";
     assert_eq!(socket::unix_listener(unix, "/run/app.sock"), Some(12));
+    let udp = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
+               \x20 507: 0100007F:1FBD 00000000:0000 07 00000000:00034500 00:00000000 00000000     0        0 71 2 00 417\n\
+               \x20 508: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 72 2 00 0\n";
+    assert_eq!(socket::udp_drops(udp, 71), Some(417));
+    assert_eq!(socket::udp_drops(udp, 72), Some(0));
+    assert_eq!(socket::udp_drops(udp, 2), None);
 }
 
 /// Text of the words and marks that the parsers search for, in any order.
@@ -317,6 +323,7 @@ fn parse_everything(text: &str) {
         value_of(text, "cpu"),
     );
     let _ = (socket::tcp_line(text), socket::unix_listener(text, "/"));
+    let _ = socket::udp_drops(text, 7);
     let _ = mount::local(text);
 }
 

@@ -151,6 +151,16 @@ impl Gunicorn {
     /// Starts it.
     #[must_use]
     pub fn start(workers: u32, seconds: &str) -> Self {
+        Self::start_with(workers, seconds, &[])
+    }
+
+    /// Starts it, with its metrics sent in the format of StatsD to an address.
+    #[must_use]
+    pub fn start_reporting(workers: u32, seconds: &str, statsd: SocketAddr) -> Self {
+        Self::start_with(workers, seconds, &["--statsd-host", &statsd.to_string()])
+    }
+
+    fn start_with(workers: u32, seconds: &str, further: &[&str]) -> Self {
         let (folder, address) = (folder(), port::unused());
         let text = format!(
             "import time\ndef app(environ, start):\n    time.sleep({seconds})\n\
@@ -166,8 +176,8 @@ impl Gunicorn {
             &workers,
             "--graceful-timeout",
             "1",
-            "app:app",
         ];
+        let command = [&command[..], further, &["app:app"]].concat();
         Self {
             program: Program::start(folder, &command, "Booting worker"),
             address,

@@ -244,6 +244,49 @@ fn parts_are_watched_where_they_tell_of_themselves() {
 }
 
 #[test]
+fn gauges_with_a_limit_are_read_or_refused() {
+    let plan = |watch: &str| with_steps(&format!("  - get: /\nwatch: {watch}\n"));
+    for (watch, at, expected) in [
+        (
+            "{ statsd: '127.0.0.1:x' }",
+            (5, 18),
+            "meters are received over UDP",
+        ),
+        (
+            "{ statsd: a, gauges: [{ gauge: queue }] }",
+            (5, 30),
+            "`limit` is missing",
+        ),
+        (
+            "{ statsd: a, gauges: { limit: 1, gague: x } }",
+            (5, 41),
+            "did you mean `gauge`",
+        ),
+        (
+            "{ statsd: a, gauges: { gauge: 'a b', limit: 1 } }",
+            (5, 38),
+            "`a b` is not the name of a gauge",
+        ),
+        (
+            "{ statsd: a, gauges: { gauge: a, limit: 0 } }",
+            (5, 48),
+            "a number above 0",
+        ),
+        (
+            "{ gauges: { gauge: a, limit: 1 } }",
+            (5, 18),
+            "no component reports gauges",
+        ),
+    ] {
+        check(&plan(watch), at, expected);
+    }
+    let text = "statsd: 127.0.0.1\ngauges: [{ gauge: jobs.waiting, limit: 2.5 }, { gauge: pool_*, limit: 8 }]\n";
+    let gauges = read_watch(text, &desktop()).unwrap().gauges;
+    let shown: Vec<String> = gauges.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["jobs.waiting at 2.5", "pool_* at 8"]);
+}
+
+#[test]
 fn a_capture_that_nothing_uses_is_noted() {
     let text = with_steps("  - get: /\n    capture: { a: 'x', b: 'y' }\n  - get: /{{ b }}\n");
     let plan = read(&text, &given(), &desktop()).unwrap();

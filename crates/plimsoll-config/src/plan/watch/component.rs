@@ -106,7 +106,9 @@ fn place(kind: ComponentKind, text: &str) -> Option<(ComponentAddress, Option<Lo
         // These take any text.
         match *form {
             AddressForm::Command { of_pid } => return with_none(command(text.trim(), of_pid)),
-            AddressForm::Listener { port } => return with_none(listener(text, port)),
+            AddressForm::Listener { port, scheme } => {
+                return with_none(listener(text, port, scheme));
+            }
             _ => {}
         }
     }
@@ -139,9 +141,9 @@ fn command(text: &str, of_pid: Option<&str>) -> Option<ComponentAddress> {
 }
 
 /// An address of this machine. The programs that send to it are configured with a URL.
-fn listener(text: &str, port: u16) -> Option<ComponentAddress> {
+fn listener(text: &str, port: u16, scheme: &str) -> Option<ComponentAddress> {
     let is_path = text.starts_with('/') || text.starts_with("unix:");
-    let text = text.strip_prefix("http://").unwrap_or(text);
+    let text = text.strip_prefix(scheme).unwrap_or(text);
     let (host, port) = host_and_port(text.trim_end_matches('/'), Some(port))?;
     (!is_path).then_some(ComponentAddress::Tcp { host, port })
 }
@@ -278,8 +280,8 @@ mod tests {
     #[test]
     fn places_as_people_write_them() {
         use ComponentKind::{
-            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Otlp, Pgbouncer, PhpFpm, Postgres,
-            Puma, Redis,
+            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Pgbouncer, PhpFpm, Postgres, Puma,
+            Redis,
         };
         for (kind, text, right) in [
             (
@@ -325,8 +327,6 @@ mod tests {
             (Pgbouncer, "pgbouncer://plimsoll:x@pool", "pool:6432"),
             (Gunicorn, "127.0.0.1", "127.0.0.1:8000"),
             (Gunicorn, "unix:/run/g.sock", "/run/g.sock"),
-            (Otlp, "127.0.0.1:4318", "127.0.0.1:4318"),
-            (Otlp, "http://[::1]/", "[::1]:4318"),
         ] {
             assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");
         }
@@ -340,12 +340,27 @@ mod tests {
             (Memcached, "http://cache/"),
             (Apache, "127.0.0.1:80"),
             (Apache, "unix:/run/apache.sock"),
-            (Otlp, "unix:/run/spans.sock"),
-            (Otlp, "http://127.0.0.1:4318/v1/traces"),
             (Memcached, "[::1"),
             (Memcached, ""),
         ] {
             assert_eq!(shown(kind, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn receivers_listen_at_an_address() {
+        use ComponentKind::{Otlp, Statsd};
+        for (kind, text, right) in [
+            (Otlp, "127.0.0.1:4318", Some("127.0.0.1:4318")),
+            (Otlp, "http://[::1]/", Some("[::1]:4318")),
+            (Otlp, "unix:/run/spans.sock", None),
+            (Otlp, "http://127.0.0.1:4318/v1/traces", None),
+            (Statsd, "127.0.0.1", Some("127.0.0.1:8125")),
+            (Statsd, "udp://[::1]:1", Some("[::1]:1")),
+            (Statsd, "unix:/run/statsd.sock", None),
+            (Statsd, "http://127.0.0.1:8125", None),
+        ] {
+            assert_eq!(shown(kind, text).as_deref(), right, "{text}");
         }
     }
 

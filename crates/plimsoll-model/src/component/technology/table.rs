@@ -350,21 +350,35 @@ technologies! {
         valid: "a URL, and the series to scrape in addition to the known ones, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }",
         reference: "`prometheus: { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }` (or `openmetrics`; series are selected by name, prefix and labels; series of connection pools and .NET threads are known and always scraped); ",
         processes: &[Contains("_exporte"), Begins("prometheus-")],
-        series: &["plimsoll.figures.", "dotnet."],
+        series: &["dotnet."],
         spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
     }
-    /// Anything that is traced, by the spans that it sends here.
+    /// Anything with OpenTelemetry, by the spans and metrics that it sends here.
     Otlp {
-        name: "the span receiver",
+        name: "the OTLP receiver",
         words: &["otlp"],
-        addresses: &[Listener { port: 4318 }],
+        addresses: &[Listener { port: 4318, scheme: "http://" }],
         credentials: Credentials::None,
-        valid: "an address on this machine at which spans are received, such as 127.0.0.1:4318",
-        reference: "`otlp: 127.0.0.1:4318` (address at which spans of traced services are received). ",
+        valid: "an address on this machine at which spans and metrics are received, such as 127.0.0.1:4318",
+        reference: "`otlp: 127.0.0.1:4318` (address at which spans and metrics of services with OpenTelemetry are received), ",
         processes: &[],
         series: &["plimsoll.trace."],
+        spans: SpanNames::None,
+        tunables: &[],
+        tried_on: TriedOn::Program,
+    }
+    /// Anything that sends StatsD, by the meters that it sends here.
+    Statsd {
+        name: "the StatsD receiver",
+        words: &["statsd"],
+        addresses: &[Listener { port: 8125, scheme: "udp://" }],
+        credentials: Credentials::None,
+        valid: "an address on this machine at which meters are received over UDP, such as 127.0.0.1:8125",
+        reference: "`statsd: 127.0.0.1:8125` (address at which meters of StatsD and DogStatsD are received over UDP). ",
+        processes: &[],
+        series: &["plimsoll.statsd."],
         spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,

@@ -239,6 +239,7 @@ mod tests {
 
     use super::super::parse::tests::{bson, message};
     use super::*;
+    use crate::collectors::WatchedGauges;
     use crate::meter::Meter;
 
     /// Built from the manual's description of `serverStatus`: no package registry here has a server.
@@ -261,6 +262,7 @@ mod tests {
             meter.begin(second * 1_000_000_000);
             let mut metrics = MetricsRecorder {
                 meter: &mut meter,
+                gauges: &WatchedGauges::default(),
                 at: "db:1",
                 identity: &mut identity,
                 was_restarted: &mut was_restarted,

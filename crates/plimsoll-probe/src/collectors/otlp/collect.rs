@@ -1,8 +1,7 @@
-//! A span receiver: traced services export their spans, and the time of each route is broken down.
+//! A receiver of OTLP: traced services export their spans, and the time of each route is broken down; metrics become
+//! readings.
 //!
 //! The receiver accepts messages at any time; once a second complete requests are added up and recorded.
-
-use std::io;
 
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
@@ -12,50 +11,42 @@ use crate::clock;
 use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::receiving::{Receiving, SILENT_MAX};
 
-/// Seconds without a span after which a note explains how to export spans.
-const SILENT_MAX: u32 = 10;
 /// Share of spans without a request from which a note is made.
 const WITHOUT_REQUEST: f64 = 0.05;
 
 /// The receiver, and its notes so far.
 #[derive(Debug)]
 pub(crate) struct OtlpCollector {
-    place: ComponentAddress,
-    receiver: io::Result<Receiver>,
-    before_ns: u64,
-    seconds: u32,
+    receiving: Receiving<Receiver>,
     came: u64,
+    has_metrics: bool,
     without_request: u64,
-    is_silence_reported: bool,
     is_loss_reported: bool,
 }
 
 impl OtlpCollector {
     pub(crate) fn new(place: &ComponentAddress) -> Self {
         Self {
-            receiver: open(place),
-            place: place.clone(),
-            before_ns: clock::now_ns(),
-            seconds: 0,
+            receiving: Receiving::at(place.clone(), Receiver::open),
             came: 0,
+            has_metrics: false,
             without_request: 0,
-            is_silence_reported: false,
             is_loss_reported: false,
         }
     }
 
     fn report_silence(&mut self, metrics: &mut MetricsRecorder<'_>) {
-        self.seconds = self.seconds.saturating_add(1);
-        if self.came > 0 || self.seconds < SILENT_MAX || self.is_silence_reported {
+        if !self.receiving.is_silent(self.came > 0 || self.has_metrics) {
             return;
         }
-        self.is_silence_reported = true;
         let text = format!(
             "no spans arrived at {place} in {SILENT_MAX} s; give the service OTEL_TRACES_EXPORTER=otlp, \
              OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, OTEL_EXPORTER_OTLP_ENDPOINT=http://{place} and \
-             OTEL_BSP_SCHEDULE_DELAY=1000 (without the last, spans arrive five seconds late)",
-            place = self.place
+             OTEL_BSP_SCHEDULE_DELAY=1000 (without the last, spans arrive five seconds late); for its metrics \
+             OTEL_METRICS_EXPORTER=otlp and OTEL_METRIC_EXPORT_INTERVAL=1000",
+            place = self.receiving.place()
         );
         metrics.note("silent", &text);
     }
@@ -76,33 +67,22 @@ impl OtlpCollector {
     }
 }
 
-fn open(place: &ComponentAddress) -> io::Result<Receiver> {
-    match place {
-        ComponentAddress::Tcp { host, port } => Receiver::open(host, *port),
-        _ => Err(io::ErrorKind::Unsupported.into()),
-    }
-}
-
 impl Scraper for OtlpCollector {
     fn collect(
         &mut self,
         _link: &mut ComponentLink,
         sink: &mut Sink<'_>,
     ) -> Result<(), ScrapeError> {
-        if self.receiver.is_err() {
-            self.receiver = open(&self.place);
-        }
-        let receiver = match &self.receiver {
-            Ok(receiver) => receiver,
-            Err(error) => return Err(ScrapeError::CannotListen(error.to_string())),
-        };
+        let (receiver, seconds) = self.receiving.sample()?;
         let metrics = sink.answered();
-        let now_ns = clock::now_ns();
-        let seconds = now_ns.saturating_sub(self.before_ns) as f64 / 1e9;
-        self.before_ns = now_ns;
+        let has_metrics = {
+            let mut meters = receiver.meters();
+            meters.record(clock::now_ns(), metrics);
+            meters.has_received()
+        };
         let (fate, refused) = {
             let mut gather = receiver.gather();
-            gather.fold(now_ns);
+            gather.fold(clock::now_ns());
             gather.totals.record(seconds, metrics);
             for (service, least_s) in gather.clocks.least() {
                 let labels = [("service", service)];
@@ -114,6 +94,7 @@ impl Scraper for OtlpCollector {
             }
             (gather.fate(), receiver.take_refusal())
         };
+        self.has_metrics = has_metrics;
         self.came += fate.came;
         self.without_request += fate.without_request;
         let per_second = |count: u64| Some(count as f64 / seconds).filter(|rate| rate.is_finite());

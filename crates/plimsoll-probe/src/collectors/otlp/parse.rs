@@ -1,10 +1,11 @@
 //! Spans as OpenTelemetry's SDKs and collectors send them: `ExportTraceServiceRequest` of OTLP, as protobuf and as
-//! JSON.
+//! JSON. Metrics are in [`metrics`].
 //!
 //! A span keeps its ids, times, status and class attributes. Everything else is skipped unread, at any depth.
 //! Malformed input is refused with the place and the reason.
 
 mod json;
+pub mod metrics;
 mod protobuf;
 #[cfg(test)]
 mod tests;
@@ -196,7 +197,7 @@ fn shortened(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// Why bytes are not a span message.
+/// Why bytes are not a message of spans or of metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtlpDecodeError(String);
 

@@ -1,4 +1,5 @@
-//! The listener for spans: `POST /v1/traces` over HTTP, each connection on a thread of its own.
+//! The listener for spans and metrics: `POST /v1/traces` and `/v1/metrics` over HTTP, each connection on a thread of its
+//! own.
 
 mod answer;
 
@@ -15,7 +16,8 @@ use plimsoll_wire::request_head::{self, RequestHead, header_buffer};
 use rustix::net::Shutdown;
 
 use super::gather::Gather;
-use super::parse::{from_json, from_protobuf};
+use super::meters::OtlpMeters;
+use super::parse::{OtlpDecodeError, from_json, from_protobuf, metrics};
 use crate::clock;
 use crate::lock::lock;
 use answer::{OtlpResponse, Packing};
@@ -43,6 +45,7 @@ struct ReceiverState {
     connections: AtomicUsize,
     held: AtomicUsize,
     gather: Mutex<Gather>,
+    meters: Mutex<OtlpMeters>,
     /// The first message refused since the last call, and why.
     refusal: Mutex<Option<String>>,
 }
@@ -71,6 +74,11 @@ impl Receiver {
     /// Messages received so far.
     pub(super) fn gather(&self) -> MutexGuard<'_, Gather> {
         lock(&self.shared.gather)
+    }
+
+    /// Metrics received so far.
+    pub(super) fn meters(&self) -> MutexGuard<'_, OtlpMeters> {
+        lock(&self.shared.meters)
     }
 
     /// The first message refused since the last call, and why.
@@ -254,6 +262,7 @@ impl RequestInput<'_> {
 /// The relevant fields of a request head.
 struct RequestFraming {
     refusal: Option<OtlpResponse>,
+    has_metrics: bool,
     packing: Packing,
     length: BodyLength,
     expects_continue: bool,
@@ -280,7 +289,7 @@ fn exchange(
     // A body that is not read would break the connection before its sender has read why.
     let answer = match wanted.refusal {
         Some(refusal) => refusal,
-        None => take(&body, wanted.packing, input.shared),
+        None => take(&body, wanted.has_metrics, wanted.packing, input.shared),
     };
     Ok((answer, keep_alive))
 }
@@ -320,13 +329,14 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
     let kind = header("content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
     let packing = header("content-encoding").unwrap_or_default();
-    let refusal = match (head.method, head.target.split('?').next()) {
-        (_, Some("/v1/metrics" | "/v1/logs")) => Some(OtlpResponse::refuse(
+    let path = head.target.split('?').next();
+    let refusal = match (head.method, path) {
+        (_, Some("/v1/logs")) => Some(OtlpResponse::refuse(
             404,
-            "only spans are accepted: set OTEL_METRICS_EXPORTER=none and OTEL_LOGS_EXPORTER=none",
+            "only spans and metrics are accepted: set OTEL_LOGS_EXPORTER=none",
         )),
-        (_, path) if path != Some("/v1/traces") => {
-            let why = "spans are accepted at /v1/traces: give the SDK the address without a path";
+        (_, path) if path != Some("/v1/traces") && path != Some("/v1/metrics") => {
+            let why = "spans are accepted at /v1/traces, metrics at /v1/metrics: give the SDK the address without a path";
             Some(OtlpResponse::refuse(404, why))
         }
         ("POST", _) if kind != "application/x-protobuf" && kind != "application/json" => {
@@ -338,10 +348,14 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
             OtlpResponse::refuse(415, "the Content-Encoding must be gzip or none"),
         ),
         ("POST", _) => None,
-        _ => Some(OtlpResponse::refuse(405, "spans must be sent by POST")),
+        _ => Some(OtlpResponse::refuse(
+            405,
+            "spans and metrics must be sent by POST",
+        )),
     };
     RequestFraming {
         refusal,
+        has_metrics: path == Some("/v1/metrics"),
         packing: Packing {
             is_json: kind == "application/json",
             is_packed: packing == "gzip",
@@ -389,7 +403,7 @@ fn body(
 }
 
 /// Handles a message.
-fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
+fn take(body: &[u8], has_metrics: bool, packing: Packing, shared: &ReceiverState) -> OtlpResponse {
     // One at a time: decompressed messages are large.
     let mut gather = lock(&shared.gather);
     let unpacked;
@@ -411,17 +425,43 @@ fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
     } else {
         body
     };
-    let spans = if packing.is_json {
-        from_json(message)
+    let dropped = if has_metrics {
+        take_metrics(message, packing, shared)
     } else {
-        from_protobuf(message)
+        take_spans(message, packing, &mut gather)
     };
-    match spans {
-        Ok(spans) => {
-            gather.clocks.take(&spans, clock::wall_ns());
-            let refused = gather.add(&spans, clock::now_ns());
-            OtlpResponse::taken(packing, refused)
-        }
+    match dropped {
+        Ok(dropped) => OtlpResponse::taken(packing, dropped),
         Err(error) => OtlpResponse::of(packing, 400, &error.to_string()),
     }
+}
+
+/// Takes spans; returns how many were dropped.
+fn take_spans(
+    message: &[u8],
+    packing: Packing,
+    gather: &mut Gather,
+) -> Result<u64, OtlpDecodeError> {
+    let spans = if packing.is_json {
+        from_json(message)?
+    } else {
+        from_protobuf(message)?
+    };
+    gather.clocks.take(&spans, clock::wall_ns());
+    Ok(gather.add(&spans, clock::now_ns()))
+}
+
+/// Takes metrics. What is left out of them is noted: their sender could not mend it by another attempt.
+fn take_metrics(
+    message: &[u8],
+    packing: Packing,
+    shared: &ReceiverState,
+) -> Result<u64, OtlpDecodeError> {
+    let points = if packing.is_json {
+        metrics::from_json(message)?
+    } else {
+        metrics::from_protobuf(message)?
+    };
+    lock(&shared.meters).add(points, clock::now_ns());
+    Ok(0)
 }

@@ -5,10 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, GaugeLimit, Selector};
 use plimsoll_model::metric::{self, series};
 use plimsoll_testkit::port;
 
+use super::super::ComponentMetadata;
 use super::super::tests::{CollectorFixture, LONG};
 
 /// A request of shop: twice the same statement, and a call side by side with the second.
@@ -34,7 +35,25 @@ const MESSAGE: &str = r#"{"resourceSpans":[{
             {"key":"http.route","value":{"stringValue":"/orders/:id"}}]}
     ]}]}]}"#;
 
+/// A meter of each kind, of which the counter is at DONE after TIME seconds.
+const METRICS: &str = r#"{"resourceMetrics":[{
+    "resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},
+    "scopeMetrics":[{"metrics":[
+        {"name":"jobs.waiting","unit":"{job}","gauge":{"dataPoints":[
+            {"timeUnixNano":"TIME000000000","asInt":"7",
+             "attributes":[{"key":"queue","value":{"stringValue":"mail"}}]}]}},
+        {"name":"jobs.done","sum":{"isMonotonic":true,"aggregationTemporality":2,"dataPoints":[
+            {"startTimeUnixNano":"1","timeUnixNano":"TIME000000000","asDouble":DONE}]}},
+        {"name":"took","histogram":{"aggregationTemporality":1,"dataPoints":[
+            {"startTimeUnixNano":"1","timeUnixNano":"TIME000000000","count":"4","sum":10,"max":4.5}]}}
+    ]}]}]}"#;
+
 fn watched(address: SocketAddr) -> CollectorFixture {
+    comparing(address, Vec::new())
+}
+
+/// The same with limits of gauges.
+fn comparing(address: SocketAddr, limits: Vec<GaugeLimit>) -> CollectorFixture {
     let component = Component {
         kind: ComponentKind::Otlp,
         place: ComponentAddress::Tcp {
@@ -43,7 +62,8 @@ fn watched(address: SocketAddr) -> CollectorFixture {
         },
         login: None,
     };
-    CollectorFixture::over(vec![component], LONG)
+    let components = vec![(component, ComponentMetadata::default())];
+    CollectorFixture::comparing(components, limits, LONG)
 }
 
 /// Sends bytes and reads the answer to the end of the connection.
@@ -128,6 +148,57 @@ fn what_a_request_did_is_told() {
 }
 
 #[test]
+fn metrics_become_readings() {
+    let address = port::unused();
+    let gauge = Selector::of_meter("jobs.waiting{service.name=shop}").unwrap();
+    let mut watched = comparing(address, vec![GaugeLimit::new(gauge, 100.0).unwrap()]);
+    watched.scrape();
+    let post = |body: &str| {
+        let head = "POST /v1/metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n";
+        let message = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        send(address, message.as_bytes())
+    };
+    let at = address.to_string();
+    let of = |metric: &str, name: &str, of: &str| {
+        series(metric, &[("at", &at), ("name", name), ("of", of)])
+    };
+    let waiting = "queue:mail service.name:shop";
+    let level = of(metric::FIGURES_LEVEL, "jobs.waiting", waiting);
+    let answer = post(&METRICS.replace("TIME", "10").replace("DONE", "40"));
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    // It has arrived before it was answered.
+    let values = watched.scrape().values;
+    for (series, right) in [
+        (level.clone(), 7.0),
+        (of(metric::FIGURES_LIMIT, "jobs.waiting", waiting), 100.0),
+        (
+            of(metric::FIGURES_LEVEL, "took.mean", "service.name:shop"),
+            2.5,
+        ),
+        (
+            of(metric::FIGURES_LEVEL, "took.max", "service.name:shop"),
+            4.5,
+        ),
+    ] {
+        assert_eq!(values.get(&series), Some(&right), "{series}: {values:#?}");
+    }
+    let done = of(metric::FIGURES_INCREASE, "jobs.done", "service.name:shop");
+    assert_eq!(values.get(&done), None);
+    post(&METRICS.replace("TIME", "20").replace("DONE", "70"));
+    let values = watched.scrape().values;
+    assert_eq!(values.get(&done), Some(&3.0), "{values:#?}");
+    // A level stays until the next export, a rate is that of one sample.
+    let values = watched.scrape().values;
+    assert_eq!((values.get(&level), values.get(&done)), (Some(&7.0), None));
+    assert_eq!(watched.notes(), "");
+    let answer = post("[]");
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && answer.contains("must hold `resourceMetrics`"),
+        "{answer}"
+    );
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a table of messages")]
 fn what_is_wrong_is_said() {
     let address = port::unused();
@@ -161,9 +232,9 @@ fn what_is_wrong_is_said() {
             "must be gzip or none",
         ),
         (
-            other("POST /v1/metrics HTTP/1.1"),
+            other("POST /v1/logs HTTP/1.1"),
             404,
-            "OTEL_METRICS_EXPORTER=none",
+            "OTEL_LOGS_EXPORTER=none",
         ),
         (other("POST / HTTP/1.1"), 404, "/v1/traces"),
         (other("GET /v1/traces HTTP/1.1"), 405, "by POST"),

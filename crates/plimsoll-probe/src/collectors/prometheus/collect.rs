@@ -16,8 +16,6 @@ use crate::collectors::metrics::{MetricsRecorder, Sink};
 const PATH: &str = "/metrics";
 /// Series recorded of one page at most.
 const SERIES_MAX: usize = 128;
-/// Longest text of a series' own labels, bytes.
-const LABELS_LEN_MAX: usize = 200;
 /// Similar names that are listed where one was not found.
 const NEAR_MAX: usize = 3;
 /// Series that identifies a program's process.
@@ -73,9 +71,10 @@ impl PrometheusCollector {
         ))
     }
 
-    fn is_selected(&self, sample: &MetricSample) -> bool {
+    fn is_selected(&self, sample: &MetricSample, metrics: &MetricsRecorder<'_>) -> bool {
         let mut series = self.series.iter();
         series.any(|wanted| wanted.fits(&sample.name, &sample.labels))
+            || metrics.has_limit(&sample.name)
     }
 }
 
@@ -117,32 +116,13 @@ fn record_pools(
     }
 }
 
-/// A series' own labels in one: `code:500 method:get`.
-fn own_labels(sample: &MetricSample) -> String {
-    let mut text = String::new();
-    for (name, value) in &sample.labels {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(name);
-        text.push(':');
-        text.push_str(value);
-        if text.len() > LABELS_LEN_MAX {
-            text = text.chars().take(LABELS_LEN_MAX / 4).collect();
-            text.push('…');
-            break;
-        }
-    }
-    text
-}
-
 /// Note for pages without chosen series and without known names.
 const NOTHING_KNOWN: &str = "no series of the metrics page has a name that Plimsoll knows (connection pools, .NET \
     threads): choose some, `series: [NAME, …]`";
 
-fn has_meaning(page: &ParsedExposition) -> bool {
+fn has_meaning(page: &ParsedExposition, metrics: &MetricsRecorder<'_>) -> bool {
     let mut names = page.names.iter();
-    names.any(|name| pool_series::is_known(name))
+    names.any(|name| pool_series::is_known(name) || metrics.has_limit(name))
 }
 
 impl PrometheusCollector {
@@ -150,6 +130,7 @@ impl PrometheusCollector {
         let page = parse::page(text, |name| {
             name == STARTED
                 || pool_series::is_known(name)
+                || metrics.has_limit(name)
                 || self.series.iter().any(|wanted| wanted.fits_name(name))
         });
         if page.names.is_empty() {
@@ -164,7 +145,7 @@ impl PrometheusCollector {
         {
             metrics.note("missing", &missing);
         }
-        if !self.was_read && self.series.is_empty() && !has_meaning(&page) {
+        if !self.was_read && self.series.is_empty() && !has_meaning(&page, metrics) {
             metrics.note("nothing known", NOTHING_KNOWN);
         }
         self.was_read = true;
@@ -175,28 +156,30 @@ impl PrometheusCollector {
             seconds: now_ns.saturating_sub(self.before_ns) as f64 / 1e9,
         };
         record_pools(&page, &mut totals, metrics);
-        let wanted = page
-            .samples
-            .iter()
-            .filter(|sample| self.is_selected(sample));
-        for (index, sample) in wanted.enumerate() {
-            if index >= SERIES_MAX {
+        let mut recorded = 0;
+        for sample in &page.samples {
+            if !self.is_selected(sample, metrics) {
+                continue;
+            }
+            recorded += 1;
+            if recorded > SERIES_MAX {
                 let text = format!(
                     "only {SERIES_MAX} series of a metrics page are recorded: choose fewer, by labels"
                 );
                 metrics.note("too many", &text);
                 break;
             }
-            let own = own_labels(sample);
-            let labels = [("name", sample.name.as_str()), ("of", own.as_str())];
-            let labels = &labels[..if own.is_empty() { 1 } else { 2 }];
             if !sample.is_counter {
-                metrics.level(metric::FIGURES_LEVEL, labels, Some(sample.value));
+                metrics.own_gauge(&sample.name, &sample.labels, sample.value);
                 continue;
             }
-            let key = metric::series(&sample.name, labels);
+            let own = sample.labels.iter();
+            let own: Vec<_> = own
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect();
+            let key = metric::series(&sample.name, &own);
             let per_second = totals.per_second(key, sample.value);
-            metrics.level(metric::FIGURES_INCREASE, labels, per_second);
+            metrics.own_counter(&sample.name, &sample.labels, per_second);
         }
         self.before = totals.now;
         self.before_ns = now_ns;
@@ -230,30 +213,5 @@ impl Scraper for PrometheusCollector {
                 http://127.0.0.1:9100/metrics, series: […] } }`; https:// is not supported yet"
                 .to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn own_labels_are_one_text() {
-        let mut sample = MetricSample {
-            name: "a".to_owned(),
-            labels: vec![
-                ("code".to_owned(), "500".to_owned()),
-                ("m".to_owned(), "get".to_owned()),
-            ],
-            value: 1.0,
-            is_counter: true,
-        };
-        assert_eq!(own_labels(&sample), "code:500 m:get");
-        sample.labels[0].1 = "é".repeat(400);
-        let text = own_labels(&sample);
-        assert!(
-            text.len() <= LABELS_LEN_MAX && text.ends_with('…'),
-            "{text}"
-        );
     }
 }

@@ -14,13 +14,7 @@ use super::{
 /// # Errors
 /// When the text is not JSON, or not OTLP, with the reason.
 pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
-    let root: Value = serde_json::from_slice(bytes)
-        .map_err(|error| OtlpDecodeError::new(format!("invalid JSON: {error}")))?;
-    if !root.is_object() {
-        return Err(OtlpDecodeError::new(
-            "the message is not an object: it must hold `resourceSpans`",
-        ));
-    }
+    let root = root(bytes, "resourceSpans")?;
     let mut spans = Vec::new();
     for resource in list(&root, "resourceSpans")? {
         let attributes = resource.get("resource").unwrap_or(&Value::Null);
@@ -39,8 +33,19 @@ pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     Ok(spans)
 }
 
+/// The object of a message, which holds `list`.
+pub(super) fn root(bytes: &[u8], list: &str) -> Result<Value, OtlpDecodeError> {
+    let root: Value = serde_json::from_slice(bytes)
+        .map_err(|error| OtlpDecodeError::new(format!("invalid JSON: {error}")))?;
+    if !root.is_object() {
+        let why = format!("the message is not an object: it must hold `{list}`");
+        return Err(OtlpDecodeError::new(why));
+    }
+    Ok(root)
+}
+
 /// Items of the list of this name; empty without one.
-fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], OtlpDecodeError> {
+pub(super) fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], OtlpDecodeError> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
@@ -62,7 +67,7 @@ fn attributes_of(of: &Value) -> Result<impl Iterator<Item = (&str, String)>, Otl
 }
 
 /// A number, or a number in a string.
-fn number(value: &Value) -> Option<u64> {
+pub(super) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.parse().ok(),
         value => value.as_u64(),

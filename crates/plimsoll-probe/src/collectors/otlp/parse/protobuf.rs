@@ -28,9 +28,9 @@ struct ResourceSpans {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Resource {
+pub(super) struct Resource {
     #[prost(bytes = "bytes", repeated, tag = "1")]
-    attributes: Vec<Bytes>,
+    pub(super) attributes: Vec<Bytes>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -69,11 +69,11 @@ struct Status {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct KeyValue {
+pub(super) struct KeyValue {
     #[prost(bytes = "bytes", tag = "1")]
-    key: Bytes,
+    pub(super) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
-    value: Bytes,
+    pub(super) value: Bytes,
 }
 
 /// A value of another type has neither.
@@ -129,7 +129,7 @@ fn text_of(value: Bytes) -> Result<Option<String>, OtlpDecodeError> {
     Ok(text.or(value.int_value.map(|number| number.to_string())))
 }
 
-fn shortened_bytes(text: &[u8]) -> String {
+pub(super) fn shortened_bytes(text: &[u8]) -> String {
     shortened(&String::from_utf8_lossy(text))
 }
 
