@@ -1,5 +1,4 @@
-//! For tests: origins with a known service law, a queue simulator in virtual time, links with a
-//! known delay, a plan to change.
+//! For tests: origins with a known service law, a queue simulator in virtual time, a plan to change.
 
 pub mod browser;
 pub mod cases;
@@ -10,7 +9,6 @@ pub mod dns;
 pub mod folder_watch;
 pub mod frames;
 pub mod kills;
-pub mod link;
 mod lock;
 pub mod logging_origin;
 pub mod machine;

@@ -6,6 +6,7 @@ mod edge;
 pub(crate) mod examples;
 mod history;
 mod import;
+mod link;
 mod log;
 mod matrix;
 mod metrics_export;
@@ -31,6 +32,7 @@ pub(crate) use cycles::*;
 pub(crate) use edge::*;
 pub(crate) use history::*;
 pub(crate) use import::*;
+pub(crate) use link::*;
 pub(crate) use log::*;
 pub(crate) use matrix::*;
 pub(crate) use metrics_export::*;
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Record(RecordArguments),
     /// Run a reverse proxy in front of a service: balance, queue, cache, and degrade before refusing
     Edge(Box<EdgeArguments>),
+    /// Carry connections to a service as from far away: with a delay, a bandwidth and stalls, until Ctrl-C
+    Link(LinkArguments),
     /// Find and raise the load line of a built-in sample site
     Demo(DemoArguments),
     /// Print shell completions, the man page or JSON schemas
@@ -435,6 +439,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger, repeat or edge-status
+    /// The JSON schema of plan, experiment, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger, repeat, edge-status or link
     Schema,
 }

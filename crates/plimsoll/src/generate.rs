@@ -11,7 +11,7 @@ use crate::arguments::{Cli, GenerateArguments, Generated, examples};
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::screen::print;
-use crate::{check, doctor};
+use crate::{check, doctor, link};
 
 /// How names of files with a schema end.
 const SCHEMA_ENDING: &str = ".schema.json";
@@ -109,7 +109,7 @@ fn render_man(command: Command, examples: &[&str], page: &mut Vec<u8>) -> std::i
 
 /// Every schema: the name of its file, and its text.
 fn schemas() -> Vec<(String, String)> {
-    let further: [(&str, String); 15] = [
+    let further: [(&str, String); 16] = [
         ("plan", plimsoll_config::plan::schema()),
         ("experiment", plimsoll_config::experiment::schema()),
         ("check", check::json::schema()),
@@ -125,6 +125,7 @@ fn schemas() -> Vec<(String, String)> {
         ("ledger", plimsoll_report::cycle_record::schema()),
         ("repeat", plimsoll_report::repeated::schema()),
         ("edge-status", plimsoll_edge::status_schema()),
+        ("link", link::schema()),
     ];
     let further = further.map(|(name, schema)| (format!("{name}{SCHEMA_ENDING}"), schema));
     let mut schemas = plimsoll_report::json::schemas();

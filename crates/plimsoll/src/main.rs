@@ -25,6 +25,7 @@ mod import;
 mod launch_service;
 mod limit;
 mod line_files;
+mod link;
 mod live;
 mod live_line;
 mod load_worker;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         Command::Log(arguments) => log::log(&arguments, screen),
         Command::Record(arguments) => record::record(&arguments),
         Command::Edge(arguments) => edge::edge(arguments),
+        Command::Link(arguments) => link::link(&arguments),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::LoadWorker => load_worker::run(),

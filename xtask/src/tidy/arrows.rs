@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 31] = [
+const CRATE_RULES: [CrateRule; 32] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -89,6 +89,10 @@ const CRATE_RULES: [CrateRule; 31] = [
         may_know: &[],
     },
     CrateRule {
+        name: "plimsoll-link",
+        may_know: &[MODEL],
+    },
+    CrateRule {
         name: "plimsoll-export",
         may_know: &[MODEL, "plimsoll-names"],
     },
@@ -109,6 +113,7 @@ const CRATE_RULES: [CrateRule; 31] = [
             "plimsoll-export",
             "plimsoll-import",
             "plimsoll-lab",
+            "plimsoll-link",
             "plimsoll-live",
             "plimsoll-logs",
             "plimsoll-report",

@@ -269,7 +269,7 @@ impl Starter<'_> {
     fn links(&self, name: &str, links: &[Link]) -> Result<RunningServer> {
         let words = links.iter().map(|(listen, to, round_trip)| {
             let millis = round_trip.as_millis();
-            format!("127.0.0.1:{listen}=127.0.0.1:{to}@{millis}")
+            format!("127.0.0.1:{listen}=127.0.0.1:{to}@{millis}ms")
         });
         let words: Vec<String> = words.collect();
         let (last, ..) = links

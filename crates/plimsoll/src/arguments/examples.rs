@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory as _};
 use super::Cli;
 
 /// The command, and its examples: the most frequent use first.
-const EXAMPLES: [(&str, &[&str]); 32] = [
+const EXAMPLES: [(&str, &[&str]); 33] = [
     (
         "",
         &[
@@ -115,6 +115,14 @@ const EXAMPLES: [(&str, &[&str]); 32] = [
         &["plimsoll edge why http://127.0.0.1:8080/news"],
     ),
     ("edge purge", &["plimsoll edge purge --tag article-7"]),
+    (
+        "link",
+        &[
+            "plimsoll link 127.0.0.1:7000=127.0.0.1:3000 --delay 80ms",
+            "plimsoll link 127.0.0.1:7000=127.0.0.1:3000@japan-east --service-in west-europe",
+            "plimsoll link 127.0.0.1:7000=127.0.0.1:3000 --bandwidth 10Mbit/s --stall 1%:200ms",
+        ],
+    ),
     ("demo", &["plimsoll demo"]),
     ("generate", &["plimsoll generate man ./man"]),
 ];

@@ -40,7 +40,7 @@ pages! {
     imports_are_as_printed: "guides/import-scripts.md", "guides/import-openapi.md", "guides/from-recordings-and-logs.md";
     logs_are_as_printed: "guides/logs.md", "guides/availability.md";
     comparisons_are_as_printed: "guides/comparing.md", "guides/history.md", "guides/matrix.md";
-    websockets_are_as_printed: "guides/websockets.md";
+    websockets_are_as_printed: "guides/websockets.md", "guides/links.md";
     browsers_are_as_printed: "guides/browsers.md";
     live_pages_and_exports_are_as_printed: "guides/live.md", "guides/export.md";
     the_edge_is_as_printed: "guides/edge.md", "guides/edge-hub.md", "guides/edge-servers.md";
