@@ -17,13 +17,14 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plimsoll_hub_io::hub::publish;
 use plimsoll_model::redact;
 use plimsoll_proxy::secret::is_same;
 use serde_json::Value;
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
@@ -100,17 +101,25 @@ async fn accept(listener: TcpListener, context: Arc<AdminContext>) {
                 let (context, hang_up) = (Arc::clone(&context), Arc::clone(&hang_up));
                 async move { Ok::<_, Infallible>(answer(&context, request, hang_up).await) }
             });
-            let served = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service);
-            // A broken connection concerns only its client.
-            tokio::select! {
-                _ = served => {}
-                () = stuck.notified() => {}
-            }
+            serve_connection(stream, service, &stuck).await;
             drop(place);
         });
+    }
+}
+
+/// Serves one client until it leaves, or until `hang_up`, also while it is stuck in a write.
+async fn serve_connection<S>(stream: TcpStream, service: S, hang_up: &Notify)
+where
+    S: Service<Request<Incoming>, Response = AdminResponse, Error = Infallible>,
+{
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    // A broken connection concerns only its client.
+    tokio::select! {
+        _ = served => {}
+        () = hang_up.notified() => {}
     }
 }
 

@@ -1,7 +1,8 @@
 //! Forces every limit that the rules name, for real: real load, real processes, the kernel's own counters.
 //!
-//! Runs one case after the other, because they share the machine's CPU and counters, and starts itself again as the
-//! process whose resource is strained; hence a `main` of its own. Arguments are filters, as in other tests.
+//! Runs cases one after the other that share the machine's CPU and counters, before them those beside each other that have
+//! a network, a cgroup or a limit of their own, and starts itself again as the process whose resource is strained; hence a
+//! `main` of its own. Arguments are filters, as in other tests.
 #![expect(clippy::print_stdout, reason = "a strained process prints its address")]
 
 mod cases;
@@ -17,5 +18,5 @@ fn main() -> ExitCode {
         strain::run(&arguments[1..]);
         return ExitCode::SUCCESS;
     }
-    plimsoll_testkit::cases::run(&arguments, cases::ALL)
+    plimsoll_testkit::cases::run(&arguments, &cases::BESIDE, &cases::ALONE)
 }

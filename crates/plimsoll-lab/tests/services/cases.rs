@@ -12,18 +12,17 @@ mod workers;
 
 use plimsoll_testkit::cases::Case;
 
-/// All cases.
-pub(crate) fn all() -> impl Iterator<Item = Case> {
-    let lists: [&'static [Case]; 9] = [
-        processes::ALL,
-        limits::ALL,
-        files::ALL,
-        source::ALL,
-        surroundings::ALL,
-        bad_input::ALL,
-        kills::ALL,
-        dead_man::ALL,
-        workers::ALL,
-    ];
-    lists.into_iter().flatten().copied()
+/// Lists of cases that take about equally long. Each case has folders, ports and processes of its own.
+pub(crate) fn beside() -> [Vec<Case>; 5] {
+    [
+        kills::EVEN.to_vec(),
+        kills::ODD.to_vec(),
+        [processes::ALL, files::ALL].concat(),
+        [dead_man::ALL, workers::ALL].concat(),
+        [bad_input::ALL, source::ALL, surroundings::ALL].concat(),
+    ]
 }
+
+/// Cases that assert control groups. Whoever removes the last group disables its controllers, maybe just when another group
+/// is made.
+pub(crate) const ALONE: &[Case] = limits::ALL;

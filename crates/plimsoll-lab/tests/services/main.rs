@@ -1,7 +1,7 @@
 //! Cells of experiments, applied for real: processes, control groups, files, checkouts, settings, and kills at any moment.
 //!
 //! Starts itself again as the launcher, as the service, as an edge, and as the program that is killed; hence a `main` of
-//! its own. Arguments are filters, as in other tests.
+//! its own, which runs cases beside each other: they wait more than they work. Arguments are filters, as in other tests.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -37,5 +37,7 @@ fn main() -> ExitCode {
         Some(dead_man::WORD) => return dead_man::watch(&arguments[1..]),
         _ => {}
     }
-    plimsoll_testkit::cases::run(&arguments, cases::all())
+    let beside = cases::beside();
+    let beside = beside.each_ref().map(Vec::as_slice);
+    plimsoll_testkit::cases::run(&arguments, &beside, cases::ALONE)
 }

@@ -8,7 +8,7 @@ use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::trial::{
-    alone, assert_all, begin, even, is_disturbed, ms, plan, run, stood_still, total, windows,
+    alone, assert_all, begin, even, is_disturbed, ms, plan, run, share, stood_still, total, windows,
 };
 
 fn quick() -> KnownLaw {
@@ -61,7 +61,6 @@ fn a_stall_is_seen_through_one_connection_too() {
 
 #[test]
 fn offered_belongs_to_the_second_of_due() {
-    let _alone = alone();
     let origin = quick();
     let load = Load::Open {
         phases: vec![
@@ -102,7 +101,6 @@ fn in_flight_follows_littles_law() {
 
 #[test]
 fn a_tick_sends_in_batches() {
-    let _alone = alone();
     let origin = quick();
     let mut plan = plan(origin.address());
     plan.tick = Some(ms(50));
@@ -116,7 +114,7 @@ fn a_tick_sends_in_batches() {
 
 #[test]
 fn a_start_in_the_future_is_waited_for() {
-    let _alone = alone();
+    share();
     let origin = quick();
     let plan = plan(origin.address());
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]

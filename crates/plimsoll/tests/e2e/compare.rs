@@ -1,4 +1,4 @@
-//! `plimsoll compare` on run files, and with trials in turn.
+//! `plimsoll compare` on run files. Trials in turn are measured alone.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -15,12 +15,11 @@ use plimsoll_model::verdict::Verdict;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::plan::get_root;
 use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
-use plimsoll_testkit::turns::alone;
 use serde_json::Value;
 
-use crate::support::{CommandOutput, Sandbox, count, is_late, number};
+use crate::support::{CommandOutput, Sandbox, number};
 
-fn origin(service_ms: u64) -> KnownLaw {
+pub(crate) fn origin(service_ms: u64) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::new(100).unwrap(),
         service: Service::Deterministic(Duration::from_millis(service_ms)),
@@ -60,7 +59,7 @@ fn runs(place: &Sandbox, runs: &[(&str, &str, &[&str])]) {
 }
 
 /// The result; `None` if this machine was too busy, and it was reported.
-fn compared(output: &CommandOutput) -> Option<Value> {
+pub(crate) fn compared(output: &CommandOutput) -> Option<Value> {
     let json = output.json();
     if json["void"].is_null() {
         return Some(json);
@@ -270,87 +269,4 @@ fn bad_input_is_refused_with_place_and_remedy() {
         assert_eq!(output.code, 2, "{arguments:?}: {output:?}");
         assert!(output.stderr.contains(part), "{arguments:?}: {output:?}");
     }
-}
-
-/// Three times as slow is found by trials in turn on two services that run beside each other. How small a difference is found,
-/// and how often, virtual time shows.
-#[test]
-fn trials_in_turn_find_a_slower_service() {
-    let _alone = alone();
-    let place = Sandbox::new();
-    let (base, head) = (origin(10), origin(30));
-    let output = place.run(&[
-        "compare",
-        "--base-url",
-        &base.url(),
-        "--head-url",
-        &head.url(),
-        "--rate",
-        "400/s",
-        "--for",
-        "150ms",
-        "--seed",
-        "1",
-        "--json",
-    ]);
-    let Some(json) = compared(&output) else {
-        return;
-    };
-    place.assert_follows_schema("compare", &json);
-    let late_ms = Duration::from_millis(1);
-    if is_late(base.counts().late_mean(), late_ms) || is_late(head.counts().late_mean(), late_ms) {
-        return;
-    }
-    assert_eq!(
-        (output.code, &json["verdict"]),
-        (3, &Value::from("worse")),
-        "{json:#}"
-    );
-    let ratio = number(&json, "metrics.p50.ratio");
-    assert!((ratio - 3.0).abs() < 0.3, "{ratio}");
-    assert!(number(&json, "blocks.valid") >= 8.0, "{json:#}");
-    assert_eq!(json["metrics"]["p50"]["interval_of"], "blocks");
-    let page = json["report_file"].as_str().unwrap();
-    assert!(place.path().join(page).is_file(), "{page}");
-}
-
-/// The sample site as the baseline, and a candidate that ends at once: its trials fail, which is a result.
-#[test]
-fn a_candidate_that_does_not_start_is_worse() {
-    let _alone = alone();
-    let place = Sandbox::new();
-    let address = plimsoll_testkit::port::unused();
-    let url = format!("http://{address}/");
-    let program = env!("CARGO_BIN_EXE_plimsoll");
-    let base = format!("'{program}' demo --serve {address} --nodes 60");
-    let output = place.run(&[
-        "compare",
-        &url,
-        "--base",
-        &base,
-        "--head",
-        "/bin/false",
-        "--rate",
-        "100/s",
-        "--for",
-        "200ms",
-        "--seed",
-        "1",
-        "--json",
-    ]);
-    let Some(json) = compared(&output) else {
-        return;
-    };
-    place.assert_follows_schema("compare", &json);
-    assert_eq!(output.code, 3, "{output:?}");
-    assert_eq!(count(&json, "blocks.failed_before"), 0);
-    assert!(number(&json, "blocks.failed_after") >= 6.0, "{json:#}");
-    assert!(
-        json["answer"]
-            .as_str()
-            .unwrap()
-            .contains("the service failed in")
-    );
-    // Nothing is left running.
-    assert!(std::net::TcpStream::connect(address).is_err());
 }

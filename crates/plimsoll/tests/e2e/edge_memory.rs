@@ -106,13 +106,19 @@ impl MeasuredEdge {
 
     /// Waits until what the edge keeps of its last hour has its memory: it takes that with the first seconds.
     fn wait_for_history(&self) {
+        let lines = BufReader::new(self.watch()).lines().map(Result::unwrap);
+        let documents = lines.filter(|line| line.starts_with("data:")).take(4);
+        assert_eq!(documents.count(), 4, "the edge sends one each second");
+    }
+
+    /// A viewer of its page: the stream of documents, of which the first has come.
+    fn watch(&self) -> TcpStream {
         let mut stream = TcpStream::connect(self.admin).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin);
         stream.write_all(request.as_bytes()).unwrap();
-        let lines = BufReader::new(stream).lines().map(Result::unwrap);
-        let documents = lines.filter(|line| line.starts_with("data:")).take(4);
-        assert_eq!(documents.count(), 4, "the edge sends one each second");
+        assert_eq!(stream.peek(&mut [0]).unwrap(), 1);
+        stream
     }
 
     fn connect(&self) -> TcpStream {
@@ -270,6 +276,37 @@ fn a_client_of_the_hub_costs_one_and_a_half_kibibytes_at_most() {
     clients.iter_mut().for_each(subscribe);
     let each = edge.memory().saturating_sub(before) / CLIENTS as u64;
     assert!(each <= 1536, "{each} bytes for each client");
+}
+
+#[test]
+fn viewers_of_the_page_that_do_not_read_cost_little_and_hold_nobody_up() {
+    // Two less than there may be.
+    const VIEWERS: usize = 30;
+    let _alone = alone();
+    let place = Sandbox::new();
+    let edge = MeasuredEdge::start(
+        &place,
+        &configuration(origin(2), "{ head_timeout: 10m }"),
+        None,
+    );
+    fetch(&mut edge.connect());
+    edge.wait_for_history();
+    let before = edge.memory();
+    let viewers: Vec<TcpStream> = (0..VIEWERS).map(|_| edge.watch()).collect();
+    // What this one reads was handed to the others, too.
+    edge.wait_for_history();
+    let mut client = edge.connect();
+    for _ in 0..100 {
+        fetch(&mut client);
+    }
+    let status = get(edge.admin, "/status");
+    assert!(status.starts_with("HTTP/1.1 200 "), "{status}");
+    let each = edge.memory().saturating_sub(before) / VIEWERS as u64;
+    assert!(
+        each <= 256 << 10,
+        "{each} bytes for each that does not read"
+    );
+    drop(viewers);
 }
 
 /// Everything at once that makes a proxy hold memory, by more clients than it is to take: it may hold 64 MiB for them,

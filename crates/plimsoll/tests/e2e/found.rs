@@ -5,6 +5,7 @@ use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::program::runtimes::Script;
+use plimsoll_testkit::turns::{alone_for, quietly};
 use serde_json::Value;
 
 use crate::support::Sandbox;
@@ -55,7 +56,11 @@ fn found_of(
         "2s",
         "--json",
     ];
-    let output = place.run(&[&words[..], more].concat());
+    let words = [&words[..], more].concat();
+    let output = match cpu {
+        Cpu::Little => quietly(|| place.run(&words)),
+        Cpu::Much => alone_for(|| place.run(&words)),
+    };
     output.measured()?;
     assert_eq!(output.code, 3, "{output:?}");
     let log = place.run_files().pop().unwrap();

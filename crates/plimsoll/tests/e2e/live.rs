@@ -7,17 +7,13 @@ use std::process::{Child, ChildStderr, Command};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use plimsoll_model::plan::Load;
-use plimsoll_testkit::not_tried;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::packages::install;
 use serde_json::Value;
 
 use crate::support::Sandbox;
 
-const SECOND_US: u64 = 1_000_000;
-
-fn origin() -> KnownLaw {
+pub(crate) fn origin() -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
         service: Service::Deterministic(Duration::from_millis(2)),
         ..KnownLawPlan::default()
@@ -25,7 +21,7 @@ fn origin() -> KnownLaw {
     .unwrap()
 }
 
-fn url(origin: &KnownLaw) -> String {
+pub(crate) fn url(origin: &KnownLaw) -> String {
     format!("http://{}/", origin.address())
 }
 
@@ -197,68 +193,6 @@ fn a_run_is_seen_marked_and_stopped_in_a_browser() {
     assert!(notes.contains(&"stopped from the live page"), "{notes:?}");
     let changed = "load changed to 80 req/s from the live page";
     assert!(notes.contains(&changed), "{notes:?}");
-}
-
-#[test]
-fn a_load_follows_the_rate_that_a_viewer_sets_and_the_report_has_both() {
-    let (place, origin) = (Sandbox::new(), origin());
-    let target = url(&origin);
-    let load = ["--rate", "20/s", "--spacing", "even", "--for", "10m"];
-    let shown = Shown::start(
-        &place,
-        &[&["run", &target, "--live", "--json", "-q"], &load[..]].concat(),
-    );
-    let has = |document: &Value, rate: u64| {
-        let offered = document["columns"]["offered"].as_array();
-        offered.is_some_and(|offered| offered.iter().any(|count| count.as_u64() == Some(rate)))
-    };
-    shown.wait_for(|document| has(document, 20));
-    let document = shown.wait_for(|document| document["full"] == true);
-    assert_eq!(document["head"]["changes"], "req/s", "{document:#}");
-    for (body, status, part) in [
-        ("0", 409, "0 req/s is out of range: above 0"),
-        ("NaN", 409, "out of range"),
-        ("12 horses", 400, "is not a number"),
-    ] {
-        let (found, text) = shown.act("load", body);
-        assert!(found == status && text.contains(part), "{found} {text}");
-    }
-    assert_eq!(shown.act("load", "60").0, 200);
-    shown.wait_for(|document| has(document, 60));
-    assert_eq!(shown.act("load", "7").0, 200);
-    shown.wait_for(|document| has(document, 7));
-    assert_eq!(shown.act("stop", "").0, 200);
-    let (code, stdout, stderr) = shown.end();
-    assert_eq!(code, 130, "{stderr}");
-    let json: Value = serde_json::from_str(&stdout).unwrap();
-    let run = plimsoll_lab::run_log::read(&place.run_files()[0]).unwrap();
-    let Load::Open { phases, .. } = &run.run.header.plan.load else {
-        panic!("{:?}", run.run.header.plan.load)
-    };
-    let rates: Vec<f64> = phases.iter().map(|phase| phase.to).collect();
-    assert_eq!(rates, [20.0, 60.0, 7.0], "{json:#}");
-    // Each level is a step of its own, as in a load that was planned so.
-    let steps = run.run.trials.iter().map(|trial| trial.spec.rate);
-    let steps: Vec<f64> = steps.collect();
-    assert!(steps.starts_with(&[20.0, 60.0]), "{steps:?}");
-    let windows = run.run.windows.iter();
-    let offered: Vec<u64> = windows.clone().map(|window| window.offered).collect();
-    let lag_us = windows.filter_map(|window| window.lag.quantile(1.0)).max();
-    if lag_us >= Some(SECOND_US) {
-        // An arrival that is handled so late may be counted in a later second than that in which it was due.
-        not_tried::disturbed(format_args!("an arrival was {lag_us:?} us late"));
-        return;
-    }
-    // A second has one level. Behind the last change it was stopped, in the middle of one.
-    let mut changing = offered.iter().take_while(|count| **count != 7);
-    assert!(
-        changing.all(|count| [20, 60].contains(count)),
-        "{offered:?}"
-    );
-    let seconds = |level: u64| offered.iter().filter(|count| **count == level).count() as u64;
-    for (phase, level) in phases.iter().zip([20, 60]) {
-        assert_eq!(seconds(level) * 1_000_000_000, phase.lasting_ns);
-    }
 }
 
 #[test]

@@ -2,17 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod alone;
 mod attacks;
 mod availability;
 mod bad_input;
+mod beside;
 mod bombs;
 mod browsers;
 mod ci_templates;
-mod collectors;
-mod collectors_databases;
-mod collectors_logs;
-mod collectors_runtimes;
-mod collectors_traces;
 mod compare;
 mod compare_git;
 mod confirm;
@@ -66,7 +63,6 @@ mod support;
 mod through;
 mod tune;
 mod tune_faults;
-mod tune_kills;
 mod ui;
 mod watch;
 mod websocket;

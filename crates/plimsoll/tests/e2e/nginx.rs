@@ -8,8 +8,7 @@ use std::time::Duration;
 use plimsoll_testkit::port;
 use tempfile::TempDir;
 
-use crate::support::{Sandbox, assert_near, count, number};
-use plimsoll_testkit::turns::alone;
+use crate::support::{Sandbox, count};
 
 pub(crate) struct NginxProcess {
     process: Child,
@@ -93,35 +92,8 @@ impl Drop for NginxProcess {
     }
 }
 
-const ONE_KILOBYTE: &str =
+pub(crate) const ONE_KILOBYTE: &str =
     "location / { default_type text/html; return 200 \"$request_id$request_id\"; }";
-
-#[test]
-fn an_even_rate_is_kept_and_counted() {
-    let _alone = alone();
-    let nginx = NginxProcess::start(ONE_KILOBYTE);
-    let output = Sandbox::new().run(&[
-        "run",
-        &nginx.url(),
-        "--rate",
-        "500/s",
-        "--for",
-        "3s",
-        "--spacing",
-        "even",
-        "--json",
-    ]);
-    let json = output.json();
-    assert_near(number(&json, "offered"), 500.0, 0.01, "offered");
-    assert_eq!(count(&json, "requests"), 1500);
-    assert_eq!(count(&json, "outcomes.ok"), 1500);
-    assert_eq!(count(&json, "status.200"), 1500);
-    let Some(json) = output.measured() else {
-        return;
-    };
-    assert_eq!(output.code, 0, "{output:?}");
-    assert_near(number(&json, "completed"), 500.0, 0.02, "completed");
-}
 
 #[test]
 fn statuses_and_good_answers_are_told_apart() {
@@ -133,8 +105,8 @@ fn statuses_and_good_answers_are_told_apart() {
         .run(&[
             "run",
             &nginx.url(),
-            "--connections",
-            "2",
+            "--rate",
+            "50/s",
             "--for",
             "1s",
             "--json",
@@ -149,8 +121,8 @@ fn statuses_and_good_answers_are_told_apart() {
         .run(&[
             "run",
             &nginx.url(),
-            "--connections",
-            "2",
+            "--rate",
+            "50/s",
             "--for",
             "1s",
             "--json",
@@ -161,19 +133,12 @@ fn statuses_and_good_answers_are_told_apart() {
     assert_eq!(count(&wanted, "outcomes.wrong_status"), 0);
     let moved = format!("{}moved", nginx.url());
     let taken = place
-        .run(&["run", &moved, "--connections", "2", "--for", "1s", "--json"])
+        .run(&["run", &moved, "--rate", "50/s", "--for", "1s", "--json"])
         .json();
     assert!(count(&taken, "status.302") > 0);
     let followed = place
         .run(&[
-            "run",
-            &moved,
-            "--connections",
-            "2",
-            "--for",
-            "1s",
-            "--json",
-            "-L",
+            "run", &moved, "--rate", "50/s", "--for", "1s", "--json", "-L",
         ])
         .json();
     assert!(

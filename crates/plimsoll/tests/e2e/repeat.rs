@@ -1,66 +1,10 @@
-//! `plimsoll run --repeat`: the same load several times against an origin that recovers.
+//! `plimsoll run --repeat`: the same load several times. One that slows a service down is among the laws.
 
 use std::fs;
-use std::num::NonZeroU32;
-use std::time::Duration;
 
-use plimsoll_testkit::not_tried;
-use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
-use plimsoll_testkit::turns::alone;
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan};
 
-use crate::support::{Sandbox, is_late};
-
-/// Every request takes 0.1 ms longer than the one before: the median of the last of ten runs is 23 ms.
-#[test]
-fn a_service_that_slows_down_does_not_recover() {
-    let _alone = alone();
-    let origin = KnownLaw::start(KnownLawPlan {
-        servers: NonZeroU32::new(100).unwrap(),
-        service: Service::Growing(Duration::from_micros(100)),
-        ..KnownLawPlan::default()
-    })
-    .unwrap();
-    let url = origin.url();
-    let output = Sandbox::new().run(&[
-        "run",
-        &url,
-        "--rate",
-        "60/s",
-        "--spacing",
-        "even",
-        "--for",
-        "400ms",
-        "--repeat",
-        "10",
-        "--json",
-    ]);
-    let json = output.json();
-    let runs = json["runs"].as_array().unwrap();
-    if runs.iter().any(|run| !run["void"].is_null()) {
-        not_tried::disturbed(format_args!("{:?}", output.stderr));
-        return;
-    }
-    // Half of the answers of one run would have to be 14 ms late to hide the slope: 0.7 ms in the mean of all.
-    if is_late(origin.counts().delay_mean(), Duration::from_micros(500)) {
-        return;
-    }
-    assert_eq!(output.code, 3, "{json:#}");
-    assert_eq!(json["recovers"], false);
-    let metrics = json["metrics"].as_array().unwrap();
-    let p50 = metrics
-        .iter()
-        .find(|metric| metric["name"] == "p50")
-        .unwrap();
-    assert_eq!(p50["recovers"], false, "{p50}");
-    assert!(p50["low"].as_f64().unwrap() > 0.0, "{p50}");
-    assert!(
-        json["answer"]
-            .as_str()
-            .unwrap()
-            .contains("does not recover"),
-        "{json:#}"
-    );
-}
+use crate::support::Sandbox;
 
 #[test]
 fn the_same_load_is_run_again_and_compared_with_itself() {

@@ -8,109 +8,15 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::support::{Sandbox, assert_near, count, is_late, number};
-use plimsoll_testkit::turns::alone;
+use crate::support::{Sandbox, count};
 
-fn origin(service: Service) -> KnownLaw {
+pub(crate) fn origin(service: Service) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::new(1000).unwrap(),
         service,
         ..KnownLawPlan::default()
     })
     .unwrap()
-}
-
-/// The server stops for one second in ten: of the 200 requests due in that second, the one due first waits a
-/// second, the last not at all, so of all 2,000 five per cent wait longer than half a second. No more than 200, for
-/// what waited is answered all at once, and that takes CPU, which is not part of the law; at equal gaps, for so few that come
-/// by chance are a tenth more or less.
-#[test]
-fn a_stall_is_told_as_it_was() {
-    let _alone = alone();
-    let origin = origin(Service::Deterministic(Duration::from_micros(200)));
-    let place = Sandbox::new();
-    origin.stall_at(Duration::from_secs(5), Duration::from_secs(1));
-    let output = place.run(&[
-        "run",
-        &origin.url(),
-        "--rate",
-        "200/s",
-        "--spacing",
-        "even",
-        "--for",
-        "10s",
-        "--json",
-    ]);
-    // A generator or an origin that got no CPU adds stalls of its own.
-    let Some(json) = output.measured() else {
-        return;
-    };
-    assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
-    if is_late(origin.counts().late_max, Duration::from_millis(50)) {
-        return;
-    }
-    assert_near(number(&json, "response_time_ms.p95"), 500.0, 0.1, "p95");
-    assert_near(number(&json, "response_time_ms.p99"), 900.0, 0.1, "p99");
-}
-
-#[test]
-fn service_times_are_those_of_the_origin() {
-    let _alone = alone();
-    let origin = origin(Service::Deterministic(Duration::from_millis(50)));
-    let output = Sandbox::new().run(&[
-        "run",
-        &origin.url(),
-        "--rate",
-        "100/s",
-        "--for",
-        "2s",
-        "--json",
-    ]);
-    let Some(json) = output.measured() else {
-        return;
-    };
-    if is_late(origin.counts().late_mean(), Duration::from_millis(1)) {
-        return;
-    }
-    assert_near(number(&json, "response_time_ms.p50"), 50.0, 0.1, "p50");
-    assert_near(
-        number(&json, "service_time_ms.p50"),
-        50.0,
-        0.1,
-        "service p50",
-    );
-}
-
-#[test]
-fn an_objective_decides_the_exit_code() {
-    let _alone = alone();
-    let origin = origin(Service::Deterministic(Duration::from_millis(20)));
-    let place = Sandbox::new();
-    let check = |objective: &str, bound_ms: f64| {
-        let output = place.run(&[
-            "run",
-            &origin.url(),
-            "--rate",
-            "50/s",
-            "--for",
-            "1s",
-            "--objective",
-            objective,
-            "--json",
-        ]);
-        let Some(json) = output.measured() else {
-            assert_eq!(output.code, 6, "{output:?}");
-            return;
-        };
-        let p95 = number(&json, "response_time_ms.p95");
-        assert!(p95 > 19.0, "{json:#}");
-        // An origin that got no CPU for so long misses two seconds as well.
-        let code = if p95 < bound_ms { 0 } else { 3 };
-        assert_eq!(output.code, code, "{output:?}");
-    };
-    check("p95 < 2s, errors < 1%", 2000.0);
-    check("p95 < 5ms", 5.0);
-    check("p(95)<2000, rate<0.01", 2000.0);
 }
 
 #[test]

@@ -103,3 +103,19 @@ fn an_interrupt_keeps_what_was_read() {
     assert!(!loaded.readings.seconds().is_empty());
     assert_eq!(loaded.cut, None);
 }
+
+#[test]
+fn what_is_watched_is_checked_before_anything_starts() {
+    let place = Sandbox::new();
+    std::fs::write(place.path().join("watch.yaml"), "hapoxy: x\nnginx: y\n").unwrap();
+    let load = ["run", "http://127.0.0.1:1/", "--rate", "1/s", "--watch"];
+    for (file, expected) in [
+        ("watch.yaml", "watch.yaml:1:1: "),
+        ("missing.yaml", "--watch auto, --watch none"),
+    ] {
+        let output = place.run(&[&load[..], &[file]].concat());
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains(expected), "{output:?}");
+    }
+    assert!(place.run_files().is_empty());
+}

@@ -1,16 +1,13 @@
 //! WebSocket steps of plan files against Node's `ws`: asked and answered by id, subscribed to, lost and opened again.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
+use super::all_know;
 use super::server::WebSocketServer;
-use super::{all_know, is_server_late};
 use crate::support::{CommandOutput, Sandbox, count, number};
-use plimsoll_testkit::turns::alone;
 
 /// Carries out a plan of steps at a server.
-pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
+pub(crate) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
     let place = Sandbox::new();
     let target = server.url("").replace("ws://", "http://");
     let text = format!("target: {target}\n{plan}");
@@ -22,7 +19,7 @@ pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
 }
 
 /// The row of a step.
-pub(super) fn step<'a>(json: &'a Value, label: &str) -> &'a Value {
+pub(crate) fn step<'a>(json: &'a Value, label: &str) -> &'a Value {
     let mut steps = json["steps"].as_array().unwrap().iter();
     steps
         .find(|step| step["label"] == label)
@@ -180,34 +177,6 @@ fn the_url_is_the_channel_where_nothing_else_is_said() {
         "{json:#}"
     );
     assert_eq!(websocket["channels"][0]["channel"], "/live");
-}
-
-/// Rounds come once in each interval until their time is over.
-#[test]
-fn users_speak_at_intervals() {
-    let _alone = alone();
-    let server = WebSocketServer::start(4, &json!({}));
-    let plan = r#"
-load: { users: 4, hold: 20s }
-iterations: 1
-steps:
-  - ws: /echo-10
-  - every: 250ms
-    for: 2s
-    steps: [{ send: "odds {{ user }}", await: "odds {{ user }}", label: odds }]
-  - close: normal
-"#;
-    let output = carry_out(&server, plan);
-    let json = output.json();
-    let asked = count(step(&json, "odds"), "samples");
-    let counts = server.counts();
-    assert_eq!(count(&counts, "received"), asked, "{json:#}");
-    assert!((4..=32).contains(&asked), "{asked}");
-    let is_late = is_server_late(&counts, Duration::from_millis(100));
-    if output.measured().is_some() && !is_late {
-        assert!(asked >= 28, "{asked} of 4 times 8");
-    }
-    assert!(number(step(&json, "odds"), "p50") >= 9.0);
 }
 
 /// A disconnected user reconnects, subscribes again, and is counted separately.

@@ -31,14 +31,14 @@ fn installed(name: &str) -> PathBuf {
 }
 
 /// A server that ends with this handle, or with this process.
-pub(super) struct WebSocketServer {
+pub(crate) struct WebSocketServer {
     process: Child,
     port: u16,
 }
 
 impl WebSocketServer {
     /// Starts one that waits for this many clients before it executes the plan.
-    pub(super) fn start(clients: u32, plan: &Value) -> Self {
+    pub(crate) fn start(clients: u32, plan: &Value) -> Self {
         Self::start_with(clients, plan, None)
     }
 
@@ -84,12 +84,12 @@ impl WebSocketServer {
         Self { process, port }
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("ws://127.0.0.1:{}{path}", self.port)
     }
 
     /// The actions that it reports.
-    pub(super) fn counts(&self) -> Value {
+    pub(crate) fn counts(&self) -> Value {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         socket
             .write_all(b"GET /counts HTTP/1.0\r\nHost: server\r\n\r\n")

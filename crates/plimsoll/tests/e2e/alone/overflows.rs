@@ -1,71 +1,33 @@
-//! Failures of every kind in logs of real proxies, and the rules that find them.
+//! Findings of runs in which accept queues overflow: the kernel counts that for the machine, so that a run beside them would
+//! find it too.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_testkit::port;
-use plimsoll_testkit::program::{Haproxy, Nginx};
-use plimsoll_testkit::stuck::{FullTcp, FullUnix};
-use serde_json::Value;
-
-use crate::found::{assert_field_contains, found, of};
-use crate::support::Sandbox;
+use plimsoll_testkit::program::Haproxy;
+use plimsoll_testkit::stuck::FullTcp;
 use plimsoll_testkit::turns::alone;
 
-/// All paths in turn, at a rate at which each fails several times a second.
-fn run(place: &Sandbox, address: SocketAddr, watch: &str, paths: &[&str]) -> Option<Vec<Value>> {
-    std::fs::write(place.path().join("urls"), paths.join("\n")).unwrap();
-    let url = format!("http://{address}/");
-    let load = ["24/s:4s", "48/s:2s"];
-    found(place, &url, watch, load, &["--urls", "urls"])
-}
+use super::{failures, origin};
+use crate::found::{assert_field_contains, best, found, of};
+use crate::support::Sandbox;
 
 #[test]
-fn nginx_tells_why_it_fails() {
+fn haproxy_takes_no_more_clients() {
     let _alone = alone();
-    let place = Sandbox::new();
-    let path = place.path().join("full.sock");
-    let _full = FullUnix::start(&path);
-    let (dead, gone, lost) = (port::unused(), port::unused(), port::unused());
-    let http = format!(
-        "limit_req_zone $server_addr zone=few:1m rate=1r/s;\n\
-         upstream gone {{ server {gone} fail_timeout=1s; server {lost} fail_timeout=1s; }}"
-    );
-    let locations = format!(
-        "location = /refused {{ proxy_pass http://{dead}; }}\n\
-         location = /gone {{ proxy_pass http://gone; }}\n\
-         location = /full {{ proxy_pass http://unix:{}:/; }}\n\
-         location = /rare {{ limit_req zone=few; root /; }}\n\
-         location = /blob {{ alias /usr/sbin/nginx; }}\n\
-         location = /large {{ proxy_pass http://$server_addr:$server_port/blob; limit_rate 50k;\n\
-         proxy_buffer_size 4k; proxy_buffers 2 4k; proxy_busy_buffers_size 4k; }}",
-        path.display()
-    );
-    let nginx = Nginx::start_with(256, false, ["warn", &http, &locations]);
-    let watch = format!("nginx-log: {}\n", nginx.log().display());
-    let paths = ["/refused", "/gone", "/full", "/rare", "/large"];
-    let Some(found) = run(&place, nginx.address, &watch, &paths) else {
+    let (_origin, address) = origin(200);
+    let haproxy = Haproxy::start("maxconn 20", &format!("  server s1 {address}"));
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("http://{}/", haproxy.address);
+    let Some(found) = found(&Sandbox::new(), &url, &watch, ["30/s:3s", "300/s:4s"], &[]) else {
         return;
     };
-    let refused = of(&found, "X3");
-    assert_field_contains(
-        refused,
-        "sentence",
-        &["nginx could not connect to an upstream"],
-    );
-    let full = of(&found, "X4");
-    assert_field_contains(full, "sentence", &["of it about", "full.sock"]);
-    assert_field_contains(
-        of(&found, "X5"),
-        "limit",
-        &["upstreams that nginx has marked as down"],
-    );
-    let limited = of(&found, "X6");
-    assert_field_contains(limited, "sentence", &["100 % of it about zone few"]);
-    assert_field_contains(limited, "remedy", &["raise `rate` and `burst`"]);
-    assert_field_contains(of(&found, "X8"), "sentence", &["to a temporary file"]);
+    let best = best(&found, "H7");
+    assert_field_contains(&best, "limit", &["maxconn of HAProxy's frontend web"]);
+    let file = format!("{}:10", haproxy.configuration.display());
+    assert_field_contains(&best, "remedy", &["(now 20)", &file]);
 }
 
 /// Answers each connection's first request with these bytes, and closes it.
@@ -170,7 +132,7 @@ fn haproxy_tells_how_sessions_end() {
         .map(|(name, _)| format!("/{name}"))
         .collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let Some(found) = run(&place, haproxy.address, &watch, &paths) else {
+    let Some(found) = failures(&place, haproxy.address, &watch, &paths) else {
         return;
     };
     for (rule, words) in [

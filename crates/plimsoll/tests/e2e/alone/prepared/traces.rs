@@ -3,10 +3,10 @@
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::traced::Traced;
+use plimsoll_testkit::turns::{measuring, quietly};
 use serde_json::Value;
 
 use crate::support::Sandbox;
-use plimsoll_testkit::turns::alone;
 
 fn number(of: &Value, name: &str) -> f64 {
     of[name]
@@ -30,7 +30,7 @@ fn component<'a>(route: &'a Value, kind: &str, name: &str) -> &'a Value {
 
 #[test]
 fn spans_tell_what_requests_spend_their_time_on() {
-    let _alone = alone();
+    let _turn = measuring();
     let (database, otlp) = (Postgres::start(""), port::unused());
     let rates = Traced::rates(otlp, 20, 1000, 1_000_000);
     let shop = Traced::shop(otlp, &database, 8, rates.address);
@@ -39,7 +39,7 @@ fn spans_tell_what_requests_spend_their_time_on() {
     let url = shop.url("orders/4711");
     let words = ["run", &url, "--rate", "20/s", "--for", "5s"];
     let watch = ["--watch", "watch.yaml", "--json", "--report"];
-    let output = place.run(&[&words[..], &watch].concat());
+    let output = quietly(|| place.run(&[&words[..], &watch].concat()));
     let Some(json) = output.measured() else {
         return;
     };

@@ -2,19 +2,19 @@
 
 use plimsoll_testkit::program::Nginx;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, TOKEN};
+use plimsoll_testkit::turns::measuring;
 
 use crate::found::{assert_field_contains, best, found, found_computing, node};
 use crate::support::Sandbox;
-use plimsoll_testkit::turns::alone;
 
 #[test]
 fn php_fpm_has_few_processes() {
-    let _alone = alone();
+    let _turn = measuring();
     let fpm = PhpFpm::start(2, true, "usleep(100000); echo 'done';");
     let nginx = Nginx::start(1024, false, &fpm.location());
     let watch = format!("php-fpm: {}/status\n", fpm.status);
     let url = format!("http://{}/", nginx.address);
-    let Some(found) = found(&Sandbox::new(), &url, &watch, ["5/s:3s", "80/s:6s"], &[]) else {
+    let Some(found) = found(&Sandbox::new(), &url, &watch, ["5/s:3s", "80/s:4s"], &[]) else {
         return;
     };
     let best = best(&found, "R3");
@@ -34,14 +34,14 @@ fn php_fpm_has_few_processes() {
 
 #[test]
 fn puma_has_few_threads() {
-    let _alone = alone();
+    let _turn = measuring();
     let puma = Puma::sleeping(4, "0.1");
     let watch = format!("puma: {{ at: '{}', password: {TOKEN} }}\n", puma.control);
     let Some(found) = found(
         &Sandbox::new(),
         &puma.url(),
         &watch,
-        ["8/s:3s", "120/s:6s"],
+        ["8/s:3s", "120/s:4s"],
         &[],
     ) else {
         return;
@@ -58,7 +58,7 @@ const APPLICATION: &str = "require('http').createServer((q, a) => { const end = 
 
 #[test]
 fn nodes_event_loop_is_blocked() {
-    let _alone = alone();
+    let _turn = measuring();
     let place = Sandbox::new();
     let (node, watch) = node(&place, "", APPLICATION);
     let url = format!("http://{}/", node.address);
@@ -72,7 +72,7 @@ fn nodes_event_loop_is_blocked() {
 
 #[test]
 fn nginx_has_no_place_for_connections_to_upstreams() {
-    let _alone = alone();
+    let _turn = measuring();
     let puma = Puma::sleeping(64, "0.2");
     let locations = format!("location / {{ proxy_pass http://{}; }}", puma.address);
     let nginx = Nginx::start(24, true, &locations);
@@ -82,7 +82,7 @@ fn nginx_has_no_place_for_connections_to_upstreams() {
         nginx.log().display()
     );
     let url = format!("http://{}/", nginx.address);
-    let Some(found) = found(&Sandbox::new(), &url, &watch, ["8/s:3s", "200/s:6s"], &[]) else {
+    let Some(found) = found(&Sandbox::new(), &url, &watch, ["8/s:3s", "200/s:4s"], &[]) else {
         return;
     };
     let best = best(&found, "X1");

@@ -3,10 +3,10 @@
 
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::runtimes::Puma;
+use plimsoll_testkit::turns::measuring;
 
 use crate::found::{assert_field_contains, best, found, found_computing};
 use crate::support::Sandbox;
-use plimsoll_testkit::turns::alone;
 
 /// A table of so many rows, each with a customer.
 const ORDERS: &str = "CREATE TABLE orders (id int PRIMARY KEY, customer int, note text)";
@@ -20,7 +20,7 @@ fn orders(database: &Postgres, rows: u32) {
 
 #[test]
 fn postgres_lacks_an_index() {
-    let _alone = alone();
+    let _turn = measuring();
     let database = Postgres::start("max_parallel_workers_per_gather = 0");
     orders(&database, 300_000);
     let statement = "SELECT count(*) FROM orders WHERE customer = RANDOM";
@@ -56,7 +56,7 @@ fn postgres_lacks_an_index() {
 
 #[test]
 fn an_idle_transaction_holds_what_all_wait_for() {
-    let _alone = alone();
+    let _turn = measuring();
     let database = Postgres::start("");
     database
         .execute("CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)");
@@ -87,7 +87,7 @@ fn shop(lines: &str, statements: &str) -> Mariadb {
 
 #[test]
 fn mariadb_sessions_wait_for_a_row() {
-    let _alone = alone();
+    let _turn = measuring();
     let database = shop(
         "",
         "CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)",
