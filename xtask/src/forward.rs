@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Result;
 use clap::{Arg, ArgAction, value_parser};
@@ -27,13 +27,6 @@ pub(crate) fn run(package: &str) -> Result<Infallible> {
         .args(std::env::args_os().skip(1))
         .exec();
     Err(anyhow::Error::new(error).context("cannot run cargo"))
-}
-
-/// The part of the case studies that is a step of `cargo xtask test`.
-pub(crate) fn case_command(workspace: &Workspace, arguments: &[&str]) -> Command {
-    let mut command = program(workspace, "plimsoll-cases");
-    command.args(arguments).stdin(Stdio::null());
-    command
 }
 
 /// Cargo, which builds the program of a package and runs it with the arguments that are added.

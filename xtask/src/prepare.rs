@@ -4,15 +4,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
+use plimsoll_harness::clock::Stopwatch;
 use plimsoll_harness::go;
 use plimsoll_harness::machine::raise_descriptor_limit;
-use plimsoll_harness::packages::install;
+use plimsoll_harness::packages;
 use plimsoll_harness::python;
 use plimsoll_harness::step::execute;
 use plimsoll_harness::test_programs;
 use plimsoll_harness::workspace::Workspace;
-
-use crate::forward;
 
 /// Parts of the toolchain that rustup installs separately.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
@@ -37,14 +36,14 @@ const BY_PIP: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Installs missing programs, or fails with one line that lists them.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    install_components()?;
+/// Installs missing programs, or fails with one line that lists them. Runs beside cargo, and calls none itself: it would wait
+/// for the lock of the other.
+pub(crate) fn install(workspace: &Workspace) -> Result<()> {
+    let stopwatch = Stopwatch::start();
     // The tests inherit it.
     raise_descriptor_limit()?;
     test_programs::install()?;
     pretend_indexes()?;
-    execute(&mut forward::case_command(workspace, &["prepare"]))?;
     for (lock, environment, programs) in BY_PIP {
         python::install(
             &workspace.root().join(lock),
@@ -62,7 +61,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             &program,
             &["main.go"],
         )
-    })
+    })?;
+    println!(
+        "the programs of the tests are installed ({:.1} s)",
+        stopwatch.elapsed().as_secs_f64()
+    );
+    Ok(())
 }
 
 /// JMeter, which has no Debian package, by the `pom.xml` with its version; made anew when that has changed.
@@ -101,7 +105,7 @@ fn pretend_indexes() -> Result<()> {
     if Path::new(&control).exists() {
         return Ok(());
     }
-    install(&[&format!("postgresql-{newest}-hypopg")]).with_context(|| {
+    packages::install(&[&format!("postgresql-{newest}-hypopg")]).with_context(|| {
         format!("missing: {control}; `apt-get install postgresql-{newest}-hypopg` as root")
     })
 }
@@ -126,7 +130,8 @@ const BUILT_BY_GO: [(&str, &str, &str); 4] = [
     ),
 ];
 
-fn install_components() -> Result<()> {
+/// Installs missing parts of the toolchain, which cargo calls.
+pub(crate) fn toolchain() -> Result<()> {
     for (command, component) in COMPONENTS {
         let present = Command::new("cargo")
             .args([command, "--version"])

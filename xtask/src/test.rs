@@ -1,19 +1,22 @@
 //! `cargo xtask test`: all of CI, in order. Every step runs even if one before it failed.
 
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use plimsoll_harness::clock::Stopwatch;
 use plimsoll_harness::not_tried::NotTried;
 use plimsoll_harness::step::{Steps, execute};
 use plimsoll_harness::test_output::{TestCounts, run_tests};
 use plimsoll_harness::workspace::{Workspace, cargo};
 
-use crate::{forward, prepare, reference, tidy};
+use crate::{prepare, reference, tidy};
 
 /// Tests of one program that run at a time. Most of them wait, for processes and time-outs; those that measure wait until
 /// they are alone.
 const TEST_THREADS: &str = "8";
+
+/// The program of the case studies, whose stacks are prepared and tried.
+const CASES: &str = "plimsoll-cases";
 
 /// Runs all steps; prints `N passed, N failed` as the very last line and fails if anything did.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -22,52 +25,23 @@ pub(crate) fn run() -> Result<ExitCode> {
     let mut steps = Steps::default();
     let mut counts = TestCounts::default();
     let not_tried = NotTried::begin(&workspace)?;
-    if steps.run("prepare", || prepare::run(&workspace)).is_some() {
-        let cargo = |arguments: &[&str]| {
-            let mut command = cargo();
-            command
-                .args(arguments)
-                .current_dir(workspace.root())
-                .stdin(Stdio::null());
-            command
-        };
-        steps.run("format", || {
-            execute(&mut cargo(&["fmt", "--all", "--check"]))
-        });
-        steps.run("lints", || {
-            // `--all-targets` leaves out tests with `test = false`, which other commands run, and `--test` beside it is
-            // ignored. By itself the pattern reaches them.
-            for targets in [&["--all-targets"][..], &["--test", "*"]] {
-                let clippy = [&["clippy", "--workspace"], targets].concat();
-                let lints = ["--locked", "--quiet", "--", "-D", "warnings"];
-                execute(&mut cargo(&[&clippy[..], &lints].concat()))?;
-            }
-            Ok(())
-        });
-        steps.run("tidy", || tidy::check(&workspace));
-        let mut tests = cargo(&[
-            "test",
-            "--workspace",
-            "--no-fail-fast",
-            "--locked",
-            "--quiet",
-        ]);
+    if prepare_and_build(&workspace, &mut steps) {
+        let mut tests = cargo_in(
+            &workspace,
+            &[
+                "test",
+                "--workspace",
+                "--no-fail-fast",
+                "--locked",
+                "--quiet",
+            ],
+        );
         tests.env("RUST_TEST_THREADS", TEST_THREADS);
         steps.run("tests", || {
             run_tests(not_tried.collect(&mut tests), &mut counts)
         });
-        for case in ["tutor", "market"] {
-            steps.run(case, || {
-                execute(&mut forward::case_command(&workspace, &["smoke", case]))
-            });
-        }
+        try_cases_and_document(&workspace, &mut steps);
         steps.run("reference", || reference::check(&workspace));
-        steps.run("docs", || {
-            execute(
-                cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
-                    .env("RUSTDOCFLAGS", "-D warnings"),
-            )
-        });
     }
     print!("{}", not_tried.read()?);
     println!("took {:.0} s", stopwatch.elapsed().as_secs_f64());
@@ -81,6 +55,90 @@ pub(crate) fn run() -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Cargo in the folder of the workspace, without our input.
+fn cargo_in(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = cargo();
+    command
+        .args(arguments)
+        .current_dir(workspace.root())
+        .stdin(Stdio::null());
+    command
+}
+
+/// Installs what the tests need while the sources are checked and compiled: the one waits for servers and disks, the other
+/// for processors. Returns whether the tests can run.
+fn prepare_and_build(workspace: &Workspace, steps: &mut Steps) -> bool {
+    if steps.run("toolchain", prepare::toolchain).is_none() {
+        return false;
+    }
+    let installed = std::thread::scope(|scope| {
+        let installed = scope.spawn(|| prepare::install(workspace));
+        check_sources(workspace, steps);
+        steps.run("build", || {
+            // What `cargo test` builds, and one program more, with the same features of its libraries: `--package` would
+            // build them a second time.
+            let targets = ["--tests", "--bin", CASES];
+            let build = [
+                &["build", "--workspace", "--locked", "--quiet"],
+                &targets[..],
+            ];
+            execute(&mut cargo_in(workspace, &build.concat()))
+        });
+        installed.join()
+    });
+    let prepared = steps.run("prepare", || {
+        installed.map_err(|_| anyhow!("the installation of programs panicked"))??;
+        execute(&mut case_command(workspace, &["prepare"]))
+    });
+    prepared.is_some()
+}
+
+fn check_sources(workspace: &Workspace, steps: &mut Steps) {
+    steps.run("format", || {
+        execute(&mut cargo_in(workspace, &["fmt", "--all", "--check"]))
+    });
+    steps.run("lints", || {
+        // `--all-targets` leaves out tests with `test = false`, which other commands run, and `--test` beside it is
+        // ignored. By itself the pattern reaches them.
+        for targets in [&["--all-targets"][..], &["--test", "*"]] {
+            let clippy = [&["clippy", "--workspace"], targets].concat();
+            let lints = ["--locked", "--quiet", "--", "-D", "warnings"];
+            execute(&mut cargo_in(workspace, &[&clippy[..], &lints].concat()))?;
+        }
+        Ok(())
+    });
+    steps.run("tidy", || tidy::check(workspace));
+}
+
+/// Tries the stacks of the case studies, which mostly wait, while the documentation of the code is made.
+fn try_cases_and_document(workspace: &Workspace, steps: &mut Steps) {
+    let documented = std::thread::scope(|scope| {
+        let documented = scope.spawn(|| {
+            let doc = ["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
+            execute(cargo_in(workspace, &doc).env("RUSTDOCFLAGS", "-D warnings"))
+        });
+        for case in ["tutor", "market"] {
+            steps.run(case, || {
+                execute(&mut case_command(workspace, &["smoke", case]))
+            });
+        }
+        documented.join()
+    });
+    steps.run("docs", || {
+        documented.map_err(|_| anyhow!("the documentation panicked"))?
+    });
+}
+
+/// The program that the step `build` has built.
+fn case_command(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = Command::new(workspace.target().join("debug").join(CASES));
+    command
+        .args(arguments)
+        .current_dir(workspace.root())
+        .stdin(Stdio::null());
+    command
 }
 
 /// The last line. A step that failed without a failed test counts as one, so that it never reads `0 failed` then.
