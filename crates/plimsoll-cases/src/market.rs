@@ -55,10 +55,10 @@ pub(crate) fn prepare() -> Result<()> {
 pub(crate) fn smoke() -> Result<()> {
     let mut case = case()?;
     case.programs = case.workspace.target().join("debug");
-    // As the tests build them, with the features that only tests ask for: otherwise all dependencies are built again.
+    // As the tests build it, with the features that only tests ask for: otherwise all dependencies are built again.
     execute(
         cargo()
-            .args(["build", "--workspace", "--bins", "--tests"])
+            .args(["build", "--workspace", "--tests", "--bin", "plimsoll"])
             .args(["--locked", "--quiet"])
             .current_dir(case.workspace.root()),
     )?;
