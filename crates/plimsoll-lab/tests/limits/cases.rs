@@ -173,7 +173,7 @@ fn accept_backlog() {
 
 fn packets_lost() {
     let inside = Namespace::enter(32_768, 60_999);
-    let Some(_inside) = inside.and_then(|inside| inside.with_narrow_loopback(160)) else {
+    let Some(_inside) = inside.and_then(|inside| inside.with_narrow_loopback(120)) else {
         return;
     };
     let mut process = Strained::start(&Setup::default());
