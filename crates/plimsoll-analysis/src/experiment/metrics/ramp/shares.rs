@@ -7,7 +7,7 @@
 use plimsoll_model::objective::Objective;
 use plimsoll_model::window::Window;
 
-use super::{Crossing, Ramp, end_of_gain, while_rising};
+use super::{Crossing, Ramp, SecondAnswers, end_of_gain, while_rising};
 
 /// Failures that are allowed, in shares of what the objective allows: a rising load has few requests at each level.
 const LENIENCE: f64 = 3.0;
@@ -19,37 +19,25 @@ const BAD_MIN: f64 = 5.0;
 /// stretch is where they begin to be most, so that a few more than allowed are there by itself.
 const DEVIATIONS: f64 = 3.0;
 
-/// Answers of a second, and those of them that are bad.
-#[derive(Clone, Copy, Debug)]
-struct SharedSecond {
-    all: f64,
-    bad: f64,
-}
-
 /// Where the load went beyond the shares of its objective: of failures, and of answers later than each bound on the response
 /// time; `None` where it did not.
 pub(super) fn crossing(rising: &[Window], ramp: &Ramp, objective: &Objective) -> Option<Crossing> {
     let rising = while_rising(rising, ramp);
-    let seconds = |bad: &dyn Fn(&Window) -> u64| -> Vec<SharedSecond> {
-        let second = |window: &Window| SharedSecond {
-            all: window.completed() as f64,
-            bad: bad(window) as f64,
-        };
-        rising.iter().map(second).collect()
+    let answers = |within_us: Option<u64>| -> Vec<SecondAnswers> {
+        let seconds = rising.iter();
+        seconds
+            .map(|window| SecondAnswers::of(window, within_us))
+            .collect()
     };
     let failures = objective.errors_max.and_then(|max| {
-        let seconds = seconds(&|window| window.outcomes.failed());
-        let good = end_of_allowed(&seconds, LENIENCE * max)?;
+        let good = end_of_allowed(&answers(None), LENIENCE * max)?;
         Some(ramp.crossing_at(good as f64))
     });
     let late = objective.latency.iter().filter_map(|bound| {
         let allowed = 1.0 - bound.quantile;
-        let seconds = seconds(&|window| {
-            let late = window.response.count_above(bound.within_us);
-            late + window.outcomes.failed()
-        });
-        let good = end_of_allowed(&seconds, allowed)?;
-        if !is_beyond_chance(&seconds[good..], allowed) {
+        let answers = answers(Some(bound.within_us));
+        let good = end_of_allowed(&answers, allowed)?;
+        if !is_beyond_chance(&answers[good..], allowed) {
             return None;
         }
         // A late answer was due a bound before it came.
@@ -60,7 +48,7 @@ pub(super) fn crossing(rising: &[Window], ramp: &Ramp, objective: &Objective) ->
 }
 
 /// The first second behind those with no more bad answers than allowed; `None` where nothing is bad behind them.
-fn end_of_allowed(seconds: &[SharedSecond], allowed: f64) -> Option<usize> {
+fn end_of_allowed(seconds: &[SecondAnswers], allowed: f64) -> Option<usize> {
     if allowed <= 0.0 {
         return None;
     }
@@ -73,7 +61,7 @@ fn end_of_allowed(seconds: &[SharedSecond], allowed: f64) -> Option<usize> {
 }
 
 /// Whether there are more bad answers than chance makes of the allowed share.
-fn is_beyond_chance(seconds: &[SharedSecond], allowed: f64) -> bool {
+fn is_beyond_chance(seconds: &[SecondAnswers], allowed: f64) -> bool {
     let expected = allowed * seconds.iter().map(|second| second.all).sum::<f64>();
     let bad: f64 = seconds.iter().map(|second| second.bad).sum();
     bad - expected >= DEVIATIONS * expected.sqrt()
