@@ -8,13 +8,14 @@ pub mod latency;
 pub mod limit;
 pub mod load_balancer;
 pub mod queue;
+mod retry_budget;
 pub mod server;
 pub mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_config::edge::{self, BalancingPolicy, Ceiling, Class};
+use plimsoll_config::edge::{self, Ceiling, Class};
 use plimsoll_net::clock::{EdgeClock, Nanoseconds, nanoseconds};
 use plimsoll_net::lock::lock;
 use plimsoll_net::tls_error::TlsError;
@@ -24,13 +25,10 @@ use rustls::ClientConfig;
 use crate::hash::mix;
 use load_balancer::{Candidate, ramp};
 use queue::{QueueRejection, RequestQueue, Rules, SHARES};
+use retry_budget::RetryBudget;
 use server::UpstreamServer;
 use ticket::Ticket;
 
-/// Retries that are free in each window, so that a service with little traffic has some.
-const RETRIES_FREE: u64 = 10;
-/// Window over which retries are limited relative to requests, ns.
-const RETRY_WINDOW_NS: u64 = 10_000_000_000;
 /// Maximum rate at which optional requests probe failed servers: 32 times a second.
 const TRY_NS: Nanoseconds = 31_250_000;
 
@@ -56,7 +54,7 @@ struct PoolState {
     /// The current servers: queued requests go to one of these, whichever change freed a slot.
     servers: Mutex<Vec<Arc<UpstreamServer>>>,
     arrivals: AtomicU64,
-    retries: Mutex<Retries>,
+    retries: RetryBudget,
     failure: FailureState,
 }
 
@@ -65,13 +63,6 @@ struct PoolState {
 struct FailureState {
     has_failed: AtomicBool,
     tried: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Retries {
-    since: Nanoseconds,
-    arrivals_before: u64,
-    count: u64,
 }
 
 /// Properties of a request that its pool needs.
@@ -166,7 +157,7 @@ impl UpstreamPool {
                 waiting: AtomicUsize::new(0),
                 servers: Mutex::new(servers.clone()),
                 arrivals: AtomicU64::new(0),
-                retries: Mutex::default(),
+                retries: RetryBudget::default(),
                 failure: FailureState::default(),
             }),
         };
@@ -253,24 +244,11 @@ impl UpstreamPool {
         self.state.waiting.load(Ordering::Relaxed)
     }
 
-    /// Whether a request may be retried: retries are limited to a share of requests, so that they never double an
-    /// overload.
+    /// Whether a request may be retried; the retry then counts.
     pub(crate) fn may_retry(&self) -> bool {
-        let now = self.clock.now();
         let arrivals = self.state.arrivals.load(Ordering::Relaxed);
-        let mut retries = lock(&self.state.retries);
-        if now.saturating_sub(retries.since) > RETRY_WINDOW_NS {
-            *retries = Retries {
-                since: now,
-                arrivals_before: arrivals,
-                count: 0,
-            };
-        }
-        let since = (arrivals - retries.arrivals_before) as f64;
-        let allowed = since * self.config.retry_share + RETRIES_FREE as f64;
-        let may = self.config.retry_share > 0.0 && (retries.count as f64) < allowed;
-        retries.count += u64::from(may);
-        may
+        let share = self.config.retry_share;
+        self.state.retries.take(share, arrivals, self.clock.now())
     }
 
     /// Whether an optional request makes sense: always while the pool responds well, and now and then after a failure,
@@ -364,31 +342,14 @@ impl UpstreamPool {
             prefer_near(&mut candidates, servers, request);
         }
         while !candidates.is_empty() {
-            let index = self.pick(&candidates, request, arrival)?;
+            let balancer = &self.config.load_balancer;
+            let index = load_balancer::pick(balancer, &candidates, request, arrival)?;
             if let Some(in_flight) = servers[index].try_take(share) {
                 return Some((&servers[index], in_flight));
             }
             candidates.retain(|candidate| candidate.index != index);
         }
         None
-    }
-
-    fn pick(&self, candidates: &[Candidate], request: &PoolRequest, arrival: u64) -> Option<usize> {
-        match &self.config.load_balancer {
-            BalancingPolicy::PeakEwma => load_balancer::cheaper_of_two(candidates, request.random),
-            BalancingPolicy::RoundRobin => load_balancer::round_robin(candidates, arrival),
-            BalancingPolicy::LeastInFlight => {
-                load_balancer::least_in_flight(candidates, request.random)
-            }
-            BalancingPolicy::Hash(_) => load_balancer::by_hash(candidates, request.key),
-            BalancingPolicy::Cookie(_) => {
-                let meant = candidates
-                    .iter()
-                    .find(|candidate| request.sticky == Some(candidate.hash))
-                    .map(|candidate| candidate.index);
-                meant.or_else(|| load_balancer::cheaper_of_two(candidates, request.random))
-            }
-        }
     }
 
     /// Grants free slots to queued requests.

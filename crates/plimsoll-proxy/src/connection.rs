@@ -3,12 +3,13 @@
 //! A connection that waits for its next request holds no buffer. Everything a request needs is created when its head is
 //! complete, and released when its response is delivered.
 //!
-//! A file that has the name of a phase of the data path takes a request through it: `admission`, `lookup`,
-//! `upstream_entry` (balance), `respond`.
+//! A file that has the name of a phase of the data path takes a request through it: `admission`, `lookup`, `balance`,
+//! `exchange`, `respond`. This one only waits for the next: it reads heads, and continues the stage that can.
 
 mod account;
 mod admission;
 mod admitted;
+mod balance;
 mod cache_outcome;
 mod client_address;
 mod collapsed_reader;
@@ -16,6 +17,7 @@ mod disk_lookup;
 mod esi_assembly;
 mod esi_include;
 mod esi_merge;
+mod exchange;
 mod h2c;
 mod hub_admission;
 mod hub_upgrade;
@@ -23,12 +25,12 @@ mod lookup;
 mod mercure;
 mod purging;
 mod queued_request;
+mod refusal;
 mod request_context;
 mod request_log;
 mod respond;
 mod serving;
 mod timer;
-mod upstream_entry;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -36,13 +38,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_hub_io::subscribers::subscriber::{Arrival, SubscriberConnection};
-use plimsoll_net::deadline::ticks;
 use plimsoll_net::reason::Reason;
 
 use crate::client::ClientStream;
 use crate::client::channel::ClientChannel;
+use crate::exchange::Exchange;
 use crate::exchange::tunnel::Tunnel;
-use crate::exchange::{Exchange, ExchangeEnd, Side, UpstreamFailure};
 use crate::message::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::worker::Worker;
@@ -53,7 +54,7 @@ use h2c::H2cConnection;
 use hub_admission::HubAdmission;
 use mercure::Posting;
 use queued_request::QueuedRequest;
-use request_context::{HeadLimit, RequestContext};
+use request_context::RequestContext;
 use serving::Serving;
 use timer::Timer;
 
@@ -256,81 +257,6 @@ impl DownstreamConnection {
         }
     }
 
-    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let RequestStage::Exchanging(exchange) = &mut self.stage else {
-            return Poll::Ready(());
-        };
-        let mut side = Side {
-            client: &mut self.client,
-            event_loop: &self.event_loop,
-            deadline: self.timer.key(),
-        };
-        let end = ready!(exchange.poll(cx, &mut side));
-        if end == ExchangeEnd::ClientGone && exchange.leads() {
-            // Other clients wait for it: the fetch continues without the client that triggered it.
-            exchange.detach();
-            self.count_gone();
-            self.client.detach();
-            return Poll::Ready(());
-        }
-        self.end_exchange(end);
-        Poll::Ready(())
-    }
-
-    /// Continues after an exchange.
-    fn end_exchange(&mut self, end: ExchangeEnd) {
-        let RequestStage::Exchanging(mut exchange) =
-            std::mem::replace(&mut self.stage, RequestStage::Over)
-        else {
-            return;
-        };
-        self.report_exchange(&exchange, end);
-        if self.client.is_nobody() && end != ExchangeEnd::Diverted {
-            if let Some(fetch) = exchange.take_fetch() {
-                fetch.fail();
-            }
-            self.event_loop.exchanges().recycle(exchange);
-            return;
-        }
-        match end {
-            ExchangeEnd::Diverted => return self.end_diverted(exchange),
-            ExchangeEnd::Done { keep: true } => self.next_request(),
-            ExchangeEnd::Done { keep: false } => self.linger(),
-            ExchangeEnd::Switched => self.open_tunnel(&mut exchange),
-            ExchangeEnd::Failed(failure) => {
-                let status = match failure {
-                    UpstreamFailure::Timeout => 504,
-                    UpstreamFailure::NoConnection
-                    | UpstreamFailure::Reset
-                    | UpstreamFailure::BadAnswer
-                    | UpstreamFailure::HeadTooLong
-                    | UpstreamFailure::TooManyHeaders => 502,
-                };
-                if let Some(limit) = HeadLimit::of_response(failure) {
-                    self.exceeded(limit);
-                }
-                self.refuse_exchange(&mut exchange, status, Reason::NoServer);
-            }
-            ExchangeEnd::Refused(status) => {
-                self.refuse_exchange(&mut exchange, status, Reason::BadRequest);
-            }
-            ExchangeEnd::Broken | ExchangeEnd::ClientGone => {}
-        }
-        self.event_loop.exchanges().recycle(exchange);
-    }
-
-    fn open_tunnel(&mut self, exchange: &mut Exchange) {
-        let idle = exchange.timeouts().tunnel;
-        // A tunnel may last for hours; it must not hold a permit.
-        let Some((server, permit)) = exchange.take_link() else {
-            return;
-        };
-        drop(permit);
-        let early = self.client.take_held();
-        self.event_loop.figures.tunnels.increment();
-        self.stage = RequestStage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
-    }
-
     fn next_request(&mut self) {
         if self.end_inner() {
             return;
@@ -393,16 +319,7 @@ impl DownstreamConnection {
                 self.refuse_early(408, Reason::BadRequest);
             }
             RequestStage::Waiting(_) => self.give_up_waiting(),
-            RequestStage::Exchanging(exchange) => {
-                let mut side = Side {
-                    client: &mut self.client,
-                    event_loop: &self.event_loop,
-                    deadline: self.timer.key(),
-                };
-                if let Err(end) = exchange.expired(&mut side) {
-                    self.end_exchange(end);
-                }
-            }
+            RequestStage::Exchanging(_) => self.exchange_expired(),
             RequestStage::Tunnel(_) => {
                 self.event_loop.figures.tunnels.decrement();
                 self.stage = RequestStage::Over;

@@ -2,22 +2,20 @@
 //!
 //! Other threads see only the metrics, which they only read.
 
+mod idle_connections;
+
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::Duration;
 
 use plimsoll_cache::Moment;
-use plimsoll_net::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
+use plimsoll_net::clock::{self, AgeAhead, EdgeClock};
 use plimsoll_net::deadline::TICK_MS;
 use plimsoll_net::loop_metrics::LoopMetrics;
 use plimsoll_net::loop_state::{LoopState, SECOND_TICKS};
 use plimsoll_net::upstream::Upstream;
-use tokio::io::AsyncRead as _;
-use tokio::io::ReadBuf;
 
 use crate::balance::UpstreamPool;
 use crate::balance::server::UpstreamServer;
@@ -25,28 +23,10 @@ use crate::hash::mix;
 use crate::message::compress::CompressionBudget;
 use crate::settings::Settings;
 use crate::telemetry::trace::Spans;
+use idle_connections::IdleConnections;
 
 /// Most buffers of finished responses that are kept for reuse.
 const SPARE_MAX: usize = 64;
-/// A request that must not be sent twice only uses a connection that was used within this time: servers close idle
-/// connections, and a close that crosses such a request would lose it.
-const FRESH_NS: u64 = 1_000_000_000;
-
-/// An idle connection to an upstream server.
-#[derive(Debug)]
-struct IdleConnection {
-    stream: Upstream,
-    /// Accurate to a tick.
-    since: Nanoseconds,
-    keep_ns: Nanoseconds,
-}
-
-/// Idle connections to one server. Slots are reused when servers are removed; the owner is recorded here.
-#[derive(Debug, Default)]
-struct IdleOf {
-    server: usize,
-    connections: Vec<IdleConnection>,
-}
 
 /// One event loop.
 #[derive(Debug)]
@@ -60,7 +40,7 @@ pub struct EventLoop {
     pub(crate) budget: Rc<CompressionBudget>,
     /// Spans to be exported.
     pub spans: RefCell<Spans>,
-    idle: RefCell<Vec<IdleOf>>,
+    idle: IdleConnections,
     /// Buffers for synthetic responses.
     spare_bytes: RefCell<Vec<Vec<u8>>>,
     random: Cell<u64>,
@@ -97,7 +77,7 @@ impl EventLoop {
             log: RefCell::new(log),
             budget: Rc::default(),
             spans: RefCell::new(spans),
-            idle: RefCell::default(),
+            idle: IdleConnections::default(),
             spare_bytes: RefCell::default(),
             random: Cell::new(seed),
             epoch_ms: Cell::new(epoch_ms(clock)),
@@ -142,25 +122,7 @@ impl EventLoop {
 
     /// An idle connection to a server. One that the server has closed or sent data on is dropped.
     pub(crate) fn take_idle(&self, server: &UpstreamServer, may_repeat: bool) -> Option<Upstream> {
-        let mut idle = self.idle.borrow_mut();
-        let idle = idle.get_mut(server.slot)?;
-        if idle.server != server.id {
-            return None;
-        }
-        let idle = &mut idle.connections;
-        while let Some(mut connection) = idle.pop() {
-            let too_old =
-                !may_repeat && self.clock.now().saturating_sub(connection.since) > FRESH_NS;
-            if too_old {
-                // Connections below are older still.
-                idle.push(connection);
-                return None;
-            }
-            if is_quiet(&mut connection.stream) {
-                return Some(connection.stream);
-            }
-        }
-        None
+        self.idle.take(server, may_repeat, self.clock)
     }
 
     /// Keeps a connection for the next request.
@@ -171,24 +133,8 @@ impl EventLoop {
         keep: Duration,
         most: u32,
     ) {
-        let mut idle = self.idle.borrow_mut();
-        if idle.len() <= server.slot {
-            idle.resize_with(server.slot + 1, IdleOf::default);
-        }
-        let idle = &mut idle[server.slot];
-        if idle.server != server.id {
-            // The slot belonged to a server that was removed.
-            idle.connections.clear();
-            idle.server = server.id;
-        }
-        let idle = &mut idle.connections;
-        if idle.len() < most as usize {
-            idle.push(IdleConnection {
-                stream,
-                since: self.wheel.borrow().now() * TICK_MS * 1_000_000,
-                keep_ns: nanoseconds(keep),
-            });
-        }
+        let since = self.wheel.borrow().now() * TICK_MS * 1_000_000;
+        self.idle.put(server, stream, (since, keep), most);
     }
 
     /// Applies a new configuration; requests in progress keep theirs.
@@ -213,7 +159,7 @@ impl EventLoop {
             if self.wake_expired() / SECOND_TICKS > second {
                 self.each_second();
                 let is_quiet = self.wheel.borrow().is_empty();
-                if is_quiet && self.has_no_idle() {
+                if is_quiet && self.idle.is_empty() {
                     self.doze().await;
                     self.each_second();
                     roused = self.ticks();
@@ -221,12 +167,6 @@ impl EventLoop {
                 second = self.ticks() / SECOND_TICKS;
             }
         }
-    }
-
-    fn has_no_idle(&self) -> bool {
-        let idle = self.idle.borrow();
-        idle.iter()
-            .all(|server_idle| server_idle.connections.is_empty())
     }
 
     fn each_second(&self) {
@@ -238,31 +178,11 @@ impl EventLoop {
         if let Some(cache) = &self.settings().cache {
             cache.pacing.tick(now);
         }
-        for idle in self.idle.borrow_mut().iter_mut() {
-            idle.connections.retain_mut(|connection| {
-                now.saturating_sub(connection.since) < connection.keep_ns
-                    && is_quiet(&mut connection.stream)
-            });
-        }
+        self.idle.close_expired(now);
     }
 }
 
 /// The wall-clock time at the start of the monotonic clock, milliseconds since 1970.
 fn epoch_ms(clock: EdgeClock) -> u64 {
     clock::unix_ms().saturating_sub(clock.now() / 1_000_000)
-}
-
-/// Whether a connection is open and no bytes have arrived. Costs no system call when nothing has happened.
-fn is_quiet(stream: &mut Upstream) -> bool {
-    if let Upstream::Plain(stream) = stream {
-        // Nothing is to be woken, so no waker is registered.
-        let read = stream.try_read(&mut [0]);
-        return read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
-    }
-    let mut cx = Context::from_waker(Waker::noop());
-    let mut byte = [0];
-    let mut buffer = ReadBuf::new(&mut byte);
-    std::pin::Pin::new(stream)
-        .poll_read(&mut cx, &mut buffer)
-        .is_pending()
 }

@@ -18,7 +18,7 @@ use crate::accept::proxy_header;
 use crate::admission::route::shared::RouteShared;
 use crate::admission::route::{CompiledRoute, Routes};
 use crate::message::compress::Coded;
-use crate::message::forward::{self, UpstreamRequest};
+use crate::message::upstream_request::{self, UpstreamRequest};
 use crate::respond::forwarded::{self, Answering, Framing};
 use crate::respond::head::ConnectionHeader;
 
@@ -85,7 +85,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
         steering: &[],
     };
     let mut out = Vec::new();
-    forward::request(&mut out, bytes, &head, &upstream_request);
+    upstream_request::write_head(&mut out, bytes, &head, &upstream_request);
     assert_eq!(find_end(&out, 0, usize::MAX), Ok(Some(out.len())));
     // The forwarded request is longer, so it may exceed the header limit; any other error is a bug.
     let mut room = header_buffer();

@@ -3,8 +3,10 @@
 //! Pure: a policy receives numbers and returns an index. Whether the picked server has a free slot is settled by taking
 //! it; if another loop was faster, the pick is repeated without it.
 
+use plimsoll_config::edge::BalancingPolicy;
 use plimsoll_net::clock::Nanoseconds;
 
+use super::PoolRequest;
 use crate::hash::mix;
 
 /// Properties of a server that a policy uses.
@@ -21,8 +23,31 @@ pub struct Candidate {
     pub(crate) hash: u64,
 }
 
+/// The index of the server that a policy picks; `arrival` is the number of the request at its pool.
+pub(super) fn pick(
+    policy: &BalancingPolicy,
+    candidates: &[Candidate],
+    request: &PoolRequest,
+    arrival: u64,
+) -> Option<usize> {
+    match policy {
+        BalancingPolicy::PeakEwma => cheaper_of_two(candidates, request.random),
+        BalancingPolicy::RoundRobin => round_robin(candidates, arrival),
+        BalancingPolicy::LeastInFlight => least_in_flight(candidates, request.random),
+        BalancingPolicy::Hash(_) => by_hash(candidates, request.key),
+        // Sticky sessions: the server that the cookie names, while it can take the request.
+        BalancingPolicy::Cookie(_) => {
+            let meant = candidates
+                .iter()
+                .find(|candidate| request.sticky == Some(candidate.hash))
+                .map(|candidate| candidate.index);
+            meant.or_else(|| cheaper_of_two(candidates, request.random))
+        }
+    }
+}
+
 /// Power of two choices: the cheaper of two random servers by latency times load over weight. `random` selects the two.
-pub(crate) fn cheaper_of_two(candidates: &[Candidate], random: u64) -> Option<usize> {
+fn cheaper_of_two(candidates: &[Candidate], random: u64) -> Option<usize> {
     let count = candidates.len() as u64;
     match candidates {
         [] => None,
@@ -60,7 +85,7 @@ fn cheaper<'a>(a: &'a Candidate, b: &'a Candidate) -> &'a Candidate {
 }
 
 /// Least requests by weight; `random` breaks ties.
-pub(crate) fn least_in_flight(candidates: &[Candidate], random: u64) -> Option<usize> {
+fn least_in_flight(candidates: &[Candidate], random: u64) -> Option<usize> {
     let load = |candidate: &Candidate| f64::from(candidate.in_flight + 1) / candidate.weight;
     let least = candidates.iter().map(load).min_by(f64::total_cmp)?;
     let equal = || {
@@ -75,7 +100,7 @@ pub(crate) fn least_in_flight(candidates: &[Candidate], random: u64) -> Option<u
 }
 
 /// Weighted round robin: the position of `turn` in a round with evenly spread weights.
-pub(crate) fn round_robin(candidates: &[Candidate], arrival: u64) -> Option<usize> {
+fn round_robin(candidates: &[Candidate], arrival: u64) -> Option<usize> {
     let whole: f64 = candidates.iter().map(|candidate| candidate.weight).sum();
     // The golden ratio spreads turns so that a heavy server's do not come in a row.
     let spread = (arrival as f64 * 0.618_033_988_749_895).fract();
@@ -97,7 +122,7 @@ pub(crate) fn round_robin(candidates: &[Candidate], arrival: u64) -> Option<usiz
 }
 
 /// Rendezvous hashing: the server with the highest score for a key; when one goes, only its keys move.
-pub(crate) fn by_hash(candidates: &[Candidate], key: u64) -> Option<usize> {
+fn by_hash(candidates: &[Candidate], key: u64) -> Option<usize> {
     let score = |candidate: &Candidate| {
         // A number in (0, 1], so that weights count as shares.
         let unit = ((mix(candidate.hash ^ key) >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;

@@ -264,7 +264,7 @@ fn the_near_come_first_and_the_far_when_the_near_are_full_or_out() {
 fn a_client_stays_with_its_far_server() {
     let pool = zoned([("a", "west"), ("b", "east"), ("c", "west")], 2);
     let config = edge::PoolConfig {
-        load_balancer: BalancingPolicy::Cookie("stay".to_owned()),
+        load_balancer: edge::BalancingPolicy::Cookie("stay".to_owned()),
         ..pool.config.clone()
     };
     let pool = Arc::new(UpstreamPool::new(&config, None, EdgeClock::start()).unwrap());

@@ -14,6 +14,7 @@ use plimsoll_wire::request_head::{
 use super::admitted::{Admitted, ResponseContext};
 use super::client_address::client_of;
 use super::lookup::Seeking;
+use super::refusal::refusal;
 use super::{DownstreamConnection, RequestStage};
 use crate::admission::route::{CompiledRoute, takes_page};
 use crate::exchange::Facts;
@@ -166,33 +167,6 @@ impl DownstreamConnection {
         let extra = format!("Location: {location}\r\n");
         self.answer_in_words(own, status, Reason::Redirect, &extra, &line);
     }
-}
-
-/// Why a route rejects this request.
-fn refusal(
-    route: &CompiledRoute,
-    settings: &Settings,
-    head: &RequestHead<'_, '_>,
-    own: &ResponseContext,
-    address: IpAddr,
-    is_counted: bool,
-) -> Option<(u16, Reason)> {
-    if let Some(gate) = &route.shared.gate
-        && !gate.lets_in(address)
-    {
-        return Some((403, Reason::Blocked));
-    }
-    let len_max = settings.limits.body_len_max;
-    if matches!(head.length, BodyLength::Sized(len) if len > len_max) {
-        return Some((413, Reason::BadRequest));
-    }
-    if let Some(limiter) = &route.shared.rate_limiter
-        && is_counted
-        && !limiter.take(address, own.moments.began)
-    {
-        return Some((429, Reason::RateLimited));
-    }
-    None
 }
 
 fn facts(head: &RequestHead<'_, '_>) -> Facts {

@@ -16,11 +16,11 @@ use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
 use super::admitted::{Admitted, ResponseContext};
+use super::balance::{default_host, length};
 use super::client_address::client_of;
 use super::esi_merge::EsiMerge;
 use super::lookup::Seeking;
 use super::serving::Slowness;
-use super::upstream_entry::{default_host, length};
 use super::{After, DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
 use crate::client::channel::BodyPiece;

@@ -11,8 +11,8 @@ use plimsoll_net::clock::{Nanoseconds, nanoseconds};
 use plimsoll_net::fragment_outcome::FragmentOutcome;
 use plimsoll_wire::request_head::{header_buffer, parse};
 
+use super::balance::default_host;
 use super::esi_assembly::launch;
-use super::upstream_entry::default_host;
 use super::{DownstreamConnection, Peer};
 use crate::client::ClientStream;
 use crate::fragments::head::FragmentLifetime;

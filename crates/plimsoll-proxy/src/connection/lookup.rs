@@ -22,17 +22,17 @@ use plimsoll_wire::request_head::{header_buffer, parse};
 
 use self::seeking::kind;
 use super::admitted::{Admitted, ResponseContext};
+use super::balance::{default_host, pool};
 use super::client_address::client_of;
 use super::disk_lookup::{DiskLookup, lies_on_disk};
 use super::serving::Served;
-use super::upstream_entry::{default_host, pool};
 use super::{DownstreamConnection, RequestStage};
 use crate::lookup::address::Address;
 use crate::lookup::as_forwarded::as_forwarded;
 use crate::lookup::fetch::FetchRole;
 use crate::lookup::keyed_request::{self, KeyedRequest};
 use crate::lookup::{Cache, CachedResponse, RouteCache};
-use crate::message::forward::Dropping;
+use crate::message::upstream_request::Dropping;
 use crate::settings::Settings;
 
 /// State of a request across repeated lookups.

@@ -20,10 +20,10 @@ use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::admitted::ResponseContext;
+use super::balance::length;
 use super::hub_upgrade::{
     UpgradeRefusal, admit, bearer, distinct, last_event_id, may_read, refused, unauthorized, value,
 };
-use super::upstream_entry::length;
 use super::{DownstreamConnection, RequestStage};
 use crate::client::channel::BodyPiece;
 use crate::respond::head::CONTINUE;

@@ -7,7 +7,7 @@ use plimsoll_wire::head::Header;
 
 use super::DownstreamConnection;
 use super::admitted::Admitted;
-use super::upstream_entry::default_host;
+use super::balance::default_host;
 use crate::lookup::Cache;
 use crate::lookup::purge::PurgeOrder;
 use crate::secret::is_same;

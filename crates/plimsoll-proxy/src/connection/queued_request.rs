@@ -83,7 +83,7 @@ impl DownstreamConnection {
         };
         let (exchange, waited) = waiting.granted(server);
         self.event_loop.figures.wait_times.record(waited);
-        self.start(exchange);
+        self.begin_exchange(exchange);
         Poll::Ready(())
     }
 

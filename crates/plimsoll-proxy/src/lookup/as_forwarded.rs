@@ -9,7 +9,7 @@ use plimsoll_wire::head::Header;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::address::Address;
-use crate::message::forward::Dropping;
+use crate::message::upstream_request::Dropping;
 
 /// Reduces a request to what is forwarded; `None` when nothing is to be removed.
 ///

@@ -15,7 +15,7 @@ use super::HEAD_LEN_MAX;
 use crate::lookup::address::Address;
 use crate::lookup::as_forwarded::as_forwarded;
 use crate::lookup::keyed_request;
-use crate::message::forward::{self, Cached, Dropping, UpstreamRequest};
+use crate::message::upstream_request::{self, Cached, Dropping, UpstreamRequest};
 use crate::peer::Peer;
 
 /// Sender of a request.
@@ -143,7 +143,7 @@ impl Fetch {
                 conditions: &[],
             }),
         };
-        forward::request(&mut forwarded, &bytes, &head, &upstream_request);
+        upstream_request::write_head(&mut forwarded, &bytes, &head, &upstream_request);
         Some(Self {
             key: key.as_bytes().to_vec(),
             head: bytes,

@@ -21,7 +21,7 @@ fn check_request(input: &str, upstream_request: &UpstreamRequest<'_>, expected: 
     let mut room = header_buffer();
     let head = request_head::parse(input.as_bytes(), &mut room).expect("a valid head");
     let mut out = Vec::new();
-    request(&mut out, input.as_bytes(), &head, upstream_request);
+    write_head(&mut out, input.as_bytes(), &head, upstream_request);
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
 

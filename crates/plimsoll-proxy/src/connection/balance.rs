@@ -1,4 +1,4 @@
-//! Entry of the upstream: what the cache does not answer gets a server of its pool, waits for one, or is refused.
+//! Balance: what the cache does not answer gets a server of its pool, waits for one, or is refused.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::{DownstreamConnection, Peer, RequestStage};
 use crate::admission::route::CompiledRoute;
 use crate::balance::queue::QueueRejection;
 use crate::balance::{PoolAdmission, PoolRequest, UpstreamPool};
-use crate::exchange::{Exchange, Side};
+use crate::exchange::Exchange;
 use crate::hash::hash;
 use crate::lookup::fetch::Fetch;
 use crate::message::compress;
-use crate::message::forward::{self, Cached, UpstreamRequest};
+use crate::message::upstream_request::{self, Cached, UpstreamRequest};
 use crate::settings::Settings;
 
 impl DownstreamConnection {
@@ -82,7 +82,7 @@ impl DownstreamConnection {
             PoolAdmission::Granted(permit) => {
                 if let Some(mut exchange) = self.exchange(&request, pool_request, fetch, status) {
                     exchange.set_permit(permit);
-                    self.start(exchange);
+                    self.begin_exchange(exchange);
                 }
             }
             PoolAdmission::Wait(ticket) => {
@@ -105,17 +105,6 @@ impl DownstreamConnection {
             }
             PoolAdmission::NoServer => self.refuse_request(&request, fetch, 503, Reason::NoServer),
         }
-    }
-
-    /// The exchange has its permit: sends it upstream.
-    pub(super) fn start(&mut self, mut exchange: Box<Exchange>) {
-        let side = Side {
-            client: &mut self.client,
-            event_loop: &self.event_loop,
-            deadline: self.timer.key(),
-        };
-        exchange.link_up(&side);
-        self.stage = RequestStage::Exchanging(exchange);
     }
 
     /// Builds an exchange with the request as forwarded; `None` when it was rejected.
@@ -178,7 +167,7 @@ impl DownstreamConnection {
         exchange.begin(facts, own.moments, settings, pool_request);
         let len_max = settings.limits.body_len_max;
         let out = exchange.begin_upload(own.has_body, length(head), len_max);
-        forward::request(out, bytes, head, &upstream_request);
+        upstream_request::write_head(out, bytes, head, &upstream_request);
         if !self.client.is_nobody() {
             self.begin_line(exchange.record_mut().line_mut(), sent, client);
         }

@@ -1,4 +1,5 @@
-//! Heads of requests as they are forwarded: hop-by-hop headers are removed, the edge's own are added. Pure.
+//! Heads of requests as upstream servers receive them: hop-by-hop headers are removed, the edge's own (`X-Forwarded-For`,
+//! `Forwarded`, `traceparent`) are added. Pure.
 //!
 //! Forwarded lines are copied unchanged, adjacent ones together; a head is walked once.
 
@@ -89,7 +90,7 @@ impl Dropping<'_> {
 }
 
 /// Writes the head of a request as forwarded. `head` was parsed from `bytes`.
-pub(crate) fn request(
+pub(crate) fn write_head(
     out: &mut Vec<u8>,
     bytes: &[u8],
     head: &RequestHead<'_, '_>,
