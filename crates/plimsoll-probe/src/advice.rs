@@ -4,13 +4,17 @@
 mod apache;
 mod buffers;
 mod chains;
+mod component_readings;
 mod components;
 mod demand;
 mod descriptors;
+mod haproxy;
 mod host;
 mod jvm;
 mod kernel;
 mod memory;
+mod nginx;
+mod pgbouncer;
 mod service;
 mod settings;
 mod stores;

@@ -7,7 +7,8 @@
 
 mod amount;
 mod apache;
-mod application;
+mod application_servers;
+mod catalogue;
 mod databases;
 mod haproxy;
 mod jvm;
@@ -23,7 +24,6 @@ mod sizes;
 mod source;
 mod start;
 mod stores;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -36,13 +36,13 @@ use plimsoll_model::component::{Component, ComponentKind};
 use crate::files::Files;
 use crate::probe::{Probe, ProbePlan};
 pub use amount::{Amount, KnobLevels};
+pub use catalogue::{KnobMeans, ReadyKnob, all};
 pub use kernel::KERNEL_FILE;
 use machine::Machine;
 use processes::{Listeners, ServerProcess};
 use reader::KnobReader;
 pub use source::{KnobEdit, literal, template};
 pub use start::{CommandLevel, FoundStart, FoundVariable};
-pub use table::{KnobMeans, ReadyKnob, all};
 
 /// Knobs at most.
 const KNOBS_MAX: usize = 200;
@@ -378,10 +378,10 @@ fn read_server(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         ComponentKind::Haproxy => haproxy::read(reader, server),
         ComponentKind::Apache => apache::read(reader, server),
         ComponentKind::PhpFpm => php_fpm::read(reader, server),
-        ComponentKind::Puma => application::puma(reader, server),
-        ComponentKind::Gunicorn => application::gunicorn(reader, server),
-        ComponentKind::Uwsgi => application::uwsgi(reader, server),
-        ComponentKind::Node => application::node(reader, server),
+        ComponentKind::Puma => application_servers::puma(reader, server),
+        ComponentKind::Gunicorn => application_servers::gunicorn(reader, server),
+        ComponentKind::Uwsgi => application_servers::uwsgi(reader, server),
+        ComponentKind::Node => application_servers::node(reader, server),
         ComponentKind::Jvm => jvm::read(reader, server),
         ComponentKind::Postgres => databases::postgres(reader, server),
         ComponentKind::Mysql => databases::mysql(reader, server),

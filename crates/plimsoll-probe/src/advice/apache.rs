@@ -1,7 +1,9 @@
-//! The workers that an Apache starts: those that are written, as far as its processes and their threads have room for them.
+//! Apache: the requests and connections that its workers handle, `KeepAlive`, and the workers that it starts: those that are
+//! written, as far as its processes and their threads have room for them.
 
-use super::Advice;
-use super::components::{ComponentReadings, written};
+use super::component_readings::{ComponentReadings, written};
+use super::components::busy;
+use super::{Advice, Demand};
 use crate::collectors::apache::settings::{
     PREFORK_PROCESSES, THREADED_PROCESSES, THREADS, THREADS_MAX,
 };
@@ -60,6 +62,89 @@ impl<'a> ApacheWorkers<'a> {
     pub(super) fn count(&self) -> f64 {
         self.processes() * self.threads
     }
+}
+
+/// Workers of Apache: `prefork` and `worker` hold one for each idle connection too, `event` does not.
+pub(super) fn requests(
+    component: &ComponentReadings<'_>,
+    is_front: bool,
+    demand: &Demand,
+) -> Vec<Advice> {
+    let Some((limit, file)) = component.setting("MaxRequestWorkers", "") else {
+        return Vec::new();
+    };
+    // Apache lowers what its processes have no room for.
+    let limit = ApacheWorkers::of(component).map_or(limit, |workers| workers.count());
+    let module = component.word("MPM").map_or("", |(module, _)| module);
+    let keeps = component
+        .setting("KeepAlive", "")
+        .is_none_or(|(keeps, _)| keeps > 0.0);
+    let name = "MaxRequestWorkers of Apache";
+    if is_front && keeps && ["prefork", "worker"].contains(&module) {
+        return vec![idle_connections(component, (limit, file), module, demand)];
+    }
+    let mut advice = vec![busy(component, name, (limit, file), demand)];
+    if is_front && module == "event" {
+        // Documentation of `AsyncRequestWorkerFactor`.
+        let factor = component.setting("AsyncRequestWorkerFactor", "");
+        let factor = factor.map_or(2.0, |(factor, _)| factor);
+        let most = limit * (factor + 1.0);
+        advice.push(
+            Advice::new(
+                format!("connections of Apache ({})", component.at),
+                format!("{most:.0}"),
+                format!("{:.0} or more", demand.connections.ceil()),
+                most >= demand.connections,
+            )
+            .binds_at(demand.users_for(most, demand.connections))
+            .because(format!(
+                "with `event` it accepts MaxRequestWorkers times (AsyncRequestWorkerFactor + 1) connections, if most \
+                 of them are idle: {limit:.0} times {:.0}",
+                factor + 1.0
+            )),
+        );
+    }
+    advice
+}
+
+fn idle_connections(
+    component: &ComponentReadings<'_>,
+    (limit, file): (f64, &str),
+    module: &str,
+    demand: &Demand,
+) -> Advice {
+    let needed = demand.connections.ceil();
+    Advice::new(
+        format!("MaxRequestWorkers of Apache ({})", component.at),
+        format!("{limit:.0}{}", written(file)),
+        format!("{needed:.0} or more; or `event` as the MPM, or a shorter KeepAliveTimeout"),
+        limit >= needed,
+    )
+    .binds_at(demand.users_for(limit, demand.connections))
+    .because(format!(
+        "with `{module}` each connection holds a worker while it is idle too, up to KeepAliveTimeout; {} users have \
+         {needed:.0} connections",
+        demand.users
+    ))
+}
+
+/// `KeepAlive Off`.
+pub(super) fn keep_alive(component: &ComponentReadings<'_>) -> Option<Advice> {
+    let (value, file) = component.setting("KeepAlive", "")?;
+    let row = Advice::new(
+        format!("KeepAlive of Apache ({})", component.at),
+        format!(
+            "{}{}",
+            if value > 0.0 { "On" } else { "Off" },
+            written(file)
+        ),
+        "On",
+        value > 0.0,
+    );
+    Some(row.hint().because(
+        "each request opens a connection, with its handshakes, and a port that rests for 60 s afterwards; with `event` an \
+         idle connection holds no worker",
+    ))
 }
 
 /// What Apache lowers `MaxRequestWorkers` to when it starts, with a line in its log.

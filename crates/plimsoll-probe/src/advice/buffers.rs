@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
 use super::Advice;
-use super::components::{ComponentReadings, places_with, written};
+use super::component_readings::{ComponentReadings, places_with, written};
 use crate::files::Files;
 use crate::parse::memory::{self, Memory};
 

@@ -6,32 +6,30 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
-use super::components::{ComponentReadings, QUEUES, places, places_of, written};
+use super::component_readings::{ComponentReadings, places_of, written};
+use super::components::{QUEUES, places};
 use super::jvm::connection_pool;
-use super::{Advice, apache};
+use super::{Advice, apache, haproxy, nginx, pgbouncer};
 use crate::files::Files;
-use crate::parse::process;
 use crate::parse::whole;
 
 /// Sessions that PostgreSQL keeps for its administrator, by default, and MariaDB.
 const RESERVED: f64 = 3.0;
 const RESERVED_BY_MARIADB: f64 = 1.0;
-/// Descriptors that a worker of nginx needs beside its connections: logs, listeners, files.
-const BESIDE: f64 = 64.0;
 
 /// Inconsistent settings of the observed components.
 pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let mut advice = Vec::new();
     advice.extend(sessions(readings));
-    advice.extend(clients_of_pgbouncer(readings));
+    advice.extend(pgbouncer::workers(readings));
     for at in places_of(readings, ComponentKind::Nginx) {
-        advice.extend(descriptors_of_nginx(
+        advice.extend(nginx::descriptors(
             &ComponentReadings { at, readings },
             files,
         ));
     }
     for at in places_of(readings, ComponentKind::Haproxy) {
-        advice.extend(connections_of_haproxy(&ComponentReadings { at, readings }));
+        advice.extend(haproxy::global_maxconn(&ComponentReadings { at, readings }));
     }
     for at in places_of(readings, ComponentKind::Apache) {
         advice.extend(apache::advice(&ComponentReadings { at, readings }));
@@ -219,113 +217,6 @@ fn sessions(readings: &Readings) -> Option<Advice> {
             "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, {reserved:.0} of \
              them reserved for its administrator. {remedy}; a higher `max_connections` costs memory for each session",
             who.join(", ")
-        ))
-    })
-}
-
-/// Workers that may each hold a connection to pgbouncer, against those that it accepts.
-fn clients_of_pgbouncer(readings: &Readings) -> Option<Advice> {
-    let places = places_of(readings, ComponentKind::Pgbouncer);
-    let [at] = places[..] else {
-        return None;
-    };
-    let component = ComponentReadings { at, readings };
-    let (limit, file) = component.setting("max_client_conn", "")?;
-    let holders = holders(readings);
-    let wanted: f64 = holders.iter().map(|holder| holder.0).sum();
-    let who: Vec<&str> = holders.iter().map(|holder| holder.1.as_str()).collect();
-    (wanted > 0.0).then(|| {
-        Advice::new(
-            format!("connections that workers may hold to pgbouncer ({at})"),
-            format!("{wanted:.0} of {limit:.0}{}", written(file)),
-            format!("a max_client_conn of {wanted:.0} or more"),
-            wanted <= limit,
-        )
-        .because(format!(
-            "{}: if each holds a connection, {wanted:.0} are needed; beyond max_client_conn pgbouncer refuses them, and the \
-             requests fail",
-            who.join(", ")
-        ))
-    })
-}
-
-/// Processes called nginx with a parent of that name: the master's own limit does not matter.
-fn workers_of_nginx(files: &mut Files) -> Option<Vec<u32>> {
-    let mut all = Vec::new();
-    for pid in files.numbers_in("proc").ok()? {
-        let stat = files.read(&format!("proc/{pid}/stat")).ok();
-        let stat = stat.and_then(process::stat);
-        if let Some(stat) = stat.filter(|stat| stat.comm == "nginx") {
-            all.push((pid, stat.parent));
-        }
-    }
-    let is_listed = |pid: u32| all.iter().any(|process| process.0 == pid);
-    let workers = all.iter().filter(|process| is_listed(process.1));
-    Some(workers.map(|process| process.0).collect())
-}
-
-/// The lowest limit of open files of these processes.
-fn lowest_limit(files: &mut Files, pids: &[u32]) -> Option<u64> {
-    let limits = pids.iter().filter_map(|pid| {
-        let limits = files.read(&format!("proc/{pid}/limits")).ok()?;
-        Some(process::files_limit(limits)?.0)
-    });
-    limits.min()
-}
-
-/// Each connection of nginx is a descriptor of its worker.
-fn descriptors_of_nginx(component: &ComponentReadings<'_>, files: &mut Files) -> Option<Advice> {
-    let (connections, file) = component.setting("worker_connections", "")?;
-    let workers = workers_of_nginx(files)?;
-    let lowest = lowest_limit(files, &workers)?;
-    let needed = connections + BESIDE;
-    Some(
-        Advice::new(
-            format!("open files of nginx' workers ({})", component.at),
-            lowest,
-            format!(
-                "{needed:.0} or more: worker_connections is {connections:.0}{}",
-                written(file)
-            ),
-            lowest as f64 >= needed,
-        )
-        .binds_at(whole((lowest as f64 - BESIDE).max(0.0)))
-        .because(
-            "each connection takes a descriptor, and each file being served one more: `worker_rlimit_nofile` in \
-             nginx.conf sets the limit of a worker; if it is too low, `worker_connections` is never reached",
-        ),
-    )
-}
-
-/// The process-wide limit applies, whatever the limits of the frontends.
-fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
-    let of = |metric: &str, server: Option<&str>| {
-        let own = component.readings.values.iter().filter(|(series, _)| {
-            labels::metric(series) == metric
-                && label(series, "at") == Some(component.at)
-                && label(series, "server") == server
-        });
-        own.map(|(_, &limit)| limit).fold(0.0, f64::max)
-    };
-    let process = of(metric::HAPROXY_CONNECTIONS_LIMIT, None);
-    let frontend = of(metric::HAPROXY_SESSIONS_LIMIT, Some("FRONTEND"));
-    let file = component
-        .setting("maxconn", "")
-        .map_or("", |(_, file)| file);
-    (frontend > 0.0 && process > 0.0).then(|| {
-        Advice::new(
-            format!(
-                "global maxconn of HAProxy against that of its frontends ({})",
-                component.at
-            ),
-            format!("{process:.0}{}", written(file)),
-            format!("{frontend:.0} or more"),
-            process >= frontend,
-        )
-        .binds_at(whole(process))
-        .because(format!(
-            "a frontend may accept {frontend:.0} connections; beyond the `maxconn` of `global` every new connection \
-             waits in the kernel, including those to HAProxy's stats page"
         ))
     })
 }
@@ -524,9 +415,9 @@ mod tests {
                 setting("puma", "threads", "", 120.0),
             ])
         };
-        let few = clients_of_pgbouncer(&values(100.0)).unwrap();
+        let few = pgbouncer::workers(&values(100.0)).unwrap();
         assert!(!few.ok && few.current == "120 of 100", "{few:?}");
-        assert!(clients_of_pgbouncer(&values(120.0)).unwrap().ok);
+        assert!(pgbouncer::workers(&values(120.0)).unwrap().ok);
     }
 
     #[test]
@@ -541,7 +432,7 @@ mod tests {
             at: "h",
             readings: &readings,
         };
-        let advice = connections_of_haproxy(&component).unwrap();
+        let advice = haproxy::global_maxconn(&component).unwrap();
         assert_eq!(
             (advice.ok, advice.binds_at),
             (false, Some(100)),

@@ -3,7 +3,7 @@
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::Readings;
 
-use super::components::{ComponentReadings, written};
+use super::component_readings::{ComponentReadings, written};
 use super::service::{Service, ServiceComponent};
 use super::{Advice, Demand};
 use crate::collectors::configuration::children_of;

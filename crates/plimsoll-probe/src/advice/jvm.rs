@@ -4,7 +4,8 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
-use super::components::{ComponentReadings, busy, waiting, written};
+use super::component_readings::{ComponentReadings, written};
+use super::components::{busy, waiting};
 use super::service::Service;
 use super::{Advice, Demand};
 use crate::collectors::jvm::settings::{ASSUMED, JETTY_THREADS};

@@ -4,7 +4,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
 
-use super::components::{ComponentReadings, places_of, written};
+use super::component_readings::{ComponentReadings, places_of, written};
 use super::service::{Service, ServiceComponent};
 use super::{Advice, Demand};
 use crate::collectors::configuration::children_of;

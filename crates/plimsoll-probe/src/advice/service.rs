@@ -9,7 +9,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
 
-use super::components::places_of;
+use super::component_readings::places_of;
 use crate::collectors::configuration::ComponentConfig;
 use crate::collectors::discovery::PROCESSES_MAX;
 use crate::collectors::integration::integration;

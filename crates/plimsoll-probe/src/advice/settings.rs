@@ -4,10 +4,10 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
-use super::apache::ApacheWorkers;
-use super::components::{ComponentReadings, places_of, written};
+use super::apache::{self, ApacheWorkers};
+use super::component_readings::{ComponentReadings, places_of, written};
 use super::service::Service;
-use super::{Advice, Demand};
+use super::{Advice, Demand, nginx};
 use crate::files::Files;
 
 /// A worker that ends more often than this costs its start each time, s.
@@ -34,10 +34,10 @@ pub(super) fn advice(
     let of = |kind| ComponentReadings::of(readings, kind);
     let mut advice = Vec::new();
     for component in of(ComponentKind::Nginx) {
-        advice.extend(nodelay(&component));
+        advice.extend(nginx::nodelay(&component));
     }
     for component in of(ComponentKind::Apache) {
-        advice.extend(keep_alive(&component));
+        advice.extend(apache::keep_alive(&component));
     }
     for component in of(ComponentKind::PhpFpm) {
         advice.extend(started_on_demand(&component));
@@ -61,41 +61,8 @@ pub(super) fn advice(
     advice.extend(single_processes(readings));
     advice.extend(pools_of_node(readings, demand));
     advice.extend(threads_of_go(readings));
-    advice.extend(cpus_of_nginx(files, readings));
+    advice.extend(nginx::cpus(files, readings));
     advice
-}
-
-/// `tcp_nodelay off` of nginx.
-fn nodelay(component: &ComponentReadings<'_>) -> Option<Advice> {
-    let (value, file) = component.setting("tcp_nodelay", "")?;
-    let row = Advice::new(
-        format!("tcp_nodelay of nginx ({})", component.at),
-        format!("off{}", written(file)),
-        "on",
-        value > 0.0,
-    );
-    Some(row.hint().because(
-        "on kept connections the last part of a response waits for the acknowledgement of the part before, which clients \
-         delay by up to 40 ms",
-    ))
-}
-
-fn keep_alive(component: &ComponentReadings<'_>) -> Option<Advice> {
-    let (value, file) = component.setting("KeepAlive", "")?;
-    let row = Advice::new(
-        format!("KeepAlive of Apache ({})", component.at),
-        format!(
-            "{}{}",
-            if value > 0.0 { "On" } else { "Off" },
-            written(file)
-        ),
-        "On",
-        value > 0.0,
-    );
-    Some(row.hint().because(
-        "each request opens a connection, with its handshakes, and a port that rests for 60 s afterwards; with `event` an \
-         idle connection holds no worker",
-    ))
 }
 
 /// `pm = ondemand`.
@@ -391,30 +358,6 @@ fn threads_of_go(readings: &Readings) -> Vec<Advice> {
         Some(row.hint().because(format!(
             "its cgroup may use {quota:.1} CPUs: more threads use that up early in each period of 100 ms, and all of them \
              stop for its rest. Go does not set it by the quota before 1.25"
-        )))
-    });
-    rows.collect()
-}
-
-/// Worker processes of nginx: each uses one CPU.
-fn cpus_of_nginx(files: &mut Files, readings: &Readings) -> Vec<Advice> {
-    let Some(&cpus) = readings.values.get(metric::CPU_COUNT) else {
-        return Vec::new();
-    };
-    let limit = super::host::quota_of(files, &[]);
-    let cpus = limit.map_or(cpus, |limit| limit.min(cpus)).floor().max(1.0);
-    let places = places_of(readings, ComponentKind::Nginx).into_iter();
-    let rows = places.filter_map(|at| {
-        let component = ComponentReadings { at, readings };
-        let (workers, file) = component.setting("worker_processes", "")?;
-        let row = Advice::new(
-            format!("worker_processes of nginx ({at})"),
-            format!("{workers:.0}{}", written(file)),
-            "auto: one for each CPU",
-            workers > 1.0 || cpus < 2.0,
-        );
-        Some(row.hint().because(format!(
-            "a worker uses one CPU, and this machine has {cpus:.0}; TLS handshakes and compression fill it first"
         )))
     });
     rows.collect()

@@ -4,7 +4,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::Readings;
 
 use super::chains::holders;
-use super::components::{ComponentReadings, places_of, written};
+use super::component_readings::{ComponentReadings, places_of, written};
 use super::service::Service;
 use super::{Advice, Demand};
 use crate::collectors::discovery::text_for;

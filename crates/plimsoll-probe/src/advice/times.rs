@@ -8,7 +8,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::reading::Readings;
 
 use super::Advice;
-use super::components::{ComponentReadings, places_of, written};
+use super::component_readings::{ComponentReadings, places_of, written};
 use crate::collectors::timeouts::{Ends, Hop, Limit, ServerTimeouts, is_at};
 
 /// Maximum number of pieces of advice.

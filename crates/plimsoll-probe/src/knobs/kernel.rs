@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::reader::{HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
-use super::{FoundFile, table};
+use super::{FoundFile, catalogue};
 
 /// The file of present values, in the folder of the tune file.
 pub const KERNEL_FILE: &str = "tune-kernel.conf";
@@ -17,7 +17,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>) {
     reader.begin_kernel();
     let mut text = String::new();
     let mut settings = Vec::new();
-    for knob in table::all().iter().filter(|knob| knob.kind.is_none()) {
+    for knob in catalogue::all().iter().filter(|knob| knob.kind.is_none()) {
         let path = format!("proc/sys/{}", knob.setting.replace('.', "/"));
         let Ok(value) = reader.files.read(&path) else {
             continue;

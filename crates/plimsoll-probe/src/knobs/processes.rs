@@ -7,7 +7,7 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::redact;
 use rustix::process::geteuid;
 
-use super::table;
+use super::catalogue;
 use crate::collectors::discovery::PROCESSES_MAX;
 use crate::files::Files;
 use crate::kernel_files;
@@ -186,7 +186,7 @@ fn owner_of(files: &mut Files, pid: u32) -> Option<u32> {
 }
 
 fn is_known(kind: ComponentKind) -> bool {
-    table::all().iter().any(|knob| knob.kind == Some(kind))
+    catalogue::all().iter().any(|knob| knob.kind == Some(kind))
 }
 
 /// Whether a program wrote a title over its command line: words that spaces separate.

@@ -15,7 +15,7 @@ use super::sizes::{self, SizeKnob};
 use super::start::{CommandLevel, FoundStart};
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
-    ReadyKnob, table,
+    ReadyKnob, catalogue,
 };
 use crate::collectors::discovery::{ExaminedProcess, text_for};
 use crate::collectors::integration::integration;
@@ -378,7 +378,7 @@ impl<'a> KnobReader<'a> {
 
     /// Adds a knob; returns its name and present level, where it can be searched.
     pub(super) fn knob(&mut self, new: NewKnob<'_>) -> Option<KnobFactor> {
-        let ready = table::knob(self.kind, new.setting)?;
+        let ready = catalogue::knob(self.kind, new.setting)?;
         let scale = if new.now == UNKNOWN {
             Some(Scale::unknown(UNKNOWN))
         } else {

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use plimsoll_model::component::ComponentKind;
 
 use super::amount::{Amount, KnobLevels, number};
+use super::catalogue::ReadyKnob;
 use super::machine::Machine;
-use super::table::ReadyKnob;
 use super::{APPLICATIONS, FoundKnob};
 
 /// Share of the free memory by which all sizes may grow together.

@@ -1,7 +1,7 @@
 //! Components of machines that were written down.
 
 use super::*;
-use crate::advice::components::ComponentReadings;
+use crate::advice::component_readings::ComponentReadings;
 
 /// nginx before PHP-FPM, and a Redis that has nothing to do with them.
 const MACHINE: [(&str, &str); 15] = [
