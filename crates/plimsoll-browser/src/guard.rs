@@ -36,10 +36,7 @@ pub fn run(program: &Path, arguments: &[OsString]) -> io::Result<()> {
         // What a terminal sends is meant for Plimsoll; and the browser's own processes end with it.
         .process_group(0)
         .spawn()?;
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let Some(group) = group else {
-        return Err(io::Error::other("the browser has no process id"));
-    };
+    let group = Pid::from_child(&child);
     end_with_input(group)?;
     wait(child, group)?;
     profile.close()?;

@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use command_fds::{CommandFdExt as _, FdMapping};
+use plimsoll_model::lock::lock;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::clock::Deadline;
 use crate::program;
-use crate::protocol::{Connection, lock};
+use crate::protocol::Connection;
 use crate::spec::BrowserSpec;
 
 /// Time for a browser to be killed, and its profile to be removed.
@@ -134,8 +135,7 @@ impl Process {
     }
 
     fn ends_within(&self, patience: Duration) -> bool {
-        let pid = i32::try_from(self.guard.id()).ok().and_then(Pid::from_raw);
-        let Some(process) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        let Ok(process) = pidfd_open(Pid::from_child(&self.guard), PidfdFlags::empty()) else {
             return false;
         };
         let deadline = Deadline::after(patience);

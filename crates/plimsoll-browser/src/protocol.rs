@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Read as _, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use plimsoll_model::lock::lock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -267,10 +268,6 @@ fn next_message(reader: &mut impl io::BufRead, message: &mut Vec<u8>) -> io::Res
     message.clear();
     reader.take(MESSAGE_LEN_MAX).read_until(0, message)?;
     Ok(message.pop() == Some(0))
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_model::browser::{PageVisit, VisitFailure};
+use plimsoll_model::lock::lock;
 use serde_json::Value;
 
 use crate::process::Process;
-use crate::protocol::{CallError, Connection, lock};
+use crate::protocol::{CallError, Connection};
 use crate::spec::{BrowserSpec, VisitSink};
 use crate::visit::{self, Assignment};
 

@@ -107,11 +107,6 @@ impl Directives {
         Some(directives)
     }
 
-    /// Whether the response has an explicit lifetime.
-    pub fn is_explicit(&self) -> bool {
-        self.max_age.is_some() || self.s_maxage.is_some()
-    }
-
     /// Whether a response to an authenticated request may serve other requests (RFC 9111, 3.5).
     pub fn allows_authorized(&self) -> bool {
         self.public || self.must_revalidate || self.s_maxage.is_some()

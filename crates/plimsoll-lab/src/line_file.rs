@@ -62,7 +62,7 @@ pub enum LineFileError {
         path: PathBuf,
     },
     /// The line is too long.
-    #[error("its line has {len} bytes, of at most {}", LINE_LEN_MAX)]
+    #[error("its line has {len} bytes, and a line may have {}", LINE_LEN_MAX)]
     LineTooLong {
         /// Its bytes.
         len: usize,

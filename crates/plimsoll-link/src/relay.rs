@@ -83,7 +83,7 @@ impl RunningRelay {
         let mut listeners = Vec::with_capacity(count);
         let mut ends = Vec::with_capacity(count);
         for link in &options.links {
-            let bound = listener::bind(link.listen);
+            let bound = plimsoll_net::listener::bind(link.listen);
             let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
             let (address, listener) = bound.map_err(|source| LinkError::Bind {
                 address: link.listen,

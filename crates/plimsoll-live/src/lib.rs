@@ -10,7 +10,6 @@ mod error;
 mod follower;
 mod forming;
 mod guard;
-mod lock;
 mod number;
 pub mod page;
 mod readings;

@@ -8,13 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use plimsoll_lab::controls::RunControls;
 use plimsoll_lab::run_log::EventFollower;
+use plimsoll_model::lock::lock;
 use tokio::sync::mpsc;
 
 use crate::error::LiveError;
 use crate::follower::{LiveFollower, Message, ProgressHandle, QUEUE_LEN, Updates};
 use crate::forming;
 use crate::guard::LiveAddress;
-use crate::lock::lock;
 use crate::page;
 use crate::server::{Server, ServerOptions};
 use crate::site::{Site, SiteBody, SiteRequest, SiteResponse};

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use plimsoll_model::lock::lock;
 use tokio::sync::{Notify, mpsc};
-
-use crate::lock::lock;
 
 /// Changes that may wait for a viewer: half a minute.
 const QUEUE_LEN: usize = 32;

@@ -13,8 +13,6 @@ use crate::reader::{self, EntryKey, LogReader};
 
 /// Lines that are looked at.
 pub const SAMPLE_LINES_MAX: usize = 200;
-/// Bytes of them.
-pub const SAMPLE_LEN_MAX: usize = 1 << 20;
 
 /// The most common format.
 const COMMON: &str = "nginx";

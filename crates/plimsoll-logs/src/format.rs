@@ -77,7 +77,7 @@ const fn named(name: &'static str, about: &'static str) -> NamedFormat {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// Neither a name nor a line of configuration.
-    #[error("`{found}` is no known format; valid: {}, or a line of configuration such as \"log_format main '$remote_addr …';\"", Format::names().join(", "))]
+    #[error("unknown format `{found}`; valid: {}, or a line of configuration such as \"log_format main '$remote_addr …';\"", Format::names().join(", "))]
     Unknown {
         /// As written, shortened.
         found: String,

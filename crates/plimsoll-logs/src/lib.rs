@@ -15,7 +15,7 @@ mod request;
 pub mod usual_day;
 mod value;
 
-pub use detect::{DetectError, Detected, SAMPLE_LEN_MAX, SAMPLE_LINES_MAX, detect};
+pub use detect::{DetectError, Detected, SAMPLE_LINES_MAX, detect};
 pub use entry::{CacheOutcome, HaproxyDetails, LINE_LEN_MAX, LineError, LogEntry, UpstreamTimes};
 pub use format::wrapper::Unwrapper;
 pub use format::{Format, FormatError};

@@ -21,6 +21,8 @@ pub mod history;
 pub mod journey;
 pub mod labels;
 pub mod load_line;
+pub mod lock;
+pub mod machine;
 pub mod metric;
 pub mod objective;
 pub mod outcome;

@@ -1,5 +1,5 @@
 //! What the proxy and the hub both stand on: the clock and deadlines of an event loop, its metrics and memory, the sockets
-//! of clients and servers, and TLS towards servers.
+//! of clients and servers, and TLS towards servers. Links listen with it too.
 //!
 //! It knows neither requests nor messages.
 
@@ -8,7 +8,7 @@ pub mod client_socket;
 pub mod clock;
 pub mod deadline;
 pub mod fragment_outcome;
-pub mod lock;
+pub mod listener;
 pub mod loop_metrics;
 pub mod loop_state;
 pub mod memory;
@@ -18,3 +18,5 @@ pub mod reason;
 pub mod stream;
 pub mod tls_error;
 pub mod upstream;
+
+pub use plimsoll_model::lock;

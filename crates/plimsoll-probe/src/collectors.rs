@@ -11,6 +11,7 @@ pub(crate) mod apache;
 mod command;
 pub(crate) mod configuration;
 pub(crate) mod discovery;
+mod edge;
 mod gauges;
 mod go;
 mod gunicorn;
@@ -24,7 +25,7 @@ mod memcached;
 mod metrics;
 mod mongo;
 mod mysql;
-mod nginx;
+pub(crate) mod nginx;
 mod node;
 pub(crate) mod otlp;
 pub(crate) mod pgbouncer;
@@ -62,6 +63,7 @@ use plimsoll_model::{labels, metric};
 use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
+pub use edge::{EdgeSource, OwnEdge};
 pub(crate) use gauges::WatchedGauges;
 use integration::integration;
 use link::{ComponentLink, ScrapeError};
@@ -69,17 +71,20 @@ pub(crate) use metrics::{ComponentMetadata, FileSetting};
 use metrics::{MetricsRecorder, Sink};
 pub use node::MODULE as NODE_MODULE;
 pub(crate) use threads::Collectors;
+use threads::Scraped;
 
 /// Time-out of one scrape.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Connection attempts for one scrape.
 const TRIES_MAX: usize = 10;
 
+/// Whether a component was scraped, or why not.
+type Collected = Result<(), ScrapeError>;
+
 /// Scrapes one kind of component.
 trait Scraper: fmt::Debug + Send {
     /// Sends the request over the connection, reads the whole response, and records its series.
-    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>)
-    -> Result<(), ScrapeError>;
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected;
 
     /// Sets the user name of this process on the machine; for peer authentication.
     fn known_as(&mut self, _name: &str) {}
@@ -120,7 +125,7 @@ struct ScrapedComponent {
 impl ScrapedComponent {
     /// Scrapes. A connection that the component has closed meanwhile is reopened; a component at its connection
     /// limit closes most new ones as well, and that is when it must be observed.
-    fn collect(&mut self, sink: &mut Sink<'_>) -> Result<(), ScrapeError> {
+    fn collect(&mut self, sink: &mut Sink<'_>) -> Collected {
         self.link.begin(self.patience);
         let theirs = self.link.acts_as();
         if let Some(owner) = theirs.filter(|_| self.known_as != theirs) {
@@ -141,7 +146,7 @@ impl ScrapedComponent {
         self.collect_with_retries(sink)
     }
 
-    fn collect_with_retries(&mut self, sink: &mut Sink<'_>) -> Result<(), ScrapeError> {
+    fn collect_with_retries(&mut self, sink: &mut Sink<'_>) -> Collected {
         let mut collected = self.scraper.collect(&mut self.link, sink);
         for _ in 1..TRIES_MAX {
             if collected != Err(ScrapeError::Closed) || sink.answered_ns().is_some() {
@@ -203,7 +208,7 @@ impl Collector {
         }
     }
 
-    fn scrape(&mut self) -> (Readings, Vec<(&'static str, String)>) {
+    fn scrape(&mut self) -> Scraped {
         let mut notes = Vec::new();
         if self.is_refused {
             return (Readings::default(), notes);

@@ -13,8 +13,7 @@ use crate::auto;
 use crate::auto::admission::Belonging;
 use crate::behind::Behind;
 use crate::clock;
-use crate::collectors::{Collectors, ComponentMetadata, WatchedGauges};
-use crate::edge::{EdgeReader, EdgeSource};
+use crate::collectors::{Collectors, ComponentMetadata, EdgeSource, WatchedGauges};
 use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
@@ -83,7 +82,7 @@ pub struct Probe {
     behind: Option<(Behind, Group)>,
     waits: ThreadWaits,
     cgroups: Cgroups,
-    edge: Option<EdgeReader>,
+    edge: Option<EdgeSource>,
     collectors: Collectors,
     components: Vec<Component>,
     /// Addresses of the components that were found and are scraped, and the processes that name them.
@@ -140,7 +139,7 @@ impl Probe {
                 .then(|| (Behind::default(), Group::new(metric::BEHIND))),
             waits: ThreadWaits::default(),
             cgroups: Cgroups::default(),
-            edge: plan.edge.map(EdgeReader::new),
+            edge: plan.edge,
             collectors: Collectors::comparing(WatchedGauges::new(plan.gauges)),
             components: Vec::new(),
             named_by: Vec::new(),
@@ -165,19 +164,27 @@ impl Probe {
         for text in probe.tree.missing(&probe.target_spec) {
             probe.files.announce(&text, &text);
         }
-        probe.activity.is("discovering components of the service");
+        probe.discover(plan.components, plan.auto, !is_named);
+        probe
+    }
+
+    /// Scrapes the edge and the components of the service from now on.
+    fn discover(&mut self, configured: Vec<Component>, auto: bool, is_whole_machine: bool) {
+        self.activity.is("discovering components of the service");
+        if let Some(EdgeSource::Admin(address)) = &self.edge {
+            self.collectors.add_edge(*address, &mut self.files);
+        }
         let belonging = Belonging {
-            related: probe.related(),
-            tree: &probe.tree,
-            is_whole_machine: !is_named,
+            related: self.related(),
+            tree: &self.tree,
+            is_whole_machine,
         };
         let mut admit = |files: &mut Files, component: &Component, pid| {
             belonging.admission(files, component, pid)
         };
-        let components = auto::discover(&mut probe.files, plan.components, plan.auto, &mut admit);
-        probe.later = components.later;
-        probe.watch(components.watched);
-        probe
+        let components = auto::discover(&mut self.files, configured, auto, &mut admit);
+        self.later = components.later;
+        self.watch(components.watched);
     }
 
     /// Addresses of the components that were found and are scraped, and the processes that name them.
@@ -298,9 +305,6 @@ impl Probe {
         self.meter.begin(begin_ns);
         self.watch_related();
         self.collectors.call();
-        if let Some(edge) = &mut self.edge {
-            edge.call();
-        }
         self.activity.is("reading the host");
         if let Some(before_ns) = self.before_ns {
             let interval_s = begin_ns.saturating_sub(before_ns) as f64 / 1e9;
@@ -327,9 +331,8 @@ impl Probe {
         self.read_processes(created);
         self.activity.is("reading cgroups");
         self.cgroups.read(&mut self.files, &mut self.meter);
-        if let Some(edge) = &mut self.edge {
-            self.activity.is("scraping the edge");
-            edge.read(&mut self.files, &mut self.meter);
+        if let Some(EdgeSource::Own(edge)) = &self.edge {
+            edge.read(&mut self.meter);
         }
         self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
         let local = f64::from(u8::from(self.was_local));

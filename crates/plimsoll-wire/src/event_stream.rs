@@ -52,7 +52,6 @@ pub struct EventReader {
     has_data: bool,
     kind: String,
     id: String,
-    retry_ms: Option<u64>,
     /// The last byte was a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     /// The first line has come: a byte order mark can stand only before it.
@@ -105,11 +104,6 @@ impl EventReader {
         &self.id
     }
 
-    /// The server's `retry` time before a reconnect, ms.
-    pub fn retry_ms(&self) -> Option<u64> {
-        self.retry_ms
-    }
-
     fn take_line(
         &mut self,
         mut line: &[u8],
@@ -138,9 +132,6 @@ impl EventReader {
             }
             "event" => value.clone_into(&mut self.kind),
             "id" if !value.contains('\0') => value.clone_into(&mut self.id),
-            "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                self.retry_ms = value.parse().ok();
-            }
             // A comment has an empty name; unknown names are ignored.
             _ => {}
         }
@@ -236,11 +227,11 @@ mod tests {
     #[test]
     fn what_is_said_besides_is_kept() {
         let mut reader = EventReader::default();
-        let stream = b"retry: 3000\nretry: soon\nid: 7:5\n\n";
+        let stream = b"retry: 3000\nid: 7:5\n\n";
         reader
             .feed(stream, &EventStreamLimits::default(), |_| ())
             .unwrap();
-        assert_eq!((reader.retry_ms(), reader.last_id()), (Some(3000), "7:5"));
+        assert_eq!(reader.last_id(), "7:5");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 
 use plimsoll_config::edge::Admin;
-use plimsoll_proxy::accept::listen;
+use plimsoll_net::listener;
 
 use super::{EdgeError, Hooks};
 
@@ -86,7 +86,7 @@ pub(crate) fn bind(
     loops: usize,
 ) -> Result<(Vec<TcpListener>, SocketAddr), EdgeError> {
     let listen_error = |source| EdgeError::Listen { address, source };
-    let bound = listen::bind(address, loops).map_err(listen_error)?;
+    let bound = listener::bind_for(address, loops).map_err(listen_error)?;
     let real = bound[0].local_addr().map_err(listen_error)?;
     Ok((bound, real))
 }

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use plimsoll_model::lock::lock;
 
 use super::Report;
 use crate::clock::Deadline;
@@ -174,9 +176,4 @@ impl Sending {
     fn note(&self, error: SendError) {
         *lock(&self.progress.error) = Some(error.message);
     }
-}
-
-/// Locks state that stays consistent when a thread panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plimsoll_model::lock::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Target;
@@ -192,10 +193,6 @@ fn wants_protobuf(head: &str) -> bool {
         }
     }
     protobuf > text
-}
-
-fn lock(newest: &Newest) -> MutexGuard<'_, Values> {
-    newest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use tokio_rustls::TlsConnector;
 
 /// Time limit of a connection and of a response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// Pauses between two attempts to connect, the first and the longest.
+pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// Idle time after which a peer is checked.
 const SILENCE: Duration = Duration::from_secs(10);

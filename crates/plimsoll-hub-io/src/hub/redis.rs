@@ -13,12 +13,10 @@ use plimsoll_hub::HubRefusal;
 
 use super::InUse;
 use super::broker::Broker;
-use super::dial::PATIENCE;
+use super::dial::{PATIENCE, PAUSES};
 use link::{RedisConnection, RedisEndpoint};
 use value::RespValue;
 
-/// Pauses between two attempts, the first and the longest.
-pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 /// Pause while the loops catch up. Redis buffers messages meanwhile, within its own limit.
 pub(super) const CATCHING_UP: Duration = Duration::from_millis(2);
 

@@ -16,7 +16,8 @@ use tokio::task::JoinHandle;
 
 use super::InUse;
 use super::broker::Broker;
-use super::redis::{PAUSES, publish};
+use super::dial::PAUSES;
+use super::redis::publish;
 use super::view::SourceView;
 
 /// A source and its totals.

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use plimsoll_model::event::Event;
-
-use crate::lock::lock;
+use plimsoll_model::lock::lock;
 
 /// Sees every event in the order of the log, after it was appended, also when the disk refused it.
 ///

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plimsoll_model::event::Event;
+use plimsoll_model::lock::lock;
 
 use super::RunLog;
-use crate::lock::lock;
 
 /// The log, shared by the threads that make events.
 #[derive(Clone, Debug)]

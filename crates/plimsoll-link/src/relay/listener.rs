@@ -1,11 +1,8 @@
 //! Accepts clients, and connects each to the target when its request is there.
 
-use std::io;
-use std::net::{SocketAddr, TcpListener as BoundListener};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_local;
@@ -13,23 +10,8 @@ use tokio::task::spawn_local;
 use super::connection::Connection;
 use super::{OpenLink, Relay};
 
-/// Clients that wait in the kernel.
-const BACKLOG: i32 = 4096;
 /// Pause when the system has no descriptor for another client, ns.
 const PAUSE_NS: u64 = 10_000_000;
-
-pub(super) fn bind(address: SocketAddr) -> io::Result<BoundListener> {
-    let domain = Domain::for_address(address);
-    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
 
 /// Accepts clients of a link.
 pub(super) async fn accept(relay: Rc<Relay>, link: Rc<OpenLink>, listener: TcpListener) {

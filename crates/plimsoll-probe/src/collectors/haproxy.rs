@@ -21,15 +21,7 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
         settings: known.settings,
     })
 })
-.discovered(|process| {
-    discover::find(
-        process.files,
-        process.pid,
-        process.words,
-        process.auto,
-        process.found,
-    );
-})
+.discovered(discover::find)
 .with_timeouts(timeouts::of_process)
 .with_settings(settings::of_process)
 .tunable(tune::ACCESS);

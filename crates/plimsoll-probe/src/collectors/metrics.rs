@@ -180,14 +180,11 @@ impl MetricsRecorder<'_> {
             .tally(metric, &with_place(self.at, labels), total);
     }
 
-    /// A setting that was found in a file.
-    pub(crate) fn known(&mut self, setting: &FileSetting) {
-        self.setting(
-            setting.name,
-            &setting.of,
-            &setting.file,
-            Some(setting.value),
-        );
+    /// Settings that were found in files.
+    pub(crate) fn known(&mut self, settings: &[FileSetting]) {
+        for found in settings {
+            self.setting(found.name, &found.of, &found.file, Some(found.value));
+        }
     }
 
     /// A setting, where it was reported; `file` is empty where it is unknown.

@@ -9,7 +9,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod timeouts;
-mod tree;
+pub(crate) mod tree;
 
 use super::integration::Integration;
 use super::tail::file_of;
@@ -23,15 +23,7 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
         dropped: 0,
     })
 })
-.discovered(|process| {
-    discover::find(
-        process.files,
-        process.pid,
-        process.words,
-        process.auto,
-        process.found,
-    );
-})
+.discovered(discover::find)
 .with_timeouts(timeouts::of_process)
 .with_settings(settings::of_process);
 

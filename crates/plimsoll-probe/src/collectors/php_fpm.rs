@@ -31,14 +31,6 @@ pub(super) const INTEGRATION: Integration =
             settings: known.settings,
         }),
     })
-    .discovered(|process| {
-        discover::find(
-            process.files,
-            process.pid,
-            process.words,
-            process.auto,
-            process.found,
-        );
-    })
+    .discovered(discover::find)
     .with_timeouts(timeouts::of_process)
     .with_settings(settings::of_process);

@@ -19,15 +19,18 @@ const COLLECTORS_MAX: usize = 256;
 /// Time beyond its time-out after which a collector is reported as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
+/// What a collector reads in one second, and its notes: keys, each reported once, and texts.
+pub(super) type Scraped = (Readings, Vec<(&'static str, String)>);
+
 /// The thread's work: one result for each call, until the channel is closed.
 fn watch(
-    mut collector: Collector,
+    mut scrape: impl FnMut() -> Scraped,
     index: usize,
     calls: &Receiver<()>,
     answers: &SyncSender<ScrapeResult>,
 ) {
     while calls.recv().is_ok() {
-        let (readings, notes) = collector.scrape();
+        let (readings, notes) = scrape();
         let result = ScrapeResult {
             collector: index,
             readings,
@@ -58,7 +61,7 @@ pub(super) struct CollectorHandle {
 #[derive(Debug)]
 pub(crate) struct Collectors {
     pub(super) wait: Duration,
-    patience: Duration,
+    pub(super) patience: Duration,
     gauges: Arc<WatchedGauges>,
     pub(super) handles: Vec<CollectorHandle>,
     answers: Receiver<ScrapeResult>,
@@ -107,7 +110,7 @@ impl Collectors {
         collectors
     }
 
-    /// Starts a thread for each component. A thread that cannot be started is noted.
+    /// Starts a thread for each component.
     pub(crate) fn add(
         &mut self,
         components: Vec<(Component, ComponentMetadata)>,
@@ -119,35 +122,46 @@ impl Collectors {
         let own_name = own_name(files);
         for (component, known) in components {
             let gauges = Arc::clone(&self.gauges);
-            let collector = Collector::new(component, known, gauges, self.patience, &own_name);
-            let (calls, called) = sync_channel(1);
-            let (name, index) = (collector.name.clone(), self.handles.len());
-            let (patience, sender) = (collector.source.patience, self.sender.clone());
-            if index >= COLLECTORS_MAX {
-                let text = format!(
-                    "{name} cannot be watched: at most {COLLECTORS_MAX} components are watched"
-                );
-                files.announce("collectors", &text);
-                return;
-            }
-            let thread = std::thread::Builder::new()
-                .name("collector".to_owned())
-                .spawn(move || watch(collector, index, &called, &sender));
-            match thread {
-                // It ends by itself when it is no longer triggered, at the latest after its time-out.
-                Ok(_) => self.handles.push(CollectorHandle {
-                    name,
-                    calls,
-                    is_busy: false,
-                    called_ns: 0,
-                    is_fresh: false,
-                    patience,
-                }),
-                Err(error) => files.announce(
-                    &name,
-                    &format!("{name} cannot be watched: its thread cannot be started: {error}"),
-                ),
-            }
+            let mut collector = Collector::new(component, known, gauges, self.patience, &own_name);
+            let (name, patience) = (collector.name.clone(), collector.source.patience);
+            self.start(name, patience, move || collector.scrape(), files);
+        }
+    }
+
+    /// Starts a thread that scrapes at each call, for that long at most. A thread that cannot be started is noted.
+    pub(super) fn start(
+        &mut self,
+        name: String,
+        patience: Duration,
+        scrape: impl FnMut() -> Scraped + Send + 'static,
+        files: &mut Files,
+    ) {
+        let index = self.handles.len();
+        if index >= COLLECTORS_MAX {
+            let text = format!(
+                "{name} cannot be watched: at most {COLLECTORS_MAX} components are watched"
+            );
+            return files.announce("collectors", &text);
+        }
+        let (calls, called) = sync_channel(1);
+        let sender = self.sender.clone();
+        let thread = std::thread::Builder::new()
+            .name("collector".to_owned())
+            .spawn(move || watch(scrape, index, &called, &sender));
+        match thread {
+            // It ends by itself when it is no longer triggered, at the latest after its time-out.
+            Ok(_) => self.handles.push(CollectorHandle {
+                name,
+                calls,
+                is_busy: false,
+                called_ns: 0,
+                is_fresh: false,
+                patience,
+            }),
+            Err(error) => files.announce(
+                &name,
+                &format!("{name} cannot be watched: its thread cannot be started: {error}"),
+            ),
         }
     }
 

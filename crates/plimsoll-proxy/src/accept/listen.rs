@@ -1,8 +1,8 @@
-//! Listeners: sockets bound before anything starts, one per address and loop.
+//! Accepts connections, within the limits on them, and prepares each for its first request.
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use plimsoll_net::client_socket::{ClientSocket, Inbound};
 use plimsoll_net::lock::lock;
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -27,47 +26,8 @@ use crate::tls;
 use crate::tls::challenges::ACME_TLS;
 use crate::worker::Worker;
 
-/// Accept backlog in the kernel.
-const BACKLOG: i32 = 4096;
 /// Pause when the system has no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Binds an address once for each loop.
-///
-/// # Errors
-/// When the address cannot be bound.
-pub fn bind(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListener>> {
-    let mut listeners = Vec::with_capacity(loops);
-    let mut address = address;
-    if loops > 1 && address.port() != 0 {
-        // Sockets with SO_REUSEPORT share the port with any process of the same user too; binding one without it first
-        // detects another owner. A port that the kernel chooses has none, and given back for a moment it may get one.
-        bind_socket(address, false)?;
-    }
-    for _ in 0..loops {
-        let listener = bind_socket(address, loops > 1)?;
-        address = listener.local_addr()?;
-        listeners.push(listener);
-    }
-    Ok(listeners)
-}
-
-fn bind_socket(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(shared)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
 
 /// Number of connections, over all loops.
 #[derive(Debug, Default)]
@@ -313,20 +273,5 @@ mod tests {
         drop(first);
         assert!(census.count(a, 3, 2).is_some());
         assert_eq!(census.total.load(Ordering::Relaxed), 2);
-    }
-
-    #[test]
-    fn a_port_that_is_taken_is_not_shared_silently() {
-        let first = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap();
-        let address = first[0].local_addr().unwrap();
-        assert!(bind(address, 1).is_err());
-        assert!(bind(address, 2).is_err());
-        let several = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 3).unwrap();
-        let address = several[0].local_addr().unwrap();
-        assert!(
-            several
-                .iter()
-                .all(|listener| listener.local_addr().unwrap() == address)
-        );
     }
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::Role;
 use super::error::WebSocketError;
 use super::frame::CONTROL_LEN_MAX;
 
@@ -126,12 +125,6 @@ impl Closing {
     pub fn is_complete(self) -> bool {
         self.is_sent && self.is_received
     }
-
-    /// Whether this side closes the socket now: the server first, so that `TIME_WAIT` is on its side
-    /// (RFC 6455, 7.1.1). A client waits for it, with a time-out.
-    pub fn closes_socket(self, role: Role) -> bool {
-        self.is_complete() && role == Role::Server
-    }
 }
 
 #[cfg(test)]
@@ -177,6 +170,5 @@ mod tests {
         assert!(asked.is_complete() && !asked.send());
         let mut initiator = Closing::default();
         assert!(initiator.send() && !initiator.is_complete() && !initiator.receive());
-        assert!(initiator.closes_socket(Role::Server) && !initiator.closes_socket(Role::Client));
     }
 }

@@ -94,11 +94,6 @@ impl WebSocketReader {
         }
     }
 
-    /// Whether a message is under way: a connection that ends now loses it.
-    pub fn is_within_message(&self) -> bool {
-        self.stage == FrameStage::Payload || self.head_len > 0 || self.held.is_some()
-    }
-
     /// Buffered bytes of incomplete messages.
     pub fn memory(&self) -> usize {
         self.held.as_ref().map_or(0, |held| {
@@ -388,12 +383,12 @@ mod tests {
         let mut bytes = *b"\x01\x02He\x89\x01x\x80\x03llo";
         let (taken, event) = reader.next(&mut bytes[..6], &limits).unwrap();
         assert_eq!((taken, event), (6, None));
-        assert!(reader.is_within_message());
+        assert!(reader.held.is_some());
         let (taken, event) = reader.next(&mut bytes[6..], &limits).unwrap();
         assert_eq!((taken, event), (1, Some(Event::Ping(Cow::Borrowed(b"x")))));
         let (taken, event) = reader.next(&mut bytes[7..], &limits).unwrap();
         assert_eq!((taken, event), (5, Some(Event::Text("Hello".into()))));
-        assert!(reader.held.is_none() && !reader.is_within_message());
+        assert!(reader.held.is_none() && reader.head_len == 0);
     }
 
     #[test]

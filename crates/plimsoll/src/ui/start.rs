@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use plimsoll_live::SiteResponse;
+use plimsoll_model::lock::lock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -169,9 +170,4 @@ fn keep(messages: &Mutex<VecDeque<String>>, line: &str) {
         messages.pop_front();
     }
     messages.push_back(line.chars().take(LINE_LEN_MAX).collect());
-}
-
-/// Locks state that stays consistent when a thread panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,7 +15,8 @@ use super::entry::OrderEntry;
 use super::{Post, SharedHub, nats, redis};
 use crate::hub::InUse;
 use crate::hub::broker::Broker;
-use crate::hub::redis::{CATCHING_UP, PAUSES};
+use crate::hub::dial::PAUSES;
+use crate::hub::redis::CATCHING_UP;
 
 /// Messages in flight: offset requested, no reply yet.
 pub(super) const IN_FLIGHT_MAX: usize = 1024;

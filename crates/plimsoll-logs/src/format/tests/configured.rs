@@ -193,7 +193,7 @@ fn formats_that_cannot_be_used() {
         ("%START_TIME% %REQ(:METHOD", "that no `%` ends"),
         ("LogFormat \"%h %{Host\"", "a directive"),
         ("log-format \"%ci %[src\"", "a variable"),
-        ("common", "no known format"),
+        ("common", "unknown format `common`"),
     ] {
         let error = Format::parse(format).unwrap_err().to_string();
         assert!(error.contains(expected), "{format}: {error}");

@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 
 use super::parse::status;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get_once, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Default path of the page.
 const PATH: &str = "/server-status";
@@ -18,13 +18,7 @@ pub(crate) struct ApacheCollector {
 }
 
 impl ApacheCollector {
-    fn record_settings(&self, metrics: &mut MetricsRecorder<'_>) {
-        for setting in &self.settings {
-            metrics.known(setting);
-        }
-    }
-
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let status = status(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         metrics.identity(status.get("RestartTime").copied().unwrap_or_default());
         let level = |name: &str| status.get(name)?.parse::<f64>().ok();
@@ -41,7 +35,7 @@ impl ApacheCollector {
             .and_then(|total| total.parse().ok());
         metrics.counter(metric::APACHE_REQUESTS, &[], requests, 1.0);
         metrics.level(metric::APACHE_SILENT, &[], Some(0.0));
-        self.record_settings(metrics);
+        metrics.known(&self.settings);
         Ok(())
     }
 }
@@ -61,11 +55,7 @@ fn fetch(link: &mut ComponentLink) -> Result<String, ScrapeError> {
 }
 
 impl Scraper for ApacheCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = fetch(link)?;
         self.record(&text, sink.answered())
     }
@@ -73,7 +63,7 @@ impl Scraper for ApacheCollector {
     /// Its page is served by a worker like any request: no worker is free for it when all are busy.
     fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
         metrics.level(metric::APACHE_SILENT, &[], Some(1.0));
-        self.record_settings(metrics);
+        metrics.known(&self.settings);
     }
 
     fn remedy(&self, error: &ScrapeError) -> String {

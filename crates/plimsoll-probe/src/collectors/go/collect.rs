@@ -6,9 +6,9 @@ use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
 use super::parse::{GoStats, go, goroutines, quantile};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get_once, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 use crate::files::Files;
 use crate::host::diag::Diag;
 use crate::names::BoundedNames;
@@ -122,7 +122,7 @@ impl GoCollector {
         Ok(page)
     }
 
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         if let Some((all, places)) = goroutines(text) {
             self.record_goroutines(all, &places, metrics);
             return Ok(());
@@ -162,11 +162,7 @@ impl GoCollector {
 }
 
 impl Scraper for GoCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.fetch(link)?;
         self.record(&text, sink.answered())
     }

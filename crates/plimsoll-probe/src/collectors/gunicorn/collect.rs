@@ -3,10 +3,10 @@
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::listener::{Connections, ListenerProbe};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 use crate::kernel_files;
 
 /// gunicorn.
@@ -69,17 +69,13 @@ impl GunicornCollector {
             .iter()
             .filter(|setting| setting.name != "workers")
         {
-            metrics.known(setting);
+            metrics.known(std::slice::from_ref(setting));
         }
     }
 }
 
 impl Scraper for GunicornCollector {
-    fn collect(
-        &mut self,
-        _link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, _link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let connections = self.listener.connections()?;
         let workers = self.workers();
         self.record(connections, workers, sink.answered());

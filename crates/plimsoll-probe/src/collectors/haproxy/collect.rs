@@ -4,9 +4,9 @@ use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
 use super::parse::{HaproxyRow, RowKind, rows, split, value};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, page, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Both responses on one connection, which HAProxy closes after them.
 const QUESTION: &[u8] = b"show info;show stat\n";
@@ -20,7 +20,7 @@ pub(crate) struct HaproxyCollector {
 }
 
 impl HaproxyCollector {
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let (info, csv) = split(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         if let Some(pid) = value(info, "Pid") {
             metrics.identity(pid);
@@ -39,9 +39,7 @@ impl HaproxyCollector {
         for row in rows(csv) {
             record_row(&row, metrics);
         }
-        for setting in &self.settings {
-            metrics.known(setting);
-        }
+        metrics.known(&self.settings);
         Ok(())
     }
 }
@@ -65,11 +63,7 @@ fn fetch(link: &mut ComponentLink) -> Result<String, ScrapeError> {
 }
 
 impl Scraper for HaproxyCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = fetch(link)?;
         self.record(&text, sink.answered())
     }

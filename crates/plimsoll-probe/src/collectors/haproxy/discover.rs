@@ -3,18 +3,13 @@
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
 use super::configuration::{self, HaproxyConfig};
-use crate::collectors::discovery::{DiscoveredComponent, address_of, text_named};
+use crate::collectors::discovery::{DiscoveredComponent, ExaminedProcess, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
-use crate::files::Files;
 
 /// `HAProxy`, by its stats socket.
-pub(crate) fn find(
-    files: &mut Files,
-    pid: u32,
-    words: &[&str],
-    auto: bool,
-    found: &mut Vec<DiscoveredComponent>,
-) {
+pub(super) fn find(process: &mut ExaminedProcess<'_>) {
+    let (pid, words, auto) = (process.pid, process.words, process.auto);
+    let (files, found) = (&mut *process.files, &mut *process.found);
     let paths = paths_of(words);
     let (mut sockets, mut settings, mut is_read) = (Vec::new(), Vec::new(), false);
     for path in &paths {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{configuration, parse};
+use crate::collectors::discovery::ExaminedProcess;
 use crate::files::Files;
 
 /// Of HAProxy 2.6, shortened.
@@ -111,7 +112,15 @@ fn a_configuration_is_named_relative_to_the_folder_in_which_it_runs() {
     let servers = super::timeouts::of_process(&mut files, 7, &words);
     assert_eq!(servers[0].hops[0].to, "127.0.0.1:8000");
     let mut found = Vec::new();
-    super::discover::find(&mut files, 7, &words, true, &mut found);
+    super::discover::find(&mut ExaminedProcess {
+        files: &mut files,
+        pid: 7,
+        comm: "haproxy",
+        words: &words,
+        auto: true,
+        named: &[],
+        found: &mut found,
+    });
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(files.take_announced(), Vec::<String>::new());
 }

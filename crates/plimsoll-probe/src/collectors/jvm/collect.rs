@@ -10,9 +10,9 @@ use plimsoll_model::metric;
 use super::hsperf::{LEN_MAX, counters};
 use super::listen_backlog::ListenBacklog;
 use super::parse::{JOLOKIA, JvmStats, of_counters, of_jolokia};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 use crate::kernel_files;
 use crate::untrusted::{Credentials, NamedFile};
 
@@ -256,11 +256,7 @@ impl JvmCollector {
 }
 
 impl Scraper for JvmCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let (stats, process) = match self.place.clone() {
             ComponentAddress::File(path) => self.of_file(&path)?,
             _ => (of_agent(link)?, JvmProcess::default()),

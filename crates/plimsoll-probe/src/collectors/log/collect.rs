@@ -8,10 +8,10 @@ use plimsoll_model::metric;
 use super::parse::{
     HAPROXY_CLASSES, LoggedFailure, NGINX_CLASSES, PHP_CLASSES, haproxy, nginx, php_slow,
 };
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::metrics::{ComponentMetadata, FileSetting, MetricsRecorder, Sink};
 use crate::collectors::tail::Tail;
+use crate::collectors::{Collected, Scraper};
 
 /// Distinct upstreams and servers at most.
 const OF_MAX: usize = 64;
@@ -90,18 +90,12 @@ impl LogCollector {
             ];
             metrics.tally(metric::LOG_FAILURES_OF, &of, *total);
         }
-        for setting in &self.settings {
-            metrics.known(setting);
-        }
+        metrics.known(&self.settings);
     }
 }
 
 impl Scraper for LogCollector {
-    fn collect(
-        &mut self,
-        _link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, _link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.tail.news()?;
         self.record(&text, sink.answered());
         Ok(())

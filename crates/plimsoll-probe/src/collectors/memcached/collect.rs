@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 
 use super::parse::stats;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// memcached.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ fn fetch(link: &mut ComponentLink) -> Result<String, ScrapeError> {
     }
 }
 
-fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
     let stats = stats(text);
     let Some(pid) = stats.get("pid") else {
         return Err(ScrapeError::Strange(shortly(text)));
@@ -66,11 +66,7 @@ fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeErr
 }
 
 impl Scraper for MemcachedCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = fetch(link)?;
         record(&text, sink.answered())
     }

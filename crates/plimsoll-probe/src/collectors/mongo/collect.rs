@@ -5,10 +5,10 @@ use plimsoll_model::metric;
 use plimsoll_wire::postgres::scram::ScramExchange;
 
 use super::parse::{BsonArgument, BsonValue, Document, answer, command, message_len, number};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
 use crate::collectors::query_error::QueryError;
+use crate::collectors::{Collected, Scraper};
 
 /// Default authentication database.
 const USERS: &str = "admin";
@@ -210,11 +210,7 @@ fn record(status: &Document, metrics: &mut MetricsRecorder<'_>) {
 }
 
 impl Scraper for MongoCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let status = self.status(link);
         let status = status.map_err(|error| error.into_scrape_error(&DENIED))?;
         record(&status, sink.answered());

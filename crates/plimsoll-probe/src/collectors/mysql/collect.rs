@@ -8,11 +8,11 @@ use plimsoll_model::metric;
 use super::digest_stats::DigestStats;
 use super::parse::{Status, status};
 use super::wire::MysqlSession;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
 use crate::collectors::query_error::QueryError;
 use crate::collectors::statements::shapes::by_shape;
+use crate::collectors::{Collected, Scraper};
 
 /// Counters and levels.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Threads_connected', 'Threads_running', \
@@ -208,11 +208,7 @@ impl MysqlCollector {
         }
     }
 
-    fn record(
-        &mut self,
-        text: Option<&str>,
-        metrics: &mut MetricsRecorder<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: Option<&str>, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let refused = f64::from(u8::from(text.is_none()));
         metrics.level(metric::MYSQL_COLLECTOR_REFUSED, &[], Some(refused));
         let Some(text) = text else {
@@ -256,11 +252,7 @@ impl Scraper for MysqlCollector {
         name.clone_into(&mut self.own_name);
     }
 
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.fetch(link)?;
         self.record(text.as_deref(), sink.answered())
     }

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use plimsoll_model::metric;
 
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::metrics::{ComponentMetadata, MetricsRecorder, Sink};
 use crate::collectors::tail::Tail;
+use crate::collectors::{Collected, Scraper};
 use parse::{AccessLogLayout, COMBINED, PHASES};
 
 /// The quantile recorded for a second, %.
@@ -93,11 +93,7 @@ impl AccessLogCollector {
 }
 
 impl Scraper for AccessLogCollector {
-    fn collect(
-        &mut self,
-        _link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, _link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.tail.news()?;
         self.record(&text, sink.answered());
         Ok(())

@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 
 use super::parse::stub_status;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, page, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// nginx.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct NginxCollector {
 }
 
 impl NginxCollector {
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let status = stub_status(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         for (state, count) in [
             ("active", status.active),
@@ -46,19 +46,13 @@ impl NginxCollector {
         ] {
             metrics.counter(name, &[], Some(total), 1.0);
         }
-        for setting in &self.settings {
-            metrics.known(setting);
-        }
+        metrics.known(&self.settings);
         Ok(())
     }
 }
 
 impl Scraper for NginxCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = page(link)?;
         self.record(&text, sink.answered())
     }

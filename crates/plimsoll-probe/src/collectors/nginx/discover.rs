@@ -5,28 +5,25 @@ mod logs;
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::access_log::directives;
-use super::configuration::{self, NginxValue, StatusPage};
+use super::configuration::{self, StatusPage};
+use super::tree::{Directive, NginxTree, main_file};
 use crate::collectors::discovery::{
-    COMPONENTS_PER_PROCESS_MAX, DiscoveredComponent, PROCESSES_MAX, option, text_for, texts_for,
+    COMPONENTS_PER_PROCESS_MAX, DiscoveredComponent, ExaminedProcess, PROCESSES_MAX,
 };
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 use crate::parse::process;
 
 /// nginx, by the configuration of its master process: its status pages, and its logs.
-pub(crate) fn find(
-    files: &mut Files,
-    pid: u32,
-    words: &[&str],
-    auto: bool,
-    found: &mut Vec<DiscoveredComponent>,
-) {
+pub(super) fn find(process: &mut ExaminedProcess<'_>) {
+    let (pid, words, auto) = (process.pid, process.words, process.auto);
+    let (files, found) = (&mut *process.files, &mut *process.found);
     // Workers and helpers have the master's configuration.
     if words.first() == Some(&"nginx:") && words.get(1) != Some(&"master") {
         return;
     }
-    let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
-    let Some(text) = text_for(files, pid, main) else {
+    let main = main_file(words);
+    let Some(tree) = NginxTree::of_process(files, pid, words) else {
         files.announce(
             &format!("nginx {main}"),
             &format!(
@@ -36,19 +33,11 @@ pub(crate) fn find(
         );
         return;
     };
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut included = |pattern: &str| {
-        let whole = if pattern.starts_with('/') {
-            pattern.to_owned()
-        } else {
-            format!("{folder}/{pattern}")
-        };
-        texts_for(files, pid, &whole)
-    };
-    let read = configuration::read(main, &text, &mut included);
-    let access_logs = directives::access_logs(main, &text, &mut included);
+    let read = configuration::read(&tree.directives);
+    let access_logs = directives::access_logs(&tree.directives);
     let settings = settings_of(files, pid, &read);
-    found.extend(logs::error_log((files, pid), &text, main, &settings));
+    let text = tree.files.first().map_or("", |(_, text)| text.as_str());
+    found.extend(logs::error_log((files, pid), text, main, &settings));
     found.extend(logs::access_logs((files, pid), access_logs, main, auto));
     if read.pages.is_empty() && auto {
         files.announce(
@@ -77,26 +66,18 @@ pub(crate) fn find(
 pub(super) fn settings_of(
     files: &mut Files,
     master: u32,
-    read: &configuration::NginxConfig,
+    read: &configuration::NginxConfig<'_>,
 ) -> Vec<FileSetting> {
-    let written = |name, written: Option<&NginxValue>| {
+    let written = |name, written: Option<&Directive>| {
         let written = written?;
-        Some(FileSetting {
-            name,
-            of: String::new(),
-            value: written.value.parse().ok()?,
-            file: format!("{}:{}", written.file, written.line),
-        })
+        let value = written.value().parse().ok()?;
+        Some(FileSetting::number(name, value, written.place.as_str()))
     };
-    let connections = written("worker_connections", read.worker_connections.as_ref());
+    let connections = written("worker_connections", read.worker_connections);
     // 512 is nginx's default.
-    let connections = connections.unwrap_or(FileSetting {
-        name: "worker_connections",
-        of: String::new(),
-        value: 512.0,
-        file: String::new(),
-    });
-    let workers = written("worker_processes", read.worker_processes.as_ref()).or_else(|| {
+    let connections =
+        connections.unwrap_or_else(|| FileSetting::number("worker_connections", 512.0, ""));
+    let workers = written("worker_processes", read.worker_processes).or_else(|| {
         // `auto`: as many as there are.
         let pids = files.numbers_in("proc").ok()?;
         let mut count = 0_u32;
@@ -108,12 +89,7 @@ pub(super) fn settings_of(
             count +=
                 u32::from(stat.is_some_and(|stat| stat.parent == master && stat.comm == "nginx"));
         }
-        (count > 0).then(|| FileSetting {
-            name: "worker_processes",
-            of: String::new(),
-            value: f64::from(count),
-            file: String::new(),
-        })
+        (count > 0).then(|| FileSetting::number("worker_processes", f64::from(count), ""))
     });
     std::iter::once(connections).chain(workers).collect()
 }

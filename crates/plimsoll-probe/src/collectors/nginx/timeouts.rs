@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::{Directive, TextOf, read};
-use crate::collectors::discovery::{option, text_for, texts_for};
+use super::tree::{Directive, NginxTree};
 use crate::collectors::timeouts::{
     Ends, HOPS_MAX, Hop, Limit, SERVERS_MAX, ServerTimeouts, TimeoutLimits, seconds,
 };
@@ -11,25 +10,15 @@ use crate::files::Files;
 
 /// Time-outs of the servers of an nginx, by the configuration that its command line names.
 pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
-    let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
-    let Some(text) = text_for(files, pid, main) else {
-        return Vec::new();
-    };
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
-    servers(main, &text, &mut |pattern| {
-        let whole = if pattern.starts_with('/') {
-            pattern.to_owned()
-        } else {
-            format!("{folder}/{pattern}")
-        };
-        texts_for(files, pid, &whole)
-    })
+    let tree = NginxTree::of_process(files, pid, words);
+    tree.map_or_else(Vec::new, |tree| servers(&tree.directives))
 }
 
-/// Servers of an nginx whose configuration begins in `file`.
-fn servers(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<ServerTimeouts> {
-    let tree = read(file, text, text_of);
-    let http = tree.iter().filter(|directive| directive.name() == "http");
+/// Servers of a configuration.
+fn servers(directives: &[Directive]) -> Vec<ServerTimeouts> {
+    let http = directives
+        .iter()
+        .filter(|directive| directive.name() == "http");
     let mut servers = Vec::new();
     for http in http {
         let blocks = http.inner.iter();
@@ -189,12 +178,13 @@ mod tests {
             location /v { proxy_pass http://$host; }\n  }\n  proxy_read_timeout 90;\n\
             upstream app { server 127.0.0.1:9001 weight=2; server 127.0.0.1:9002; keepalive 8; }\n  include more/*.conf;\n}\n";
         let mut asked = Vec::new();
-        let found = servers("/n.conf", text, &mut |pattern| {
+        let tree = NginxTree::read("/n.conf", text.to_owned(), &mut |pattern| {
             asked.push(pattern.to_owned());
             let more = "server { listen 81; keepalive_timeout 10s; }";
             vec![("/more/a.conf".to_owned(), more.to_owned())]
         });
         assert_eq!(asked, ["more/*.conf"]);
+        let found = servers(&tree.directives);
         let hops: Vec<_> = found[0]
             .hops
             .iter()
@@ -232,7 +222,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_too_strange(text in "(proxy_pass|timeout|server|bind|[a-z{};:$ \n/0-9])*") {
-            let _ = servers("a", &text, &mut |_| Vec::new());
+            let tree = NginxTree::read("a", text, &mut |_| Vec::new());
+            let _ = servers(&tree.directives);
         }
     }
 }

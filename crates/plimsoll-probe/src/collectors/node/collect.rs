@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 use serde_json::Value;
 
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Source of the Node module.
 pub const MODULE: &str = include_str!("node.cjs");
@@ -14,7 +14,7 @@ pub const MODULE: &str = include_str!("node.cjs");
 #[derive(Debug)]
 pub(crate) struct NodeCollector;
 
-fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
     let strange = || ScrapeError::Strange(shortly(text));
     let json: Value = serde_json::from_str(text).map_err(|_| strange())?;
     let number = |name: &str| json.get(name).and_then(Value::as_u64);
@@ -44,11 +44,7 @@ fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeErr
 }
 
 impl Scraper for NodeCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = get(link, "/")?;
         record(&text, sink.answered())
     }

@@ -8,10 +8,10 @@ use plimsoll_model::metric;
 
 use super::receiver::Receiver;
 use crate::clock;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
 use crate::collectors::receiving::{Receiving, SILENT_MAX};
+use crate::collectors::{Collected, Scraper};
 
 /// Share of spans without a request from which a note is made.
 const WITHOUT_REQUEST: f64 = 0.05;
@@ -68,11 +68,7 @@ impl OtlpCollector {
 }
 
 impl Scraper for OtlpCollector {
-    fn collect(
-        &mut self,
-        _link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, _link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let (receiver, seconds) = self.receiving.sample()?;
         let metrics = sink.answered();
         let has_metrics = {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
+use plimsoll_model::lock::lock;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::BodyLength;
 use plimsoll_wire::request_head::{self, RequestHead, header_buffer};
@@ -19,7 +20,6 @@ use super::gather::Gather;
 use super::meters::OtlpMeters;
 use super::parse::{OtlpDecodeError, from_json, from_protobuf, metrics};
 use crate::clock;
-use crate::lock::lock;
 use answer::{OtlpResponse, Packing};
 
 /// Concurrent connections at most; further ones are rejected.

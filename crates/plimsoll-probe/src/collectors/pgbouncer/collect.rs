@@ -4,11 +4,11 @@ use plimsoll_model::component::Login;
 use plimsoll_model::metric;
 
 use super::parse::{PgbouncerRow, number, tables};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
 use crate::collectors::postgres::wire::{PostgresLogin, PostgresSession};
 use crate::collectors::query_error::QueryError;
+use crate::collectors::{Collected, Scraper};
 
 /// The database that is its console.
 const CONSOLE: &str = "pgbouncer";
@@ -75,7 +75,7 @@ impl PgbouncerCollector {
         Ok(lines)
     }
 
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let tables = tables(text);
         let Some(pools) = tables.get("pool") else {
             return Err(ScrapeError::Strange(shortly(text)));
@@ -133,11 +133,7 @@ impl PgbouncerCollector {
 }
 
 impl Scraper for PgbouncerCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self
             .answer(link)
             .map_err(|error| error.into_scrape_error(&[]))?;

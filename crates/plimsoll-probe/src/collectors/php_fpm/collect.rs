@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 
 use super::parse::{answer, request, status};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Default path of the page.
 const PATH: &str = "/status";
@@ -18,7 +18,7 @@ pub(crate) struct PhpFpmCollector {
 }
 
 impl PhpFpmCollector {
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let status = status(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         metrics.identity(status.get("start time").copied().unwrap_or_default());
         let level = |name: &str| status.get(name)?.parse::<f64>().ok();
@@ -39,7 +39,7 @@ impl PhpFpmCollector {
             metrics.counter(name, &[], total(field), 1.0);
         }
         metrics.level(metric::PHP_FPM_SILENT, &[], Some(0.0));
-        self.record_settings(metrics);
+        metrics.known(&self.settings);
         Ok(())
     }
 }
@@ -74,11 +74,7 @@ fn fetch(link: &mut ComponentLink) -> Result<String, ScrapeError> {
 }
 
 impl Scraper for PhpFpmCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = fetch(link)?;
         self.record(&text, sink.answered())
     }
@@ -86,7 +82,7 @@ impl Scraper for PhpFpmCollector {
     /// Where its page is served by the same processes as requests, none is free for it when all are busy.
     fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
         metrics.level(metric::PHP_FPM_SILENT, &[], Some(1.0));
-        self.record_settings(metrics);
+        metrics.known(&self.settings);
     }
 
     fn remedy(&self, error: &ScrapeError) -> String {
@@ -98,14 +94,6 @@ impl Scraper for PhpFpmCollector {
             _ => "run as a user who may open its socket (`listen.group`), or name the address it listens on, \
                 `listen` in its pool: `watch: { php-fpm: 'unix:/run/php/php-fpm.sock:/status' }`"
                 .to_owned(),
-        }
-    }
-}
-
-impl PhpFpmCollector {
-    fn record_settings(&self, metrics: &mut MetricsRecorder<'_>) {
-        for setting in &self.settings {
-            metrics.known(setting);
         }
     }
 }

@@ -3,18 +3,16 @@
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
 use super::parse::{PhpFpmPool, configuration};
-use crate::collectors::discovery::{DiscoveredComponent, address_of, text_for, texts_for};
+use crate::collectors::discovery::{
+    DiscoveredComponent, ExaminedProcess, address_of, text_for, texts_for,
+};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 
 /// Pools of PHP-FPM, by the configuration that its master names.
-pub(crate) fn find(
-    files: &mut Files,
-    pid: u32,
-    words: &[&str],
-    auto: bool,
-    found: &mut Vec<DiscoveredComponent>,
-) {
+pub(super) fn find(process: &mut ExaminedProcess<'_>) {
+    let (pid, words, auto) = (process.pid, process.words, process.auto);
+    let (files, found) = (&mut *process.files, &mut *process.found);
     if words.get(1) != Some(&"master") {
         return;
     }

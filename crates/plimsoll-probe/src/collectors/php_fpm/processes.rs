@@ -3,10 +3,10 @@
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::listener::ListenerProbe;
 use crate::collectors::metrics::{FileSetting, Sink};
+use crate::collectors::{Collected, Scraper};
 use crate::kernel_files;
 use crate::parse::syscall::{Wait, place, syscall};
 
@@ -67,11 +67,7 @@ fn waits_for_a_connection(pid: &str) -> Result<bool, ScrapeError> {
 }
 
 impl Scraper for PhpFpmProcessCollector {
-    fn collect(
-        &mut self,
-        _link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, _link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let waiting = self.listener.connections()?.waiting;
         let (idle, all) = self.count()?;
         let metrics = sink.answered();
@@ -81,9 +77,7 @@ impl Scraper for PhpFpmProcessCollector {
         }
         metrics.level(metric::PHP_FPM_QUEUE, &[], Some(f64::from(waiting)));
         metrics.level(metric::PHP_FPM_SILENT, &[], Some(0.0));
-        for setting in &self.settings {
-            metrics.known(setting);
-        }
+        metrics.known(&self.settings);
         Ok(())
     }
 

@@ -8,11 +8,11 @@ use plimsoll_model::metric;
 use super::parse::{Statistics, statistics};
 use super::statement_stats::StatementStats;
 use super::wire::{PostgresLogin, PostgresSession};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
 use crate::collectors::query_error::QueryError;
 use crate::collectors::statements::shapes::by_shape;
+use crate::collectors::{Collected, Scraper};
 
 /// Sent after login: the session is read-only, and no query takes longer than this.
 const RULES: &str = "SET default_transaction_read_only = on; SET statement_timeout = '900ms'; SET lock_timeout = '200ms'; \
@@ -247,11 +247,7 @@ impl PostgresCollector {
         }
     }
 
-    fn record(
-        &mut self,
-        text: Option<&str>,
-        metrics: &mut MetricsRecorder<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: Option<&str>, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let refused = f64::from(u8::from(text.is_none()));
         metrics.level(metric::POSTGRES_REFUSED, &[], Some(refused));
         let Some(text) = text else {
@@ -311,11 +307,7 @@ impl Scraper for PostgresCollector {
         name.clone_into(&mut self.own_name);
     }
 
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.fetch(link)?;
         self.record(text.as_deref(), sink.answered())
     }

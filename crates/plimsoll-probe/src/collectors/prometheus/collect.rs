@@ -8,9 +8,9 @@ use plimsoll_model::metric;
 use super::parse::{self, MetricSample, ParsedExposition};
 use super::pool_series;
 use crate::clock;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get_once, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Default path of the page.
 const PATH: &str = "/metrics";
@@ -126,7 +126,7 @@ fn has_meaning(page: &ParsedExposition, metrics: &MetricsRecorder<'_>) -> bool {
 }
 
 impl PrometheusCollector {
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let page = parse::page(text, |name| {
             name == STARTED
                 || pool_series::is_known(name)
@@ -193,11 +193,7 @@ fn fetch(link: &mut ComponentLink) -> Result<String, ScrapeError> {
 }
 
 impl Scraper for PrometheusCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = fetch(link)?;
         self.record(&text, sink.answered())
     }

@@ -4,9 +4,9 @@ use plimsoll_model::component::Login;
 use plimsoll_model::metric;
 
 use super::parse::stats;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Puma.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl PumaCollector {
     }
 }
 
-fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
     let stats = stats(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
     metrics.identity(&stats.started);
     for (name, level) in [
@@ -51,11 +51,7 @@ fn record(text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeErr
 }
 
 impl Scraper for PumaCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.fetch(link)?;
         record(&text, sink.answered())
     }

@@ -7,10 +7,10 @@ use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
 use super::parse::stacks;
-use crate::collectors::Scraper;
 use crate::collectors::command::run;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 use crate::names::BoundedNames;
 
 /// Distinct calls at most.
@@ -40,7 +40,7 @@ impl PythonCollector {
         }
     }
 
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let stacks = stacks(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         let mut at_work: BTreeMap<&str, u32> = BTreeMap::new();
         for call in stacks.iter().filter(|stack| stack.is_active) {
@@ -70,11 +70,7 @@ impl PythonCollector {
 }
 
 impl Scraper for PythonCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         self.is_resting = !self.is_resting;
         if !self.is_resting {
             return Ok(());

@@ -4,9 +4,9 @@ use plimsoll_model::component::Login;
 use plimsoll_model::metric;
 
 use super::parse::{command, error_count, info, micros};
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 use crate::kernel_files;
 
 /// Commands that are recorded one by one at most.
@@ -50,7 +50,7 @@ impl RedisCollector {
         reply(link, &["INFO", "all"])
     }
 
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let info = info(text);
         let Some(run_id) = info.get("run_id") else {
             return Err(ScrapeError::Strange(shortly(text)));
@@ -109,11 +109,7 @@ impl RedisCollector {
 }
 
 impl Scraper for RedisCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = self.fetch(link)?;
         self.record(&text, sink.answered())
     }

@@ -3,10 +3,10 @@
 use plimsoll_model::component::ComponentAddress;
 
 use super::receiver::StatsdReceiver;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError};
 use crate::collectors::metrics::Sink;
 use crate::collectors::receiving::{Receiving, SILENT_MAX};
+use crate::collectors::{Collected, Scraper};
 
 /// The receiver.
 #[derive(Debug)]
@@ -19,11 +19,7 @@ impl StatsdCollector {
 }
 
 impl Scraper for StatsdCollector {
-    fn collect(
-        &mut self,
-        _link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, _link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let (receiver, seconds) = self.0.sample()?;
         let metrics = sink.answered();
         let has_received = receiver.record(seconds, metrics);

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, park_timeout};
 use std::time::Duration;
 
+use plimsoll_model::lock::lock;
 use plimsoll_model::metric;
 use rustix::net::{Shutdown, sockopt};
 
 use super::totals::StatsdTotals;
 use crate::collectors::metrics::MetricsRecorder;
 use crate::kernel_files;
-use crate::lock::lock;
 use crate::parse::socket::udp_drops;
 
 /// Longest datagram, bytes.

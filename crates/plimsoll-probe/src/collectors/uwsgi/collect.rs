@@ -4,9 +4,9 @@ use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
 use super::parse::stats;
-use crate::collectors::Scraper;
 use crate::collectors::link::{ComponentLink, ScrapeError, get_once, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// uWSGI.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct UwsgiCollector {
 }
 
 impl UwsgiCollector {
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let stats = stats(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         metrics.identity(&stats.pid.to_string());
         for (name, level) in [
@@ -60,11 +60,7 @@ fn fetch(link: &mut ComponentLink) -> Result<String, ScrapeError> {
 }
 
 impl Scraper for UwsgiCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = fetch(link)?;
         self.record(&text, sink.answered())
     }

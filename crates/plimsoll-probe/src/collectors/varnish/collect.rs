@@ -4,10 +4,10 @@ use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
 
 use super::parse::counters;
-use crate::collectors::Scraper;
 use crate::collectors::command::run;
 use crate::collectors::link::{ComponentLink, ScrapeError, shortly};
 use crate::collectors::metrics::{FileSetting, MetricsRecorder, Sink};
+use crate::collectors::{Collected, Scraper};
 
 /// Varnish.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl VarnishCollector {
         }
     }
 
-    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Collected {
         let counters = counters(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         let total = |name: &str| counters.get(name).copied();
         let level = |name: &str| total(name).map(|level| level as f64);
@@ -45,19 +45,13 @@ impl VarnishCollector {
         metrics.counter(metric::VARNISH_HITS, &[], total("cache_hit"), 1.0);
         metrics.counter(metric::VARNISH_MISSES, &[], total("cache_miss"), 1.0);
         metrics.setting("thread_pools", "", "", level("pools"));
-        for setting in &self.settings {
-            metrics.known(setting);
-        }
+        metrics.known(&self.settings);
         Ok(())
     }
 }
 
 impl Scraper for VarnishCollector {
-    fn collect(
-        &mut self,
-        link: &mut ComponentLink,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ScrapeError> {
+    fn collect(&mut self, link: &mut ComponentLink, sink: &mut Sink<'_>) -> Collected {
         let text = run(&self.command, link.patience()?)?;
         self.record(&text, sink.answered())
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::parse::COMBINED;
-use crate::collectors::nginx::tree::{self, Directive, TextOf};
+use crate::collectors::nginx::tree::Directive;
 
 /// Logs of one configuration.
 const LOGS_MAX: usize = 256;
@@ -17,12 +17,11 @@ pub(crate) struct NginxAccessLog {
     pub(crate) format: String,
 }
 
-/// The access logs of a configuration that begins in `file`, each file once, in their order there.
-pub(crate) fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<NginxAccessLog> {
-    let tree = tree::read(file, text, text_of);
+/// The access logs of a configuration, each file once, in their order there.
+pub(crate) fn access_logs(directives: &[Directive]) -> Vec<NginxAccessLog> {
     let mut formats = BTreeMap::from([("combined".to_owned(), COMBINED.to_owned())]);
     let mut named = Vec::new();
-    collect(&tree, &mut formats, &mut named);
+    collect(directives, &mut formats, &mut named);
     let mut logs: Vec<NginxAccessLog> = Vec::new();
     let mut known = BTreeSet::new();
     for (path, format) in named {
@@ -70,13 +69,15 @@ fn collect(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collectors::nginx::tree::NginxTree;
 
     #[test]
     fn logs_and_their_formats() {
         let text = "http { access_log /var/log/a.log times buffer=32k; access_log /var/log/c.log; server { access_log off;\n\
             access_log /var/log/a.log; access_log syslog:server=x times; access_log /var/log/$host.log times;\n\
             access_log /var/log/n.log none; } log_format times escape=json '$status ' '$request_time'; }";
-        let logs = access_logs("nginx.conf", text, &mut |_| Vec::new());
+        let tree = NginxTree::read("nginx.conf", text.to_owned(), &mut |_| Vec::new());
+        let logs = access_logs(&tree.directives);
         let shown: Vec<(&str, &str)> = logs
             .iter()
             .map(|log| (log.path.as_str(), log.format.as_str()))

@@ -7,12 +7,11 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span as Written, Status, span::Event,
 };
-use proptest::prelude::*;
 use prost::Message as _;
 
 use super::*;
 
-fn attribute(key: &str, value: ProtoValue) -> KeyValue {
+pub(super) fn attribute(key: &str, value: ProtoValue) -> KeyValue {
     KeyValue {
         key: key.to_owned(),
         value: Some(AnyValue { value: Some(value) }),
@@ -20,11 +19,11 @@ fn attribute(key: &str, value: ProtoValue) -> KeyValue {
     }
 }
 
-fn text(key: &str, value: &str) -> KeyValue {
+pub(super) fn text(key: &str, value: &str) -> KeyValue {
     attribute(key, ProtoValue::StringValue(value.to_owned()))
 }
 
-fn message() -> ExportTraceServiceRequest {
+pub(super) fn message() -> ExportTraceServiceRequest {
     let list = ProtoValue::ArrayValue(ArrayValue {
         values: vec![AnyValue {
             value: Some(ProtoValue::DoubleValue(1.5)),
@@ -155,24 +154,4 @@ fn there_are_limits() {
         error.to_string().contains("more than 20000 spans"),
         "{error}"
     );
-}
-
-proptest! {
-    #[test]
-    fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = (from_protobuf(&bytes), from_json(&bytes));
-    }
-
-    #[test]
-    fn a_message_may_be_broken_anywhere(at in 0_usize..400, with in any::<u8>()) {
-        let mut bytes = message().encode_to_vec();
-        let len = bytes.len();
-        bytes[at % len] = with;
-        let _ = from_protobuf(&bytes);
-        let _ = from_protobuf(&bytes[..at % len]);
-        let mut text = serde_json::to_vec(&message()).unwrap();
-        let len = text.len();
-        text[at % len] = with;
-        let _ = from_json(&text);
-    }
 }

@@ -72,8 +72,12 @@ struct NumberDataPoint {
     flags: u64,
 }
 
+/// `HistogramDataPoint` and `ExponentialHistogramDataPoint`, whose schemas number some of the same fields differently.
 #[derive(Clone, PartialEq, Message)]
 struct HistogramDataPoint {
+    /// Attributes of an exponential one.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    exponential_attributes: Vec<Bytes>,
     #[prost(fixed64, tag = "2")]
     start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
@@ -82,30 +86,17 @@ struct HistogramDataPoint {
     count: Option<u64>,
     #[prost(double, optional, tag = "5")]
     sum: Option<f64>,
+    /// Of an exponential one: its negative buckets.
     #[prost(bytes = "bytes", repeated, tag = "9")]
     attributes: Vec<Bytes>,
     #[prost(uint64, tag = "10")]
     flags: u64,
+    /// Of an exponential one: its minimum.
     #[prost(double, optional, tag = "12")]
     max: Option<f64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ExponentialHistogramDataPoint {
-    #[prost(bytes = "bytes", repeated, tag = "1")]
-    attributes: Vec<Bytes>,
-    #[prost(fixed64, tag = "2")]
-    start_time_unix_nano: u64,
-    #[prost(fixed64, tag = "3")]
-    time_unix_nano: u64,
-    #[prost(fixed64, optional, tag = "4")]
-    count: Option<u64>,
-    #[prost(double, optional, tag = "5")]
-    sum: Option<f64>,
-    #[prost(uint64, tag = "10")]
-    flags: u64,
+    /// Maximum of an exponential one.
     #[prost(double, optional, tag = "13")]
-    max: Option<f64>,
+    exponential_max: Option<f64>,
 }
 
 /// A value of another type has none of these.
@@ -200,27 +191,23 @@ fn number(bytes: Bytes) -> Result<EncodedPoint, OtlpDecodeError> {
 }
 
 fn histogram(bytes: Bytes) -> Result<EncodedPoint, OtlpDecodeError> {
-    let read = HistogramDataPoint::decode(bytes)?;
+    events(HistogramDataPoint::decode(bytes)?)
+}
+
+fn exponential(bytes: Bytes) -> Result<EncodedPoint, OtlpDecodeError> {
+    let mut read = HistogramDataPoint::decode(bytes)?;
+    read.attributes = std::mem::take(&mut read.exponential_attributes);
+    read.max = read.exponential_max;
+    events(read)
+}
+
+fn events(read: HistogramDataPoint) -> Result<EncodedPoint, OtlpDecodeError> {
     Ok(EncodedPoint {
         labels: labels(read.attributes)?,
         start_ns: read.start_time_unix_nano,
         time_ns: read.time_unix_nano,
         flags: read.flags,
         // A count of zero is left out of the bytes.
-        count: Some(read.count.unwrap_or(0)),
-        sum: read.sum,
-        max: read.max,
-        ..EncodedPoint::default()
-    })
-}
-
-fn exponential(bytes: Bytes) -> Result<EncodedPoint, OtlpDecodeError> {
-    let read = ExponentialHistogramDataPoint::decode(bytes)?;
-    Ok(EncodedPoint {
-        labels: labels(read.attributes)?,
-        start_ns: read.start_time_unix_nano,
-        time_ns: read.time_unix_nano,
-        flags: read.flags,
         count: Some(read.count.unwrap_or(0)),
         sum: read.sum,
         max: read.max,

@@ -1,8 +1,9 @@
 //! Both encodings of metrics, written by the code that is generated from the published schema.
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as ProtoValue;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as ProtoNumber;
 use opentelemetry_proto::tonic::metrics::v1::{
@@ -13,22 +14,12 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use proptest::prelude::*;
 use prost::Message as _;
 
+use super::super::tests::{attribute, text};
 use super::*;
+use crate::collectors::otlp::parse as spans;
 
 const START_NS: u64 = 1_700_000_000_000_000_000;
 const TIME_NS: u64 = 1_700_000_010_000_000_000;
-
-fn attribute(key: &str, value: ProtoValue) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
-    }
-}
-
-fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, ProtoValue::StringValue(value.to_owned()))
-}
 
 fn number(value: ProtoNumber, attributes: Vec<KeyValue>) -> NumberDataPoint {
     NumberDataPoint {
@@ -84,12 +75,19 @@ fn message() -> ExportMetricsServiceRequest {
         data_points: vec![ExponentialHistogramDataPoint {
             start_time_unix_nano: START_NS,
             time_unix_nano: TIME_NS,
+            attributes: vec![text("queue", "mail")],
             count: 2,
             sum: Some(3.0),
             scale: 3,
+            negative: Some(Buckets {
+                offset: 1,
+                bucket_counts: vec![1],
+            }),
+            min: Some(-1.0),
+            max: Some(2.0),
             ..ExponentialHistogramDataPoint::default()
         }],
-        aggregation_temporality: 2,
+        aggregation_temporality: i32::try_from(DELTA).unwrap(),
     };
     let metrics = vec![
         metric("jobs.waiting", Data::Gauge(Gauge { data_points: level })),
@@ -151,10 +149,11 @@ fn both_encodings_have_the_same_points() {
         right("waited", &[], PointValue::NewEvents { count, sum, max }),
         right(
             "size",
-            &[],
-            PointValue::Events {
+            &[("queue", "mail")],
+            PointValue::NewEvents {
                 count: 2.0,
                 sum: 3.0,
+                max: Some(2.0),
             },
         ),
     ];
@@ -236,22 +235,29 @@ fn points_without_a_value_and_with_too_much_are_left_out() {
     );
 }
 
+/// The bytes with another one at a place.
+fn broken(mut bytes: Vec<u8>, at: usize, with: u8) -> Vec<u8> {
+    let at = at % bytes.len();
+    bytes[at] = with;
+    bytes
+}
+
+// Of messages of metrics, and of those of spans.
 proptest! {
     #[test]
     fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = (from_protobuf(&bytes), from_json(&bytes));
+        let _ = (spans::from_protobuf(&bytes), spans::from_json(&bytes));
     }
 
     #[test]
     fn a_message_may_be_broken_anywhere(at in 0_usize..1200, with in any::<u8>()) {
-        let mut bytes = message().encode_to_vec();
-        let len = bytes.len();
-        bytes[at % len] = with;
-        let _ = from_protobuf(&bytes);
-        let _ = from_protobuf(&bytes[..at % len]);
-        let mut text = serde_json::to_vec(&message()).unwrap();
-        let len = text.len();
-        text[at % len] = with;
-        let _ = from_json(&text);
+        let (metrics, traces) = (message(), spans::tests::message());
+        let bytes = broken(metrics.encode_to_vec(), at, with);
+        let _ = (from_protobuf(&bytes), from_protobuf(&bytes[..at % bytes.len()]));
+        let _ = from_json(&broken(serde_json::to_vec(&metrics).unwrap(), at, with));
+        let bytes = broken(traces.encode_to_vec(), at, with);
+        let _ = (spans::from_protobuf(&bytes), spans::from_protobuf(&bytes[..at % bytes.len()]));
+        let _ = spans::from_json(&broken(serde_json::to_vec(&traces).unwrap(), at, with));
     }
 }
