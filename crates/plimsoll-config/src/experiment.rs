@@ -59,7 +59,7 @@ settings! {
         "knobs": MapOf(&Either(&[ListOf(&Text), Of(&KNOB)]));
         /// What must hold between knobs: `workers * rss + buffers <= 0.8 * memory`, with `+ - * / ( )` and `<=`, `<`, `>=`,
         /// `>`, `==` or `!=`. Names are knobs, `quantities`, and `memory` (bytes) and `cpus` of the machine. Numbers may be
-        /// sizes or durations. A level that is no number is compared alone: `cache != off`. Settings that a constraint
+        /// sizes or durations. A level that is not a number is compared alone: `cache != off`. Settings that a constraint
         /// excludes are never tried; those that stand today must meet all.
         "constraints": OneOrMore(&Text);
         /// Numbers, sizes or durations that constraints use, by name: `rss: 180MiB`.

@@ -13,12 +13,12 @@ const FLAG_VALID: &str = "names with a time each, such as instant=100ms,fluent=1
 const PLAN_VALID: &str = "names with a time each, such as { instant: 100ms, fluent: 1s }";
 const NAME_VALID: &str = "1 to 40 characters";
 const NUMBER_VALID: &str = "1 to 20 bands";
-const TIMES_VALID: &str = "a name and a time of its own for each band";
+const TIMES_VALID: &str = "a different name and time for each band";
 
 /// The bands of `instant=100ms,fluent=1s`, in the order of their limits.
 ///
 /// # Errors
-/// When a name or a time is missing, invalid or there twice, or there are more than 20.
+/// When a name or a time is missing, invalid or duplicate, or there are more than 20.
 pub fn bands(text: &str) -> Result<Vec<PatienceBand>, Problem> {
     let mut bands = Vec::new();
     let mut start = 0;
@@ -33,13 +33,14 @@ pub fn bands(text: &str) -> Result<Vec<PatienceBand>, Problem> {
         let within = units::duration_above_zero(time).map_err(|error| error.within(text, at))?;
         let band = band(name.trim(), within).ok_or_else(|| wrong("invalid name", NAME_VALID))?;
         if is_there(&bands, &band) {
-            return Err(wrong("this name or time is there twice", TIMES_VALID));
+            return Err(wrong("duplicate name or time", TIMES_VALID));
         }
         bands.push(band);
     }
     if bands.len() > BANDS_MAX {
         let all: Range<usize> = 0..text.len();
-        return Err(Problem::new(text, all, "too many bands", NUMBER_VALID));
+        let message = format!("there are {} bands", bands.len());
+        return Err(Problem::new(text, all, message, NUMBER_VALID));
     }
     bands.sort_by_key(|band| band.within_us);
     Ok(bands)
@@ -52,7 +53,8 @@ pub(crate) fn patience(
 ) -> Option<Vec<PatienceBand>> {
     let entries = reader.entries(node, PLAN_VALID)?;
     if !(1..=BANDS_MAX).contains(&entries.len()) {
-        reader.report(node, "no bands, or too many", NUMBER_VALID);
+        let message = format!("there are {} bands", entries.len());
+        reader.report(node, message, NUMBER_VALID);
         return None;
     }
     let mut bands = Vec::new();
@@ -64,7 +66,7 @@ pub(crate) fn patience(
             continue;
         };
         if is_there(&bands, &band) {
-            reader.report(node, "this name or time is there twice", TIMES_VALID);
+            reader.report(node, "duplicate name or time", TIMES_VALID);
         }
         bands.push(band);
     }

@@ -13,7 +13,7 @@ const CURRENCY_LEN_MAX: usize = 32;
 const PRICE_MAX: f64 = 1e12;
 
 const EXAMPLE: &str = "{ currency: EUR, per_hour: { machine: 2.45 } }";
-const UNITS: &str = "per_hour, per_gb_out or per_request";
+const AMOUNTS: &str = "at least one of per_hour, per_gb_out, per_request";
 /// What is valid as an amount.
 pub(crate) const AMOUNT_VALID: &str = "a number from 0, without the currency, such as 2.45";
 
@@ -113,7 +113,7 @@ pub(crate) fn parts<T>(
         .among(&["per_hour", "per_gb_out", "per_request"])
         .is_empty();
     if !is_priced && !fields.misspells(&["per_hour", "per_gb_out", "per_request"]) {
-        reader.report(node, "there is no price", UNITS);
+        reader.report(node, "the price has no amount", AMOUNTS);
     }
     let of_hour = |word| read(hours.as_ref()?.get(word)?);
     let of = |word| read(fields.get(word)?);

@@ -114,7 +114,7 @@ fn version(script: &Script<'_>, root: Node<'_>) -> Result<&'static str, ScriptEr
     let Some(node) = root.get("openapi") else {
         return Err(script.error(
             root.value.at,
-            "it is no OpenAPI document: `openapi` is missing",
+            "it is not an OpenAPI document: `openapi` is missing",
             "begin it with `openapi: 3.1.0`, and import the document that has `paths`",
         ));
     };

@@ -40,7 +40,7 @@ pub fn import(script: &Script<'_>, options: &ScriptOptions) -> Result<Imported, 
         let message = if is_first_version {
             "it is a collection of version 1"
         } else {
-            "it is no Postman collection: `item` is missing"
+            "it is not a Postman collection: `item` is missing"
         };
         return Err(script.error(tree.at, message, "export it as Collection v2.1"));
     }

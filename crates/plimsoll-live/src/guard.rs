@@ -39,7 +39,7 @@ impl std::str::FromStr for LiveAddress {
             return Ok(Self(SocketAddr::new(address, 0)));
         }
         Err(format!(
-            "`{text}` is no address of this machine: expected ADDRESS:PORT, an IP address or a port, such as 127.0.0.1:9000"
+            "`{text}` is not an address of this machine: expected ADDRESS:PORT, an IP address or a port, such as 127.0.0.1:9000"
         ))
     }
 }

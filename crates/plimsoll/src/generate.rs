@@ -173,15 +173,18 @@ fn commands() -> String {
     let mut root = examples::command().term_width(100);
     root.build();
     section(&mut text, &mut root.clone());
-    for command in root
-        .get_subcommands_mut()
-        .filter(|command| !command.is_hide_set())
-    {
-        if command.get_name() != "help" {
-            section(&mut text, command);
+    sections_below(&mut text, &mut root);
+    text
+}
+
+/// A section for each command below a command, `import log` after `import`.
+fn sections_below(text: &mut String, command: &mut Command) {
+    for command in command.get_subcommands_mut() {
+        if !command.is_hide_set() && command.get_name() != "help" {
+            section(text, command);
+            sections_below(text, command);
         }
     }
-    text
 }
 
 fn section(text: &mut String, command: &mut Command) {

@@ -73,7 +73,7 @@ fn wanted(
     names.sort_unstable();
     names.dedup();
     if !names.contains(name) {
-        let text = format!("the history has no run of the name `{name}`");
+        let text = format!("the history has no run named `{name}`");
         return Err(CliError::usage(text).remedy(format!("valid: {}", names.join(", "))));
     }
     Ok(entries

@@ -337,10 +337,10 @@ impl AxisReader<'_, '_> {
             let axis = self.axis(&key.span, &key.text);
             let condition = self.condition(value);
             if let Some((own, _)) = own_entry(value, &key.text) {
-                let message = format!("the condition of `{}` is about itself", key.text);
+                let message = format!("`{}` depends on itself", key.text);
                 let at = own.span.start;
                 self.reader
-                    .report_at(at, message, "levels of other axes", None);
+                    .report_at(at, message, "conditions on other axes", None);
             }
             if let (Some(axis), Some(condition)) = (axis, condition) {
                 read.push(OnlyIf { axis, condition });

@@ -215,7 +215,7 @@ fn prices_are_checked() {
         "the price per hour has no unit",
     );
     price("{ per_hour: { cpu: 1 } }", "4:8", "`currency` is missing");
-    price("{ currency: EUR }", "4:8", "there is no price");
+    price("{ currency: EUR }", "4:8", "the price has no amount");
     price(
         "{ currency: EUR, per_hour: {} }",
         "4:35",
@@ -328,7 +328,11 @@ fn combinations_are_checked() {
     more("exclude: { wokers: 1 }", "4:12", "did you mean `workers`");
     more("exclude: {}", "4:10", "the condition is empty");
     more("exclude: { workers: [1, 2] }", "1:7", "no cell is left");
-    more("only_if: { cores: { cores: 1 } }", "4:21", "about itself");
+    more(
+        "only_if: { cores: { cores: 1 } }",
+        "4:21",
+        "depends on itself",
+    );
     more("trials: 0", "4:9", "out of range");
     more("order: randm", "4:8", "did you mean `random`");
 }

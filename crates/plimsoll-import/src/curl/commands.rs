@@ -156,7 +156,7 @@ impl Commands {
             _ => context.lose(
                 first.at,
                 name,
-                "it is no curl command",
+                "it is not a curl command",
                 "none if it sends nothing; else write its request as a curl command",
             ),
         }

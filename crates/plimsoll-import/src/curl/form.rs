@@ -69,7 +69,7 @@ fn part(context: &mut Context<'_>, transfer: &Transfer, field: &FormField) -> Op
             context.lose(
                 at,
                 &format!("--form {text}"),
-                "several files in one part are no part of a plan",
+                "a plan cannot send several files in one part",
                 "write --form once for each file",
             );
             return None;

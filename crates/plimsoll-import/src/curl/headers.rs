@@ -59,14 +59,14 @@ impl OwnHeaders {
             Some((name, value)) => (name.trim_end(), Some(value.trim())),
             None => match line.trim_end().strip_suffix(';') {
                 Some(name) => (name, None),
-                None => return lose(context, "it is no header", "write NAME: VALUE"),
+                None => return lose(context, "it is not a header", "write NAME: VALUE"),
             },
         };
         let is_token =
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(is_token) {
             let remedy = "write the name itself: letters, digits and -";
-            return lose(context, "its name is no name of a header", remedy);
+            return lose(context, "its name is not a valid header name", remedy);
         }
         if value.is_some_and(|value| value.chars().any(|c| c.is_control() && c != '\t')) {
             let remedy = "write each header with its own --header";

@@ -189,7 +189,7 @@ impl ArgumentReader<'_, '_> {
         } else {
             "see `curl --help all` for the options of curl".to_owned()
         };
-        let message = format!("`{dashes}{shown}` is no option of curl");
+        let message = format!("`{dashes}{shown}` is not an option of curl");
         self.context.script.error(at, message, remedy)
     }
 
@@ -332,7 +332,7 @@ impl ArgumentReader<'_, '_> {
             self.context.lose(
                 value.at,
                 &format!("--time-cond {}", value.text),
-                "it is no date of HTTP or ISO 8601; times of files are not read",
+                "it is not a date of HTTP or ISO 8601; times of files are not read",
                 "write the header If-Modified-Since into the plan",
             );
             return;
@@ -350,7 +350,7 @@ impl ArgumentReader<'_, '_> {
             self.context.lose(
                 value.at,
                 &format!("--max-redirs {}", value.text),
-                "it is no number",
+                "it is not a number",
                 "write `follow: 10` into the step",
             );
         }
@@ -367,7 +367,7 @@ impl ArgumentReader<'_, '_> {
             self.context.lose(
                 value.at,
                 &format!("--{name} {}", value.text),
-                "it is no number of seconds up to a day",
+                "it is not a number of seconds up to a day",
                 "write `timeout: 30s` into the step",
             );
         }

@@ -143,11 +143,11 @@ fn what_curl_refuses_is_an_error_with_its_place() {
     };
     check(
         "curl http://a/\ncurl --compresed http://a/",
-        "lines.sh:2:6: `--compresed` is no option of curl; did you mean --compressed?",
+        "lines.sh:2:6: `--compresed` is not an option of curl; did you mean --compressed?",
     );
     check(
         "curl --request=POST http://a/",
-        "lines.sh:1:6: `--request=POST` is no option of curl; write the value as a word of its own: --request VALUE",
+        "lines.sh:1:6: `--request=POST` is not an option of curl; write the value as a word of its own: --request VALUE",
     );
     check(
         "curl 'http://a/",

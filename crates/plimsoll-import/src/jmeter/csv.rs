@@ -33,13 +33,13 @@ pub(super) fn read(
         }
         names
     };
-    let is_doubled = |index: usize, name: &String| names[..index].contains(name);
-    if names
-        .iter()
-        .enumerate()
-        .any(|(index, name)| name.is_empty() || is_doubled(index, name))
-    {
-        return Err("two of its columns have the same name, or one has none".to_owned());
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(format!("column {} of its file has no name", index + 1));
+        }
+        if names[..index].contains(name) {
+            return Err(format!("two columns of its file are named `{name}`"));
+        }
     }
     let rows: Vec<Vec<String>> = lines
         .map(|mut row| {

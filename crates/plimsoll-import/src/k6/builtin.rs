@@ -271,7 +271,7 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Answer(request, what) => match &**what {
                 super::answer::Answer::Json(json) => self.drawn_item(*request, json),
-                _ => Value::unknown("a random item of what is no list"),
+                _ => Value::unknown("a random item of a value that is not a list"),
             },
             Value::List(_) => Value::Undefined,
             Value::Unknown(why) => Value::Unknown(Rc::clone(why)),
@@ -303,7 +303,7 @@ impl<'a> Machine<'a, '_> {
                     let bytes = base64::engine::general_purpose::STANDARD.decode(constant.trim());
                     match bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
                         Some(text) => Value::text(text),
-                        None => Value::unknown("bytes of b64decode that are no text"),
+                        None => Value::unknown("bytes of b64decode that are not text"),
                     }
                 }
                 None => Value::unknown("b64decode of a value that is known only at run time"),

@@ -112,7 +112,7 @@ impl<'a> Machine<'a, '_> {
                 Value::Unknown(Rc::from(why.as_str()))
             }
             Value::Undefined => Value::unknown("a function that the script does not define"),
-            _ => Value::unknown("a call of a value that is no function"),
+            _ => Value::unknown("a call of a value that is not a function"),
         }
     }
 

@@ -403,8 +403,8 @@ fn parse<'a>(
         return Err(SyntaxError {
             at: at as usize,
             message: first.map_or_else(
-                || "it is no JavaScript".to_owned(),
-                |error| format!("it is no JavaScript: {}", error.message),
+                || "it is not JavaScript".to_owned(),
+                |error| format!("it is not JavaScript: {}", error.message),
             ),
         });
     }

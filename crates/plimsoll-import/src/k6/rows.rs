@@ -72,7 +72,7 @@ impl<'a> Machine<'a, '_> {
             };
         };
         let Ok(parsed) = serde_json::from_str::<serde_json::Value>(text) else {
-            return Value::unknown("JSON.parse of a text that is no JSON");
+            return Value::unknown("JSON.parse of a text that is not JSON");
         };
         let mut count = 0;
         let result = value_of_json(&parsed, &mut count);

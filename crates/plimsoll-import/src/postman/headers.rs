@@ -57,7 +57,7 @@ fn add(
         return context.lose(
             at,
             &format!("the header {name}"),
-            "its name is no name of a header",
+            "its name is not a valid header name",
             remedy,
         );
     }

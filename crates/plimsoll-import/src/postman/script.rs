@@ -89,7 +89,7 @@ fn parsed(text: &str) -> Vec<ScriptAction> {
         return vec![ScriptAction::Lost(
             0,
             "the script".to_owned(),
-            "it is no JavaScript",
+            "it is not JavaScript",
             "mend it in Postman, then import again",
         )];
     }

@@ -189,7 +189,7 @@ fn what_is_no_collection_is_refused() {
     );
     check(
         "{ \"openapi\": \"3.0\" }",
-        "shop.json:1:1: it is no Postman collection: `item` is missing; export it as Collection v2.1",
+        "shop.json:1:1: it is not a Postman collection: `item` is missing; export it as Collection v2.1",
     );
     check(
         "{ \"requests\": [] }",

@@ -163,10 +163,8 @@ fn of_run(run: &Run, path: &Path, users: Option<u64>) -> Result<Demand, CliError
         metrics.value(THROUGHPUT),
         metrics.value(&format!("{ALL_PREFIX}{MEAN}")),
     ) else {
-        return Err(
-            CliError::usage(format!("{file} has no answers that were measured"))
-                .remedy("name a run that met its target, or leave --run out"),
-        );
+        return Err(CliError::usage(format!("{file} has no measured response"))
+            .remedy("name a run that met its target, or leave --run out"));
     };
     let users = users
         .or_else(|| users_of(run))

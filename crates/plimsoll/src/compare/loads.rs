@@ -77,7 +77,7 @@ impl<'s> SideLoads<'s> {
             return Err(CliError::usage(
                 "the plan has journeys and no fixed load, so trials need one",
             )
-            .remedy("give --rate, or a `load:` in the plan that is no search"));
+            .remedy("give --rate, or a `load:` in the plan that is not a search"));
         }
         Ok(loads)
     }

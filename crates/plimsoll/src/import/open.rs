@@ -50,7 +50,7 @@ pub(super) fn file(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
 pub(super) fn raw(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     if is_stdin(path) || path.is_dir() {
-        return Err(format!("{} is no file", path.display()));
+        return Err(format!("{} is not a file", path.display()));
     }
     let mut bytes = Vec::new();
     input::open(path, PATIENCE)

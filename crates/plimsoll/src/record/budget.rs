@@ -19,7 +19,7 @@ const MIB: usize = 1 << 20;
 pub(super) enum BodyError {
     #[error("its body is longer than {} MiB", BODY_LEN_MAX / MIB)]
     TooLong,
-    #[error("bodies in flight exceed {HELD_MIB_MAX} MiB")]
+    #[error("the bodies in flight exceed {HELD_MIB_MAX} MiB; load the page again")]
     TooMuch,
     #[error(transparent)]
     Broken(#[from] hyper::Error),

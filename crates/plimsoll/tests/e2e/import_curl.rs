@@ -149,7 +149,7 @@ fn standard_input_and_bad_input() {
         (
             "flag.sh",
             b"curl http://a/ --no-such-flag",
-            "flag.sh:1:16: `--no-such-flag` is no option of curl",
+            "flag.sh:1:16: `--no-such-flag` is not an option of curl",
         ),
         ("empty.sh", b"", "no request was found"),
         // Where nothing is left, the losses tell why.

@@ -60,7 +60,8 @@ impl SettingKind for Time {
         };
         match self.within {
             Some((least, most, valid)) if !(least..=most).contains(&time) => {
-                reader.report(node, format!("{time:?} is out of range"), valid);
+                let text = units::duration_text(time);
+                reader.report(node, format!("{text} is out of range"), valid);
                 None
             }
             _ => Some(time),

@@ -125,6 +125,6 @@ fn a_time_within_bounds_names_them() {
     let errors = reader.finish(Some(())).unwrap_err();
     assert_eq!(
         errors.lines("f"),
-        ["f:1:4: 7200s is out of range; valid: 1s to 1h"]
+        ["f:1:4: 2h is out of range; valid: 1s to 1h"]
     );
 }

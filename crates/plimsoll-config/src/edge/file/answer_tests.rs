@@ -208,7 +208,7 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "routes: [{ pool: app, fragments: { timeout: 2h } }]",
         "2:45",
-        "7200s is out of range",
+        "2h is out of range",
     ),
     (
         "routes: [{ pool: app, path_parameters: keep }]",

@@ -444,11 +444,11 @@ const NO_HUBS: &[(&str, &str)] = &[
     ),
     (
         "{ path: /live, channels: [{ match: a, conflate: merge }] }",
-        "conflation needs an interval",
+        "`conflate` needs an interval",
     ),
     (
         "{ path: /live, channels: [{ match: a, aggregate: 'http://a' }] }",
-        "conflation needs an interval",
+        "`aggregate` needs an interval",
     ),
     (
         "{ path: /live, channels: [{ match: a, interval: 1s, conflate: merge, aggregate: 'http://a' }] }",

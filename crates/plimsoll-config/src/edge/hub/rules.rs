@@ -84,9 +84,11 @@ fn rule(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRule> {
         let message = "`conflate` and `aggregate` are mutually exclusive";
         reader.report(node, message, "one of the two");
     }
-    if let (Some(node), None) = (conflate.or(aggregate), fields.get("interval")) {
-        let valid = "with `interval: 3s`";
-        reader.report(node, "conflation needs an interval", valid);
+    let combined = conflate.map(|node| ("conflate", node));
+    let combined = combined.or_else(|| aggregate.map(|node| ("aggregate", node)));
+    if let (Some((key, node)), None) = (combined, fields.get("interval")) {
+        let message = format!("`{key}` needs an interval");
+        reader.report(node, message, "`interval: 3s` beside it");
     }
     Some(rule)
 }

@@ -152,7 +152,7 @@ impl<'p> Parser<'p> {
             return Err(self.missing("the relation is missing", RELATIONS_VALID));
         };
         let Token::Relation(relation) = placed.token else {
-            let message = format!("`{}` is no relation", &self.text[placed.span.clone()]);
+            let message = format!("`{}` is not a relation", &self.text[placed.span.clone()]);
             return Err(self.problem(&placed.span, message, RELATIONS_VALID));
         };
         let right = self.sum()?;
@@ -251,7 +251,7 @@ impl<'p> Parser<'p> {
             let found = &names.knobs[knob];
             let word = found.numbers.iter().position(Option::is_none);
             if let Some(level) = word.and_then(|level| found.levels.get(level)) {
-                let message = format!("the level `{level}` of `{name}` is no number");
+                let message = format!("the level `{level}` of `{name}` is not a number");
                 let valid = format!("{name} == '{level}' or {name} != '{level}', alone");
                 return Err(self.problem(span, message, valid));
             }

@@ -72,7 +72,7 @@ fn token(text: &str, at: usize, first: char) -> Result<(Token<'_>, usize), Probl
         ')' => Ok((Token::Close, 1)),
         '=' => problem(
             1,
-            "`=` is no relation".to_owned(),
+            "`=` is not a relation".to_owned(),
             "== for equal, != for not equal",
         ),
         '\'' | '"' => match rest[1..].find(first) {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn wrong_texts_have_places() {
         for (text, span, message) in [
-            ("a = 3", 2..3, "`=` is no relation"),
+            ("a = 3", 2..3, "`=` is not a relation"),
             ("a == 'x", 5..7, "not closed"),
             ("4Gb", 0..3, "`4Gb` is not a number"),
             ("a ≤ 3", 2..5, "`≤` is unexpected"),

@@ -10,7 +10,6 @@ use crate::experiment::axes::geometric;
 const LEVELS: u32 = 8;
 /// Ratio of the ends of a range to the default, where there is no range.
 const AROUND: f64 = 4.0;
-const DEFAULT_VALID: &str = "a number within the range, with its unit";
 
 /// The lowest and the highest level, and their unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +47,7 @@ impl KnobRange {
         let found = geometric::with_unit(default).filter(|(number, _)| *number > 0.0);
         let Some((number, unit)) = found else {
             let message =
-                format!("`{default}` is no number above 0, so it has no range of its own");
+                format!("`{default}` is not a number above 0, so no range follows from it");
             let valid = "`range` or `values` beside `default`";
             return Err(Problem::new(default, 0..default.len(), message, valid));
         };
@@ -73,15 +72,16 @@ impl KnobRange {
 
     /// The number of the default.
     pub(super) fn number(&self, text: &str) -> Result<f64, Problem> {
-        let problem = |message: String| Problem::new(text, 0..text.len(), message, DEFAULT_VALID);
+        let [low, high] = [self.low, self.high].map(|end| self.text(end));
+        let valid = format!("a number from {low} to {high}");
+        let problem = |message: String| Problem::new(text, 0..text.len(), message, valid.as_str());
         let found = geometric::with_unit(text);
         let (number, unit) = found.ok_or_else(|| problem(format!("`{text}` is not a number")))?;
         if unit != self.unit {
             return Err(problem(format!("`{text}` has another unit than the range")));
         }
         if !(self.low..=self.high).contains(&number) {
-            let [low, high] = [self.low, self.high].map(|end| self.text(end));
-            return Err(problem(format!("`{text}` is outside of {low}..{high}")));
+            return Err(problem(format!("`{text}` is out of range")));
         }
         Ok(number)
     }

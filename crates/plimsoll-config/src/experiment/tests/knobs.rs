@@ -193,7 +193,11 @@ fn constraints_have_a_grammar() {
         "a number is missing; valid: a name, a number or (",
     );
     check_constraint("workers", 8, "the relation is missing; valid: one of <=, <");
-    check_constraint("workers = 2", 9, "`=` is no relation; valid: == for equal");
+    check_constraint(
+        "workers = 2",
+        9,
+        "`=` is not a relation; valid: == for equal",
+    );
     check_constraint("1 <= workers <= 8", 14, "`<=` is unexpected");
     check_constraint("(workers + 1 <= 8", 14, "the parenthesis is not closed");
     check_constraint("workers + * 2 < 8", 11, "`*` is unexpected");
@@ -218,7 +222,7 @@ fn names_of_constraints_are_known() {
     check_constraint(
         "cache * 2 < 9",
         1,
-        "the level `off` of `cache` is no number; valid: cache == 'off'",
+        "the level `off` of `cache` is not a number; valid: cache == 'off'",
     );
     check_constraint(
         "cache != of",
@@ -266,7 +270,7 @@ fn knobs_are_checked() {
     knobs(
         "{ range: 1..8, default: 9 }",
         "1:61",
-        "`9` is outside of 1..8",
+        "`9` is out of range; valid: a number from 1 to 8",
     );
     knobs(
         "{ range: 1..8, default: 2s }",
@@ -279,7 +283,7 @@ fn knobs_are_checked() {
         "1:59",
         "valid: geometric, linear",
     );
-    knobs("{ default: off }", "1:48", "`off` is no number above 0");
+    knobs("{ default: off }", "1:48", "`off` is not a number above 0");
     knobs("{ restart: true }", "1:37", "the knob has no levels");
     knobs(
         "{ values: [1, 2], range: 1..8 }",

@@ -112,7 +112,7 @@ pub(super) const LOST: [(&str, &str, &[Row]); 17] = [
         ],
     ),
     (
-        "the address of the target is no part of a plan",
+        "the address of the target is not part of a plan",
         "run the plan with --address IP:PORT",
         &[
             ("resolve", NONE, true),
@@ -127,12 +127,12 @@ pub(super) const LOST: [(&str, &str, &[Row]); 17] = [
         ],
     ),
     (
-        "the address family is no part of a plan",
+        "the address family is not part of a plan",
         "run the plan with --ipv4 or --ipv6",
         &[("ipv4", '4', false), ("ipv6", '6', false)],
     ),
     (
-        "a Unix socket is no part of a plan",
+        "a Unix socket is not part of a plan",
         "run the plan with --unix-socket PATH",
         &[
             ("unix-socket", NONE, true),

@@ -234,7 +234,7 @@ impl DraftRenderer<'_> {
     /// How to start a program whose settings need it: as a further item of `apply`, which is a comment.
     fn add_start(&self, text: &mut String, start: &FoundStart) {
         let mut comment = format!(
-            "{} is no unit of systemd. To search settings that need its restart, move their lines to `knobs`, remove `reload` \
+            "{} is not a systemd unit. To search settings that need its restart, move their lines to `knobs`, remove `reload` \
              from its files above, stop it with `kill -TERM {}`, and uncomment what follows: the experiment then starts it \
              with their levels, and stops it after each trial. It must stay in the foreground.",
             start.program, start.pid
