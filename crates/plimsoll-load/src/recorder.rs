@@ -95,6 +95,12 @@ impl Recorder {
         self.end_ns
     }
 
+    /// Until when arrivals are taken up that are due by `release`: those of the next second wait until this one is closed.
+    #[inline]
+    pub(crate) fn taken_up_to(&self, release: u64) -> u64 {
+        release.min(self.end_ns - 1)
+    }
+
     /// An arrival is handled.
     #[inline]
     pub(crate) fn offered(&mut self, due: u64, now: u64) {
