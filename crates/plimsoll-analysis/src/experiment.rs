@@ -4,8 +4,8 @@
 //! significant. Effects are differences of settings within a block, so what disturbs a whole block cancels; drift that
 //! the reference trials show is taken out before. Nothing here carries out a trial.
 
+pub mod block_pairs;
 pub mod cells;
-pub mod compare;
 pub mod comparison;
 pub mod cost;
 pub mod cycles;

@@ -1,7 +1,6 @@
 //! Statistics of the instrument: small, pure, each with its source and the vectors it is held against.
 
 pub mod bca;
-pub mod bootstrap;
 pub mod changepoint;
 pub mod contingency;
 pub mod control_chart;
@@ -11,7 +10,6 @@ pub mod exact;
 pub mod line;
 pub mod order;
 pub mod plane;
-pub mod queueing;
 pub mod ranks;
 pub mod scalability;
 pub mod sequential;

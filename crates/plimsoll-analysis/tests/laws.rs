@@ -2,7 +2,7 @@
 //!
 //! The queue is simulated in virtual time and keeps its backlog from trial to trial; the search receives windows as
 //! the engine would close them. The line by the law is the rate at which the stationary response time at the
-//! objective's quantile equals the bound: in closed form for M/M/c, by Franx' formula for M/D/c (`stats::queueing`,
+//! objective's quantile equals the bound: in closed form for M/M/c, by Franx' formula for M/D/c (`testkit::queueing`,
 //! held there against Erlang's series and Pollaczek and Khinchine). In at least nine of ten seeds that rate lies in
 //! the printed interval, and the median is within 5 % of it.
 
@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use plimsoll_analysis::search::users::{PACE, Population, Stayed};
 use plimsoll_analysis::search::{Search, SearchParameters, SearchStep};
-use plimsoll_analysis::stats::queueing;
 use plimsoll_analysis::verdict::{self, TrialFacts};
 use plimsoll_model::load_line::SearchResult;
 use plimsoll_model::objective::{LatencyBound, Objective};
@@ -25,6 +24,7 @@ use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::TrialVerdict;
 use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
+use plimsoll_testkit::queueing;
 
 const SEEDS: u64 = 10;
 const HITS_MIN: u32 = 9;

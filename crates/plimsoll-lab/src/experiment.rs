@@ -5,7 +5,7 @@
 //! the trial that was running is repeated, and the records are the same.
 
 pub mod block;
-pub mod comparison;
+pub mod comparison_blocks;
 pub mod forecast;
 pub mod log;
 pub mod matrix;

@@ -61,7 +61,9 @@ pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
         command
             .args(["test", "--locked", "--package", package, "--test", name])
             .current_dir(workspace.root());
-        run_tests(not_tried.collect(&mut command), &mut counts)?;
+        run_tests(not_tried.collect(&mut command), &mut counts, |line| {
+            println!("{line}");
+        })?;
     }
     let untried = not_tried.read()?;
     print!("{untried}");

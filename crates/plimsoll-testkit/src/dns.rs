@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::port;
@@ -77,9 +78,7 @@ impl Dns {
     /// Replaces the records; they are served when this returns.
     pub fn set_hosts(&mut self, hosts: &str) {
         std::fs::write(&self.hosts, hosts).expect("the file can be written");
-        let pid = self.process.id().to_string();
-        let asked = Command::new("kill").args(["-s", "HUP", &pid]).status();
-        assert!(asked.expect("kill can run").success());
+        kill_process(Pid::from_child(&self.process), Signal::HUP).expect("it runs");
         assert!(self.reads());
     }
 }

@@ -261,9 +261,7 @@ struct Tuner {
 
 impl Tuner {
     fn interrupt(&self) {
-        if let Some(pid) = pid_of(self.child.id()) {
-            let _ = kill_process(pid, Signal::INT);
-        }
+        let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
     }
 
     /// Waits for its end; returns its exit code.
@@ -331,12 +329,9 @@ fn poll_for(descriptors: &[&OwnedFd], within: Duration) -> bool {
     poll(&mut waiting, Some(&within)).is_ok_and(|count| count > 0)
 }
 
-fn pid_of(pid: u32) -> Option<Pid> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw)
-}
-
 fn handle_of(pid: u32) -> Option<OwnedFd> {
-    pidfd_open(pid_of(pid)?, PidfdFlags::empty()).ok()
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 /// The dead-man process of a search, if it runs already.

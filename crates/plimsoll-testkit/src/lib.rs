@@ -1,4 +1,4 @@
-//! For tests: origins with a known service law, a queue simulator in virtual time, a plan to change.
+//! For tests: origins with a known service law, that law in closed form, a queue simulator in virtual time, a plan to change.
 
 pub mod browser;
 pub mod cases;
@@ -9,7 +9,6 @@ pub mod dns;
 pub mod folder_watch;
 pub mod frames;
 pub mod kills;
-mod lock;
 pub mod logging_origin;
 pub mod machine;
 pub mod normal;
@@ -19,6 +18,7 @@ pub mod plan;
 pub mod port;
 pub mod program;
 pub mod queue;
+pub mod queueing;
 pub mod stuck;
 pub mod surfaces;
 pub mod turns;

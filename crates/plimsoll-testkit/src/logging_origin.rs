@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use crate::lock::lock;
+use plimsoll_model::lock::lock;
 
 /// The body of most answers: JSON with values worth capturing.
 pub const ANSWER: &str = r#"{"ok":true,"token":"t-123","id":7,"name":"ada","user":{"id":42,"roles":["admin","author"]},"items":[{"id":1,"name":"one"},{"id":2,"name":"two"}],"data":{"token":"t-456","items":[{"id":"i-1"}]}}"#;

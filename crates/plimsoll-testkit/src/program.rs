@@ -90,12 +90,10 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid {
-            let _ = kill_process(pid, self.end);
-            if !ends_within(pid, PATIENCE) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
+        let pid = Pid::from_child(&self.child);
+        let _ = kill_process(pid, self.end);
+        if !ends_within(pid, PATIENCE) {
+            let _ = kill_process(pid, Signal::KILL);
         }
         let _ = self.child.wait();
     }
@@ -270,7 +268,8 @@ impl Haproxy {
 ///
 /// # Panics
 /// When it ends before it is ready, or does not tell within a minute.
-fn start_haproxy(folder: TempDir, configuration: &Path) -> Program {
+#[must_use]
+pub fn start_haproxy(folder: TempDir, configuration: &Path) -> Program {
     let manager_path = folder.path().join("manager.sock");
     let manager = UnixDatagram::bind(&manager_path).expect("there is room for a socket");
     let notify = format!("NOTIFY_SOCKET={}", manager_path.display());

@@ -16,8 +16,6 @@ use crate::stats::exact::{normal_quantile, student_quantile};
 use crate::stats::order::median;
 use crate::stats::ranks::{self, Shift};
 
-/// Trials that are suggested at most; beyond, the question is too fine for the noise.
-const MORE_MAX: usize = 1000;
 /// Values that a bootstrap draws: with many values fewer replicates suffice, and no matrix takes minutes.
 const DRAWS_MAX: usize = 2_000_000;
 /// Replicates that are always made.
@@ -63,15 +61,6 @@ impl Criteria {
             replicates: bca::REPLICATES,
             seed,
         }
-    }
-
-    /// Fewest pairs that can show a difference and have an interval: 2/2ⁿ ≤ α. Six at 5 %.
-    pub fn pairs_min(&self) -> usize {
-        let alpha = self.error.min(1.0 - self.confidence);
-        (1..64)
-            .find(|&pairs| 2.0 / 2.0_f64.powi(pairs) <= alpha * (1.0 + 1e-9))
-            .and_then(|pairs| usize::try_from(pairs).ok())
-            .unwrap_or(64)
     }
 }
 
@@ -267,33 +256,6 @@ impl Effect {
             }
             _ => EffectVerdict::Undecided,
         }
-    }
-
-    /// How many more trials (pairs) would decide, if the estimate holds and the interval narrows with the root of their
-    /// number. Zero when it is decided; `None` when the estimate is so near the margin that no affordable number would.
-    pub fn more_trials(&self) -> Option<usize> {
-        match self.verdict() {
-            EffectVerdict::TooFew => {
-                return Some(self.criteria.pairs_min().saturating_sub(self.trials).max(1));
-            }
-            EffectVerdict::Undecided => {}
-            _ => return Some(0),
-        }
-        let margin = self.criteria.scale.margin(self.criteria.margin);
-        let room = (self.estimate.abs() - margin).abs();
-        let half = (self.typical.high - self.typical.low) / 2.0;
-        let factor = (half / room).powi(2);
-        let needed = self.trials as f64 * factor;
-        if !needed.is_finite() || needed > MORE_MAX as f64 {
-            return None;
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "finite, positive and at most a thousand"
-        )]
-        let needed = needed.ceil() as usize;
-        Some(needed.saturating_sub(self.trials).max(1))
     }
 }
 

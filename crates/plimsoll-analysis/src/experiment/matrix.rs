@@ -10,6 +10,8 @@ use super::drift::Drift;
 use super::effect::{self, Criteria, Effect, EffectVerdict};
 use super::trial::{ExperimentTrial, TRIALS_MAX};
 
+/// Contrasts of a metric at most; beyond, only the last level of an axis is compared with its first.
+pub(super) const CONTRASTS_MAX: usize = 300;
 /// Differences that enter an effect at most: the first.
 const DIFFERENCES_MAX: usize = 1000;
 
@@ -112,39 +114,23 @@ impl Matrix {
 
     /// Every level of every axis against its first level.
     pub fn main_effects(&self) -> Vec<ContrastEffect> {
-        let contrasts = self.levels.iter().enumerate().flat_map(|(axis, &count)| {
-            (1..count).map(move |to| Contrast::Main { axis, from: 0, to })
-        });
-        self.effects(contrasts)
+        self.effects(&main_contrasts(&self.levels))
     }
 
     /// Every pair of axes: each level of both against their first levels.
     pub fn interactions(&self) -> Vec<ContrastEffect> {
-        let axes = self.levels.len();
-        let pairs =
-            (0..axes).flat_map(|first| (first + 1..axes).map(move |second| (first, second)));
-        let contrasts = pairs.flat_map(|(first, second)| {
-            (1..self.levels[first]).flat_map(move |first_level| {
-                (1..self.levels[second]).map(move |second_level| Contrast::Interaction {
-                    first,
-                    first_levels: (0, first_level),
-                    second,
-                    second_levels: (0, second_level),
-                })
-            })
-        });
-        self.effects(contrasts)
+        self.effects(&interaction_contrasts(&self.levels))
     }
 
-    fn effects(&self, contrasts: impl Iterator<Item = Contrast>) -> Vec<ContrastEffect> {
-        let (contrasts, effects): (Vec<Contrast>, Vec<Effect>) = contrasts
-            .filter_map(|contrast| Some((contrast, self.effect(contrast)?)))
-            .unzip();
-        let verdicts = effect::verdicts(&effects);
-        contrasts
+    fn effects(&self, contrasts: &[Contrast]) -> Vec<ContrastEffect> {
+        let found: Vec<(Contrast, Effect)> = contrasts
+            .iter()
+            .filter_map(|contrast| Some((*contrast, self.effect(*contrast)?)))
+            .collect();
+        let sizes: Vec<Effect> = found.iter().map(|(_, effect)| *effect).collect();
+        found
             .into_iter()
-            .zip(effects)
-            .zip(verdicts)
+            .zip(effect::verdicts(&sizes))
             .map(|((contrast, effect), verdict)| ContrastEffect {
                 contrast,
                 effect,
@@ -187,6 +173,55 @@ impl Matrix {
         };
         let all = self.blocks.values().flat_map(in_block);
         all.take(DIFFERENCES_MAX).collect()
+    }
+}
+
+fn main_contrasts(levels: &[usize]) -> Vec<Contrast> {
+    let all: usize = levels.iter().map(|count| count.saturating_sub(1)).sum();
+    let compared = compared_levels(all <= CONTRASTS_MAX);
+    levels
+        .iter()
+        .enumerate()
+        .flat_map(|(axis, &count)| {
+            compared(count).map(move |to| Contrast::Main { axis, from: 0, to })
+        })
+        .collect()
+}
+
+fn interaction_contrasts(levels: &[usize]) -> Vec<Contrast> {
+    let pairs = || {
+        let axes = levels.len();
+        (0..axes).flat_map(move |first| (first + 1..axes).map(move |second| (first, second)))
+    };
+    let all: usize = pairs()
+        .map(|(first, second)| levels[first].saturating_sub(1) * levels[second].saturating_sub(1))
+        .sum();
+    let compared = compared_levels(all <= CONTRASTS_MAX);
+    let mut contrasts = Vec::new();
+    for (first, second) in pairs() {
+        for first_level in compared(levels[first]) {
+            for second_level in compared(levels[second]) {
+                contrasts.push(Contrast::Interaction {
+                    first,
+                    first_levels: (0, first_level),
+                    second,
+                    second_levels: (0, second_level),
+                });
+            }
+        }
+    }
+    contrasts
+}
+
+/// The levels that are compared with the first: all, or the last.
+fn compared_levels(all: bool) -> impl Fn(usize) -> std::ops::Range<usize> {
+    move |count| {
+        let first = if all {
+            1
+        } else {
+            count.saturating_sub(1).max(1)
+        };
+        first..count
     }
 }
 

@@ -42,11 +42,6 @@ pub fn study_range(capacity: (f64, f64)) -> f64 {
     capacity.1 - capacity.0
 }
 
-/// Effective capacity, plain: the load line for each unit of resources. `None` without resources.
-pub fn line_per_unit(line: f64, units: f64) -> Option<f64> {
-    (units > 0.0).then(|| line / units)
-}
-
 /// Effective scalability as the study used it: the range of SPM over the range of SEC. `None` without a difference.
 pub fn study_scalability(performance: (f64, f64), capacity: (f64, f64)) -> Option<f64> {
     let range = study_range(capacity);
@@ -182,8 +177,6 @@ mod tests {
 
     #[test]
     fn plain_forms() {
-        close(line_per_unit(300.0, 4.0).unwrap(), 75.0, 1e-12);
-        assert_eq!(line_per_unit(300.0, 0.0), None);
         close(scalability((100.0, 1.0), (180.0, 2.0)).unwrap(), 0.9, 1e-12);
         assert_eq!(scalability((0.0, 1.0), (180.0, 2.0)), None);
         let steps = [(100.0, 1.0), (180.0, 2.0), (300.0, 4.0), (310.0, 8.0)];

@@ -11,8 +11,6 @@ use super::metrics::{self, RunMetrics};
 use crate::stats::exact::student_quantile;
 use crate::stats::line::line_through;
 
-/// Runs that a slope takes at least.
-pub const REPEATS_MIN: usize = 3;
 /// File descriptors of the target at the end of a run.
 pub const DESCRIPTORS: &str = "descriptors";
 /// What must not grow from run to run, in the order of the table.

@@ -15,8 +15,8 @@ use plimsoll_model::seed::Seed;
 
 use super::cells::{CELLS_MAX, CellFit};
 use super::drift::{Drift, DriftTrend};
-use super::effect::{self, Criteria, Direction, Effect};
-use super::matrix::{Contrast, ContrastEffect, Matrix};
+use super::effect::{Criteria, Direction};
+use super::matrix::{ContrastEffect, Matrix};
 use super::metrics;
 use super::trial::{ExperimentTrial, Scale, TRIALS_MAX, TrialOutcome};
 
@@ -28,8 +28,6 @@ pub use study::{StudyMeters, StudyRanges};
 
 /// Confidence of intervals and decisions.
 pub const CONFIDENCE: f64 = 0.95;
-/// Contrasts of a metric at most; beyond, only the last level of a factor is compared with its first.
-const CONTRASTS_MAX: usize = 300;
 /// Metrics whose main effects stand beside those of the main metric.
 const BESIDE: [&str; 6] = [
     metrics::THROUGHPUT,
@@ -172,8 +170,8 @@ impl MatrixResult {
         result.scales = result.laws.iter().map(scalability::scale).collect();
         result.effects.push(MetricEffects {
             metric: metric.clone(),
-            main: effects(&matrix, &main_contrasts(&levels)),
-            interactions: effects(&matrix, &interaction_contrasts(&levels)),
+            main: matrix.main_effects(),
+            interactions: matrix.interactions(),
         });
         let beside = BESIDE
             .iter()
@@ -182,7 +180,7 @@ impl MatrixResult {
             let matrix = Matrix::of(&trials, name, &levels, criteria_of(name, input.seed));
             result.effects.push(MetricEffects {
                 metric: (*name).to_owned(),
-                main: effects(&matrix, &main_contrasts(&levels)),
+                main: matrix.main_effects(),
                 interactions: Vec::new(),
             });
         }
@@ -297,72 +295,4 @@ fn counts(input: &MatrixTrials) -> Vec<CellResult> {
         }
     }
     cells
-}
-
-/// Every level of every factor against its first.
-fn main_contrasts(levels: &[usize]) -> Vec<Contrast> {
-    let all: usize = levels.iter().map(|count| count.saturating_sub(1)).sum();
-    let compared = compared_levels(all <= CONTRASTS_MAX);
-    levels
-        .iter()
-        .enumerate()
-        .flat_map(|(axis, &count)| {
-            compared(count).map(move |to| Contrast::Main { axis, from: 0, to })
-        })
-        .collect()
-}
-
-/// Every pair of factors: each level of both against their first.
-fn interaction_contrasts(levels: &[usize]) -> Vec<Contrast> {
-    let pairs = || {
-        let factors = levels.len();
-        (0..factors).flat_map(move |first| (first + 1..factors).map(move |second| (first, second)))
-    };
-    let all: usize = pairs()
-        .map(|(first, second)| levels[first].saturating_sub(1) * levels[second].saturating_sub(1))
-        .sum();
-    let compared = compared_levels(all <= CONTRASTS_MAX);
-    let mut contrasts = Vec::new();
-    for (first, second) in pairs() {
-        for first_level in compared(levels[first]) {
-            for second_level in compared(levels[second]) {
-                contrasts.push(Contrast::Interaction {
-                    first,
-                    first_levels: (0, first_level),
-                    second,
-                    second_levels: (0, second_level),
-                });
-            }
-        }
-    }
-    contrasts
-}
-
-/// The levels that are compared with the first: all, or the last.
-fn compared_levels(all: bool) -> impl Fn(usize) -> std::ops::Range<usize> {
-    move |count| {
-        let first = if all {
-            1
-        } else {
-            count.saturating_sub(1).max(1)
-        };
-        first..count
-    }
-}
-
-fn effects(matrix: &Matrix, contrasts: &[Contrast]) -> Vec<ContrastEffect> {
-    let found: Vec<(Contrast, Effect)> = contrasts
-        .iter()
-        .filter_map(|contrast| Some((*contrast, matrix.effect(*contrast)?)))
-        .collect();
-    let sizes: Vec<Effect> = found.iter().map(|(_, effect)| *effect).collect();
-    found
-        .into_iter()
-        .zip(effect::verdicts(&sizes))
-        .map(|((contrast, effect), verdict)| ContrastEffect {
-            contrast,
-            effect,
-            verdict,
-        })
-        .collect()
 }

@@ -85,22 +85,6 @@ pub fn two_samples(baseline: &[f64], sample: &[f64], confidence: f64) -> Option<
     shift_of(differences, cut, two_samples_p(baseline, sample))
 }
 
-/// Â₁₂ of Vargha and Delaney (2000): the chance that a value of `sample` is above a value of `baseline`, ties halved.
-/// `None` when either is empty.
-pub fn superiority(baseline: &[f64], sample: &[f64]) -> Option<f64> {
-    let pairs = baseline.len() * sample.len();
-    let above: f64 = sample
-        .iter()
-        .flat_map(|value| baseline.iter().map(move |base| value.total_cmp(base)))
-        .map(|order| match order {
-            std::cmp::Ordering::Greater => 1.0,
-            std::cmp::Ordering::Equal => 0.5,
-            std::cmp::Ordering::Less => 0.0,
-        })
-        .sum();
-    (pairs > 0).then(|| above / pairs as f64)
-}
-
 /// P-values adjusted for being several (Holm 1979), in the order given: the k-th smallest of m times m − k + 1, never
 /// below a smaller p-value's.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {

@@ -5,9 +5,9 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::seed::Seed;
 use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
+use plimsoll_testkit::queueing;
 
 use super::*;
-use crate::stats::queueing;
 
 fn objective(within_us: u64) -> Objective {
     Objective {

@@ -14,7 +14,7 @@ use plimsoll_testkit::normal::standard_normal;
 use rand::RngExt as _;
 use serde_json::json;
 
-use super::comparison::ComparisonBlocks;
+use super::comparison_blocks::ComparisonBlocks;
 use super::forecast::{CellPrice, CellPrices, ExperimentForecast};
 use super::log::{ExperimentHeader, FILE_NAME, FORMAT};
 use super::matrix::{MatrixBlocks, MatrixDesign, Race};

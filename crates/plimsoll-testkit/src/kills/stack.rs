@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::port;
 use crate::program::databases::{Postgres, carry_out};
 use crate::program::servers::Pgbouncer;
-use crate::program::{Program, folder, write};
+use crate::program::{Program, folder, start_haproxy, write};
 
 /// The token of Puma's control server.
 const TOKEN: &str = "let-me-see";
@@ -258,10 +258,8 @@ impl Haproxy {
         };
         configure(&configuration, &text("30 # by hand"), 0o600);
         write(&templates.join("haproxy.in"), &text("{{ server_maxconn }}"));
-        let path = configuration.display().to_string();
-        let command = ["haproxy", "-W", "-f", &path];
         Self {
-            program: Program::start(folder, &command, "Loading success"),
+            program: start_haproxy(folder, &configuration),
             address,
             socket,
             configuration,

@@ -44,24 +44,14 @@ impl Namespace {
         Some(inside)
     }
 
-    /// Limits its loopback to this many kbit/s, and drops the excess; `None`, with a message, where that is not
-    /// possible.
-    #[must_use]
-    pub fn with_narrow_loopback(self, kilobits: u32) -> Option<Self> {
-        self.with_loopback_of(&[&format!("{kilobits}kbit"), "3000", "4000"])
-    }
-
     /// Limits its loopback to this many kbit/s, and queues the excess; `None`, with a message, where that is not
     /// possible.
     #[must_use]
     pub fn with_slow_loopback(self, kilobits: u32) -> Option<Self> {
-        self.with_loopback_of(&[&format!("{kilobits}kbit"), "70000", "20000000"])
-    }
-
-    fn with_loopback_of(self, [rate, burst, limit]: &[&str; 3]) -> Option<Self> {
         let shaped = Command::new("tc")
-            .args(["qdisc", "add", "dev", "lo", "root", "tbf", "rate", rate])
-            .args(["burst", burst, "limit", limit])
+            .args(["qdisc", "add", "dev", "lo", "root", "tbf"])
+            .args(["rate", &format!("{kilobits}kbit")])
+            .args(["burst", "70000", "limit", "20000000"])
             .status()
             .is_ok_and(|status| status.success());
         if !shaped {

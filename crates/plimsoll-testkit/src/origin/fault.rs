@@ -15,11 +15,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_model::lock::lock;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use self::session::FaultSession;
 pub(super) use self::tls::Identity;
-use crate::lock::lock;
 
 /// Most concurrent connections of one fault origin.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;

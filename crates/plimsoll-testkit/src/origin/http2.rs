@@ -35,6 +35,7 @@ use bytes::Bytes;
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{Request, Response};
+use plimsoll_model::lock::lock;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -42,7 +43,6 @@ use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::fault::Identity;
-use crate::lock::lock;
 
 /// Settings of the server.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_model::lock::lock;
 use plimsoll_model::seed::Seed;
 use rustix::event::EventfdFlags;
 use rustix::fd::OwnedFd;
@@ -24,7 +25,6 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use self::engine::Engine;
 use super::clock::{Nanos, OriginClock, nanos};
-use crate::lock::lock;
 
 /// Connections the kernel may hold for us before we accept them; it caps this at `somaxconn`.
 const BACKLOG: i32 = 4096;

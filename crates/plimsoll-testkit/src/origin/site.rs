@@ -27,8 +27,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_model::lock::lock;
+
 use super::request::{Front, REQUEST_SIZE_MAX, front};
-use crate::lock::lock;
 
 /// Most concurrent connections; further ones are closed at once.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;

@@ -13,7 +13,7 @@ use plimsoll_analysis::experiment::effect::{Criteria, Direction};
 use plimsoll_analysis::experiment::metrics::{LOAD_LINE, P95, RunMetrics, THROUGHPUT};
 use plimsoll_analysis::experiment::trial::Scale;
 use plimsoll_lab::clock;
-use plimsoll_lab::experiment::comparison::{
+use plimsoll_lab::experiment::comparison_blocks::{
     BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks, LOOKS_AT_LINE, LOOKS_AT_RATE, looks_within,
 };
 use plimsoll_lab::experiment::log::ExperimentLog;

@@ -13,7 +13,7 @@ use super::{
     ComparedMetric, ComparedStep, Comparison, ComparisonVerdict, Evidence, MetricEffect,
     MetricWeight, criteria_of, with_verdicts,
 };
-use crate::experiment::compare::BlockPairs;
+use crate::experiment::block_pairs::BlockPairs;
 use crate::experiment::effect::{Criteria, EffectVerdict};
 use crate::experiment::metrics::{LOAD_LINE, StepKey, definition, step_metric};
 use crate::experiment::trial::{ExperimentTrial, TrialOutcome};

@@ -132,6 +132,15 @@ fn the_order_of_the_log_does_not_matter() {
     assert_eq!(before, matrix(&log).main_effects());
 }
 
+#[test]
+fn many_levels_compare_the_last_alone() {
+    assert_eq!(main_contrasts(&[4, 2]).len(), 4);
+    assert_eq!(main_contrasts(&[400, 2]).len(), 2);
+    assert_eq!(interaction_contrasts(&[4, 2, 3]).len(), 3 + 6 + 2);
+    assert_eq!(interaction_contrasts(&[100, 100]).len(), 1);
+    assert!(main_contrasts(&[1]).is_empty());
+}
+
 fn is_shown(verdict: EffectVerdict) -> bool {
     matches!(verdict, EffectVerdict::Better | EffectVerdict::Worse)
 }

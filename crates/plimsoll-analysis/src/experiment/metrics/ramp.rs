@@ -13,15 +13,17 @@
 //!
 //! Loads are rates of requests or of users, or numbers of users; the line is in the unit of the load.
 
+mod beyond;
 mod shares;
-
-use std::collections::VecDeque;
 
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::Load;
 use plimsoll_model::run::Run;
 use plimsoll_model::window::Window;
+
+pub use self::beyond::BeyondLine;
+use self::beyond::Trailing;
 
 /// Share of bad answers at which the service is behind.
 const BAD_SHARE: f64 = 0.5;
@@ -31,10 +33,6 @@ const BEHIND_SHARE: f64 = 0.1;
 const PLAINLY_BELOW: f64 = 0.9;
 /// Halvings until a capacity is known to the last digit that is shown.
 const HALVINGS: u32 = 50;
-/// Seconds over which a rising load is judged while it goes on.
-const TRAILING_S: usize = 3;
-/// Seconds for which it must be beyond the line before it may end.
-const BEYOND_S: u32 = 3;
 
 /// Where a rising load crossed the load line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -224,10 +222,11 @@ pub fn risen_in(load: &Load, objective: &Objective, windows: &[Window]) -> Optio
 /// Whether the last seconds of a load had more bad answers than a service has that carries it.
 fn is_behind_at_end(answers: &[SecondAnswers], ramp: &Ramp) -> bool {
     let rising = while_rising(answers, ramp);
-    let last = &rising[rising.len().saturating_sub(TRAILING_S)..];
-    let all: f64 = last.iter().map(|second| second.all).sum();
-    let bad: f64 = last.iter().map(|second| second.bad).sum();
-    bad > BEHIND_SHARE * all
+    let mut last = Trailing::default();
+    for second in rising {
+        last.push(*second);
+    }
+    last.bad() > BEHIND_SHARE * last.all()
 }
 
 /// The most good answers of a second, in the unit of the load: nothing was carried beyond that.
@@ -444,61 +443,6 @@ pub fn lead_s(load: &Load) -> u32 {
     let ramp = phases(load).and_then(|phases| last_ramp(&phases));
     ramp.and_then(|ramp| whole(ramp.start_s.ceil()))
         .unwrap_or(0)
-}
-
-/// Notices while a load rises that it is clearly beyond the line: more than half of the answers of three seconds are bad,
-/// for three seconds.
-#[derive(Clone, Debug)]
-pub struct BeyondLine {
-    within_us: Option<u64>,
-    /// Seconds that are not judged.
-    lead_s: u32,
-    /// Seconds in which no answer need have come.
-    patience_s: u32,
-    closed: u32,
-    trailing: VecDeque<SecondAnswers>,
-    beyond: u32,
-}
-
-impl BeyondLine {
-    /// Of a load that rises after `lead_s` seconds.
-    pub fn new(objective: &Objective, lead_s: u32) -> Self {
-        let patience_s = whole(lateness_s(objective).ceil()).unwrap_or(u32::MAX);
-        Self {
-            within_us: bound_us(objective),
-            lead_s,
-            patience_s: patience_s.max(1),
-            closed: 0,
-            trailing: VecDeque::new(),
-            beyond: 0,
-        }
-    }
-
-    /// Takes the next second; whether the load is beyond the line.
-    pub fn closes(&mut self, window: &Window) -> bool {
-        self.closed = self.closed.saturating_add(1);
-        if self.closed <= self.lead_s {
-            return false;
-        }
-        if self.trailing.len() == TRAILING_S {
-            self.trailing.pop_front();
-        }
-        self.trailing
-            .push_back(SecondAnswers::of(window, self.within_us));
-        let is_beyond = self.trailing.len() == TRAILING_S && self.is_bad();
-        self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
-        self.beyond >= BEYOND_S
-    }
-
-    fn is_bad(&self) -> bool {
-        let sum = |of: fn(&SecondAnswers) -> f64| self.trailing.iter().map(of).sum::<f64>();
-        let all = sum(|second| second.all);
-        if all > 0.0 {
-            return sum(|second| second.bad) > BAD_SHARE * all;
-        }
-        let is_late = self.closed > self.patience_s.saturating_add(self.lead_s);
-        is_late && self.trailing.iter().all(|second| second.is_silent)
-    }
 }
 
 #[cfg(test)]

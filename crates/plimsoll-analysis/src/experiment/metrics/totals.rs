@@ -6,6 +6,7 @@ use plimsoll_model::histogram::Histogram;
 use plimsoll_model::labels;
 use plimsoll_model::metric;
 use plimsoll_model::outcome::OutcomeCounts;
+use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::run::Run;
 use plimsoll_model::window::StepWindow;
 
@@ -14,6 +15,7 @@ use super::definition::{
     MIDDLE, MIN, OK, P50, P75, P90, P95, P99, REQUESTS, SD, SLOW, THROUGHPUT,
 };
 use super::{MetricValues, StepKey};
+use crate::machines::{MachineTable, tables};
 use crate::summary::{Classes, MeasuredSpan, answered};
 
 /// Results of requests over some stretches.
@@ -149,8 +151,13 @@ fn add_times(values: &mut MetricValues, prefix: &str, histogram: &Histogram) {
 /// seconds are left out.
 pub(super) fn resources(run: &Run, spans: &[MeasuredSpan], requests: u64) -> MetricValues {
     let mut values = MetricValues::new();
-    let processes: BTreeSet<&str> = run
-        .readings
+    let machines = tables(&run.readings);
+    // Where the target runs, or else the generator's own.
+    let machine = machines.iter().find(|machine| machine.runs_target());
+    let Some(table) = machine.or(machines.first()).map(MachineTable::readings) else {
+        return values;
+    };
+    let processes: BTreeSet<&str> = table
         .names()
         .filter_map(|name| labels::label(name, "process"))
         .filter(|process| *process != metric::GENERATOR)
@@ -163,7 +170,7 @@ pub(super) fn resources(run: &Run, spans: &[MeasuredSpan], requests: u64) -> Met
         let modes = ["user", "system"].map(|mode| {
             let labels = [("process", process), ("cpu.mode", mode)];
             readings(
-                run,
+                table,
                 spans,
                 &labels::series(metric::PROCESS_CPU_TIME, &labels),
             )
@@ -176,16 +183,15 @@ pub(super) fn resources(run: &Run, spans: &[MeasuredSpan], requests: u64) -> Met
         }
         for (metric, series) in [(CPU, metric::PROCESS_CPU), (MEMORY, metric::PROCESS_MEMORY)] {
             let series = labels::series(series, &[("process", process)]);
-            if let Some(read) = readings(run, spans, &series) {
+            if let Some(read) = readings(table, spans, &series) {
                 let mean = read.iter().sum::<f64>() / read.len() as f64;
                 values.insert(name(metric), mean);
             }
         }
     }
-    let disks = run.readings.names();
-    let disks = disks.filter(|name| labels::metric(name) == metric::DISK_UTILIZATION);
+    let disks = table.names_of(metric::DISK_UTILIZATION);
     let busy = disks.filter_map(|name| {
-        let read = readings(run, spans, name)?;
+        let read = readings(table, spans, name)?;
         Some(read.iter().sum::<f64>() / read.len() as f64)
     });
     if let Some(busiest) = busy.max_by(f64::total_cmp) {
@@ -194,8 +200,8 @@ pub(super) fn resources(run: &Run, spans: &[MeasuredSpan], requests: u64) -> Met
     values
 }
 
-fn readings(run: &Run, spans: &[MeasuredSpan], series: &str) -> Option<Vec<f64>> {
-    let of = |span: &MeasuredSpan| run.readings.between(series, span.from, span.due_until);
+fn readings(table: &SeriesTable, spans: &[MeasuredSpan], series: &str) -> Option<Vec<f64>> {
+    let of = |span: &MeasuredSpan| table.between(series, span.from, span.due_until);
     let values: Vec<f64> = spans.iter().flat_map(of).collect();
     let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
     (!values.is_empty() && 2.0 * values.len() as f64 >= seconds).then_some(values)

@@ -1,9 +1,9 @@
 //! The best change of a matrix: from the reference cell to the best other cell.
 
 use super::super::effect::{self, Effect, EffectVerdict};
-use super::super::matrix::{Contrast, Matrix};
+use super::super::matrix::{CONTRASTS_MAX, Contrast, Matrix};
 use super::super::trial::{ExperimentTrial, Role, TRIALS_MAX};
-use super::{CONTRASTS_MAX, MatrixResult, MatrixTrials, criteria_of};
+use super::{MatrixResult, MatrixTrials, criteria_of};
 
 /// Cell that the others are compared with.
 pub const REFERENCE: usize = 0;

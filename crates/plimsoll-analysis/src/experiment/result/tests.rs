@@ -139,15 +139,6 @@ fn nothing_measured_has_counts_alone() {
 }
 
 #[test]
-fn many_levels_compare_the_last_alone() {
-    assert_eq!(main_contrasts(&[4, 2]).len(), 4);
-    assert_eq!(main_contrasts(&[400, 2]).len(), 2);
-    assert_eq!(interaction_contrasts(&[4, 2, 3]).len(), 3 + 6 + 2);
-    assert_eq!(interaction_contrasts(&[100, 100]).len(), 1);
-    assert!(main_contrasts(&[1]).is_empty());
-}
-
-#[test]
 fn the_main_metric_is_that_of_the_highest_load() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let main = |of: &[&str]| main_metric(&names(of));

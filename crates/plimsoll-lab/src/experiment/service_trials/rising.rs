@@ -46,8 +46,7 @@ impl RisingWatch {
             self.is_short_of_memory = true;
             return Some(short_of_memory());
         }
-        let is_beyond = self.beyond.closes(window);
-        is_beyond.then(|| "more than half of the answers were bad for three seconds".to_owned())
+        self.beyond.closes(window).map(|beyond| beyond.to_string())
     }
 }
 

@@ -9,7 +9,7 @@ use plimsoll_analysis::experiment::metrics::{ERRORS, P50, P95, P99, THROUGHPUT};
 use plimsoll_analysis::experiment::trial::Scale;
 use plimsoll_harness::workspace::Workspace;
 use plimsoll_lab::experiment::block::Blocks as _;
-use plimsoll_lab::experiment::comparison::{
+use plimsoll_lab::experiment::comparison_blocks::{
     BASELINE_CELL, CANDIDATE_CELL, ComparisonBlocks, LOOKS_AT_RATE,
 };
 use plimsoll_lab::experiment::trial::{

@@ -7,6 +7,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use plimsoll_model::lock::lock;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
@@ -15,7 +16,6 @@ use socket2::Socket;
 
 use super::law::ServiceLaw;
 use super::{KnownLawPlan, KnownLawState, Stall};
-use crate::lock::lock;
 use crate::origin::clock::{Nanos, OriginClock};
 use crate::origin::request::{Front, REQUEST_SIZE_MAX, front};
 use crate::origin::response::reason;

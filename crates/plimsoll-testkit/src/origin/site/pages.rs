@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use plimsoll_model::lock::lock;
 
 use super::{SiteRequest, SiteSession, SiteState};
-use crate::lock::lock;
 use crate::origin::response::whole;
 
 /// The token of the login form; the same for all, as it is bound to no session.

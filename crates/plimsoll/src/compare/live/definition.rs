@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_config::plan::PLAN_LEN_MAX;
 use plimsoll_lab::clock;
-use plimsoll_lab::experiment::comparison::{BASELINE_CELL, CANDIDATE_CELL};
+use plimsoll_lab::experiment::comparison_blocks::{BASELINE_CELL, CANDIDATE_CELL};
 use plimsoll_lab::experiment::log::{ExperimentHeader, FORMAT};
 use plimsoll_lab::service::ExperimentServices;
 use plimsoll_model::redact;

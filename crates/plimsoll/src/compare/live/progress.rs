@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_analysis::experiment::comparison::blocks::TRIALS_PER_BLOCK;
 use plimsoll_analysis::experiment::metrics::{LOAD_LINE, P50, P95};
 use plimsoll_lab::experiment::ExperimentWatcher;
-use plimsoll_lab::experiment::comparison::ComparisonBlocks;
+use plimsoll_lab::experiment::comparison_blocks::ComparisonBlocks;
 use plimsoll_lab::experiment::trial::{PlannedTrial, RecordedOutcome, TrialRecord};
 use plimsoll_report::number::{seconds, short};
 

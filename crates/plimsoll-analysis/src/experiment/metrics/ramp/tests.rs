@@ -6,6 +6,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use super::super::tests::run_of;
+use super::beyond::Beyond;
 use super::*;
 
 /// p95 < 100 ms.
@@ -215,9 +216,18 @@ fn what_refuses_crosses_at_its_capacity() {
 
 /// Seconds until a load ends whose answers are these.
 fn ends_after(windows: impl IntoIterator<Item = Window>) -> Option<usize> {
-    let mut watch = BeyondLine::new(&objective(), 2);
-    let mut closed = windows.into_iter().map(|window| watch.closes(&window));
-    closed.position(|is_beyond| is_beyond)
+    ends_by(&objective(), windows).map(|(second, _)| second)
+}
+
+fn ends_by(
+    objective: &Objective,
+    windows: impl IntoIterator<Item = Window>,
+) -> Option<(usize, Beyond)> {
+    let mut watch = BeyondLine::new(objective, 2);
+    windows
+        .into_iter()
+        .enumerate()
+        .find_map(|(second, window)| Some((second, watch.closes(&window)?)))
 }
 
 #[test]
@@ -330,4 +340,31 @@ fn a_load_with_more_late_answers_than_the_objective_allows_has_crossed_its_line(
         panic!("it crosses the first bound");
     };
     assert!((line - 21.85).abs() < 1e-9, "{line}");
+}
+
+#[test]
+fn a_load_ends_when_it_is_beyond_a_share_for_good() {
+    let objective = run_late_since(0, 0).header.plan.objective.unwrap();
+    let long = |from: u32, to: u32, late: u64| {
+        let behind = run_late_since(0, late).windows[0].clone();
+        let good = run_late_since(99, 0).windows[0].clone();
+        (0..90).map(move |number| Window {
+            second: number,
+            ..if (from..to).contains(&number) {
+                behind.clone()
+            } else {
+                good.clone()
+            }
+        })
+    };
+    // A tenth where a twentieth is allowed: twenty seconds of it, and as long as chance could make as many.
+    let (second, beyond) = ends_by(&objective, long(10, 90, 10)).unwrap();
+    assert_eq!(beyond, Beyond::Share);
+    assert!((29..50).contains(&second), "{second}");
+    // No end by what an objective allows, by what chance makes of it, nor by what is over before twenty seconds.
+    assert_eq!(ends_by(&objective, long(10, 90, 5)), None);
+    assert_eq!(ends_by(&objective, long(10, 20, 40)), None);
+    // Half of the answers: at once.
+    let (second, beyond) = ends_by(&objective, long(10, 90, 60)).unwrap();
+    assert_eq!((beyond, (12..16).contains(&second)), (Beyond::Half, true));
 }

@@ -2,8 +2,8 @@
 
 use plimsoll_analysis::experiment::metrics::ramp::{BeyondLine, RisenLoad, lead_s, risen_in};
 use plimsoll_analysis::stats::order::median;
-use plimsoll_analysis::stats::queueing::deterministic_load_line;
 use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
+use plimsoll_testkit::queueing::deterministic_load_line;
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn rise(queue: &mut SimulatedQueue, shape: &RampShape) -> (RisenLoad, f64) {
     let mut ended_s = 0.0;
     let windows = queue.offer(&phases, |window| {
         ended_s += 1.0;
-        watch.closes(window)
+        watch.closes(window).is_some()
     });
     (risen_in(&load, &objective, &windows).unwrap(), ended_s)
 }
