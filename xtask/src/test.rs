@@ -1,19 +1,22 @@
 //! `cargo xtask test`: all of CI, in order. Every step runs even if one before it failed.
 
-use std::process::{Command, ExitCode, Stdio};
+mod programs;
 
-use anyhow::{Result, anyhow};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread::ScopedJoinHandle;
+
+use anyhow::{Result, anyhow, bail, ensure};
 use plimsoll_harness::clock::Stopwatch;
 use plimsoll_harness::not_tried::NotTried;
 use plimsoll_harness::step::{Steps, execute};
-use plimsoll_harness::test_output::{TestCounts, run_tests};
+use plimsoll_harness::test_output::TestCounts;
 use plimsoll_harness::workspace::{Workspace, cargo};
 
 use crate::{prepare, reference, tidy};
 
-/// Tests of one program that run at a time. Most of them wait, for processes and time-outs; those that measure wait until
-/// they are alone.
-const TEST_THREADS: &str = "8";
+/// The steps that run tests.
+const MEASURE: &str = "tests that measure";
+const TEST: &str = "tests";
 
 /// The program of the case studies, whose stacks are prepared and tried.
 const CASES: &str = "plimsoll-cases";
@@ -26,21 +29,13 @@ pub(crate) fn run() -> Result<ExitCode> {
     let mut counts = TestCounts::default();
     let not_tried = NotTried::begin(&workspace)?;
     if prepare_and_build(&workspace, &mut steps) {
-        let mut tests = cargo_in(
-            &workspace,
-            &[
-                "test",
-                "--workspace",
-                "--no-fail-fast",
-                "--locked",
-                "--quiet",
-            ],
-        );
-        tests.env("RUST_TEST_THREADS", TEST_THREADS);
-        steps.run("tests", || {
-            run_tests(not_tried.collect(&mut tests), &mut counts)
+        steps.run(MEASURE, || {
+            programs::measure(&workspace, &not_tried, &mut counts)
         });
-        try_cases_and_document(&workspace, &mut steps);
+        steps.run(TEST, || programs::test(&workspace, &not_tried, &mut counts));
+        steps.run("cases and documentation", || {
+            try_cases_and_document(&workspace)
+        });
         steps.run("reference", || reference::check(&workspace));
     }
     print!("{}", not_tried.read()?);
@@ -113,22 +108,23 @@ fn check_sources(workspace: &Workspace, steps: &mut Steps) {
 }
 
 /// Tries the stacks of the case studies, which mostly wait, while the documentation of the code is made.
-fn try_cases_and_document(workspace: &Workspace, steps: &mut Steps) {
-    let documented = std::thread::scope(|scope| {
+fn try_cases_and_document(workspace: &Workspace) -> Result<()> {
+    let ended = std::thread::scope(|scope| {
         let documented = scope.spawn(|| {
             let doc = ["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
             execute(cargo_in(workspace, &doc).env("RUSTDOCFLAGS", "-D warnings"))
         });
-        for case in ["tutor", "market"] {
-            steps.run(case, || {
-                execute(&mut case_command(workspace, &["smoke", case]))
-            });
-        }
-        documented.join()
+        let tried =
+            |case| scope.spawn(move || execute(&mut case_command(workspace, &["smoke", case])));
+        [documented, tried("tutor"), tried("market")].map(ScopedJoinHandle::join)
     });
-    steps.run("docs", || {
-        documented.map_err(|_| anyhow!("the documentation panicked"))?
-    });
+    let failed: Vec<String> = ended
+        .into_iter()
+        .filter_map(|outcome| outcome.unwrap_or_else(|_| bail!("a thread panicked")).err())
+        .map(|error| format!("{error:#}"))
+        .collect();
+    ensure!(failed.is_empty(), "{}", failed.join("; "));
+    Ok(())
 }
 
 /// The program that the step `build` has built.
@@ -145,7 +141,7 @@ fn case_command(workspace: &Workspace, arguments: &[&str]) -> Command {
 fn last_line(failed_steps: &[String], counts: TestCounts) -> String {
     let without_a_test = failed_steps
         .iter()
-        .filter(|name| *name != "tests" || counts.failed == 0)
+        .filter(|name| ![MEASURE, TEST].contains(&name.as_str()) || counts.failed == 0)
         .count();
     let failed = counts.failed + without_a_test as u64;
     format!("{} passed, {failed} failed", counts.passed)

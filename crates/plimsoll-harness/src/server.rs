@@ -125,7 +125,7 @@ impl ChildServer {
     ///
     /// If it cannot be signalled, or does not end before the deadline.
     pub fn finish(&mut self, deadline: Duration) -> Result<()> {
-        rustix::process::kill_process(pid(&self.child)?, Signal::TERM)?;
+        rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let stopwatch = Stopwatch::start();
         while self.child.try_wait()?.is_none() {
             if stopwatch.elapsed() > deadline {
@@ -150,10 +150,8 @@ impl ChildServer {
 
 impl Drop for ChildServer {
     fn drop(&mut self) {
-        if let Ok(pid) = pid(&self.child) {
-            // Its folder is thrown away next: nothing is worth saving.
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
+        // Its folder is thrown away next: nothing is worth saving.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
 }
@@ -167,10 +165,6 @@ pub fn pinned(recipe: Recipe<'_>, core: usize) -> Recipe<'_> {
         arguments,
         ..recipe
     }
-}
-
-fn pid(child: &Child) -> Result<Pid> {
-    Pid::from_raw(i32::try_from(child.id())?).context("a child has a process id")
 }
 
 /// Whether this process is root.

@@ -16,12 +16,23 @@ pub struct TestCounts {
     pub failed: u64,
 }
 
-/// Runs the tests, forwards their output and sums up libtest's counts.
+impl std::ops::AddAssign for TestCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+    }
+}
+
+/// Runs the tests, forwards their output line by line and sums up libtest's counts.
 ///
 /// # Errors
 ///
 /// If a test failed, none ran, or the command failed.
-pub fn run_tests(command: &mut Command, counts: &mut TestCounts) -> Result<()> {
+pub fn run_tests(
+    command: &mut Command,
+    counts: &mut TestCounts,
+    mut forward: impl FnMut(&str),
+) -> Result<()> {
     let line = line(command);
     let mut child = command
         .stdout(Stdio::piped())
@@ -31,10 +42,9 @@ pub fn run_tests(command: &mut Command, counts: &mut TestCounts) -> Result<()> {
     for text in BufReader::new(output).split(b'\n') {
         let text = text.context("cannot read the output of the tests")?;
         let text = String::from_utf8_lossy(&text);
-        println!("{text}");
+        forward(&text);
         if let Some(more) = result_line(&text) {
-            counts.passed += more.passed;
-            counts.failed += more.failed;
+            *counts += more;
         }
     }
     let status = child.wait()?;
@@ -103,7 +113,9 @@ mod tests {
         let mut counts = TestCounts::default();
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo 'test result: ok. 2 passed; 0 failed;'; echo 'test result: FAILED. 3 passed; 1 failed;'; exit 101"]);
-        let error = run_tests(&mut shell, &mut counts).unwrap_err();
+        let mut lines = 0;
+        let error = run_tests(&mut shell, &mut counts, |_| lines += 1).unwrap_err();
+        assert_eq!(lines, 2);
         assert_eq!(
             counts,
             TestCounts {
@@ -115,10 +127,12 @@ mod tests {
         let error = run_tests(
             Command::new("sh").args(["-c", "exit 101"]),
             &mut TestCounts::default(),
+            |_| {},
         )
         .unwrap_err();
         assert!(error.to_string().contains("exit status: 101"), "{error}");
-        let error = run_tests(&mut Command::new("true"), &mut TestCounts::default()).unwrap_err();
+        let mut counts = TestCounts::default();
+        let error = run_tests(&mut Command::new("true"), &mut counts, |_| {}).unwrap_err();
         assert_eq!(error.to_string(), "no test ran");
     }
 }

@@ -117,6 +117,7 @@ fn run(plan: Plan, inputs: Inputs) -> (Finished, RecordingWatcher) {
 
 fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
     Assignment {
+        agents: Vec::new(),
         probes: ProbePlan {
             target_address: plan.target.addresses.first().copied(),
             ..ProbePlan::default()
@@ -128,6 +129,7 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
         log_path: folder.join("people.run"),
         versions: Facts::new(),
         worker_processes: None,
+        workers: None,
         followers: Followers::default(),
         controls: RunControls::default(),
         browser: None,
@@ -157,44 +159,6 @@ fn is_disturbed(finished: &Finished) -> bool {
         plimsoll_testkit::not_tried::disturbed(format_args!("a user was {latest_us:?} µs late"));
     }
     found.is_some() || stood_still
-}
-
-#[test]
-fn users_are_carried_out_and_counted_by_journey() {
-    let _alone = turns::alone();
-    let site = site::start().unwrap();
-    let scenario = journeys_requesting(&["/items", "/gzip"]);
-    let (finished, watcher) = run(
-        plan(site.address(), scenario, users(4.0, 2)),
-        Inputs::default(),
-    );
-    let run = &finished.run;
-    let is_disturbed = is_disturbed(&finished);
-    if !is_disturbed {
-        assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
-    }
-    assert_eq!(u32::try_from(run.windows.len()).unwrap(), watcher.windows);
-    let mut first = run.windows.iter().take(2);
-    assert!(is_disturbed || first.all(|window| window.users == 4));
-    let mut by_journey = [0, 0];
-    for window in &run.windows {
-        for (&journey, &count) in &window.journey_iterations {
-            by_journey[journey as usize] += count;
-        }
-    }
-    // Two users of each for 2 s, an iteration in little more than 20 ms.
-    for (journey, path) in [(0, "GET /items"), (1, "GET /gzip")] {
-        let least = if is_disturbed { 1 } else { 100 };
-        assert!(
-            (least..=204).contains(&by_journey[journey]),
-            "{by_journey:?}"
-        );
-        assert!(site.count(path).abs_diff(by_journey[journey]) <= 2);
-    }
-    let summary = plimsoll_analysis::summary::Summary::of(run);
-    let journeys = summary.breakdown.unwrap().journeys;
-    let iterations: Vec<_> = journeys.iter().map(|journey| journey.iterations).collect();
-    assert_eq!(iterations, by_journey.map(Some));
 }
 
 #[test]
@@ -438,5 +402,50 @@ fn users_of_a_search_stay_from_trial_to_trial() {
             (logins - 2.0 - trial.spec.rate).abs() < 0.5,
             "{logins} logins: {trial:#?}"
         );
+    }
+}
+
+/// Tests that have the machine alone.
+mod alone {
+    use super::{
+        Inputs, Verdict, is_disturbed, journeys_requesting, plan, run, site, turns, users,
+    };
+
+    #[test]
+    fn users_are_carried_out_and_counted_by_journey() {
+        let _alone = turns::alone();
+        let site = site::start().unwrap();
+        let scenario = journeys_requesting(&["/items", "/gzip"]);
+        let (finished, watcher) = run(
+            plan(site.address(), scenario, users(4.0, 2)),
+            Inputs::default(),
+        );
+        let run = &finished.run;
+        let is_disturbed = is_disturbed(&finished);
+        if !is_disturbed {
+            assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
+        }
+        assert_eq!(u32::try_from(run.windows.len()).unwrap(), watcher.windows);
+        let mut first = run.windows.iter().take(2);
+        assert!(is_disturbed || first.all(|window| window.users == 4));
+        let mut by_journey = [0, 0];
+        for window in &run.windows {
+            for (&journey, &count) in &window.journey_iterations {
+                by_journey[journey as usize] += count;
+            }
+        }
+        // Two users of each for 2 s, an iteration in little more than 20 ms.
+        for (journey, path) in [(0, "GET /items"), (1, "GET /gzip")] {
+            let least = if is_disturbed { 1 } else { 100 };
+            assert!(
+                (least..=204).contains(&by_journey[journey]),
+                "{by_journey:?}"
+            );
+            assert!(site.count(path).abs_diff(by_journey[journey]) <= 2);
+        }
+        let summary = plimsoll_analysis::summary::Summary::of(run);
+        let journeys = summary.breakdown.unwrap().journeys;
+        let iterations: Vec<_> = journeys.iter().map(|journey| journey.iterations).collect();
+        assert_eq!(iterations, by_journey.map(Some));
     }
 }

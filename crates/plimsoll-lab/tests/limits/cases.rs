@@ -17,6 +17,7 @@ use crate::strain;
 pub(crate) const BESIDE: [&[Case]; 3] = [
     &[
         ("g2_generator_ports", generator_ports),
+        ("n4_packets_lost", packets_lost),
         ("settings_of_the_kernel_are_put_back", kernel_setting),
     ],
     &[
@@ -26,12 +27,11 @@ pub(crate) const BESIDE: [&[Case]; 3] = [
     &[("c2_cgroup_quota", quota), ("f2_threads", threads)],
 ];
 
-/// Cases that need CPUs, or whose limit is one that others would find too. Packets are lost where a load is sent as it is due.
-pub(crate) const ALONE: [Case; 9] = [
+/// Cases that need CPUs, or whose limit is one that others would find too.
+pub(crate) const ALONE: [Case; 8] = [
     ("healthy_run_is_silent", healthy),
     ("g1_generator_cpu", generator_cpu),
     ("n1_accept_backlog", accept_backlog),
-    ("n4_packets_lost", packets_lost),
     ("c1_cpu", cpu),
     ("c3_one_thread", one_thread),
     ("m2_memory_limit", memory_limit),
@@ -172,8 +172,10 @@ fn accept_backlog() {
 }
 
 fn packets_lost() {
+    // By chance, and several times what the rule asks for; without much load, none.
+    let loss = "limit rate over 60/second numgen random mod 12 == 0 drop";
     let inside = Namespace::enter(32_768, 60_999);
-    let Some(_inside) = inside.and_then(|inside| inside.with_narrow_loopback(120)) else {
+    let Some(_inside) = inside.and_then(|inside| inside.with_filter(loss)) else {
         return;
     };
     let mut process = Strained::start(&Setup::default());
@@ -182,10 +184,6 @@ fn packets_lost() {
         ..Offered::default()
     };
     let diagnosis = play(&mut process, &offered);
-    // A load that waits for a processor leaves the link room.
-    if diagnosis.is_disturbed() {
-        return;
-    }
     let found = diagnosis.finding("N4");
     assert!(
         found.sentence.contains("the network loses packets"),

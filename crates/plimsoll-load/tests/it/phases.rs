@@ -50,37 +50,6 @@ fn assert_delays(total: &Window, number: u64) {
 }
 
 #[test]
-fn a_late_first_byte_and_a_slow_body() {
-    let _alone = alone();
-    let origin = fault::start(OriginFault::LateAnswer {
-        first_byte: FIRST_BYTE,
-        rest: REST,
-    })
-    .unwrap();
-    let total = run(plan(origin.address()), even(40.0, ms(500)));
-    assert_all(&total, Outcome::Ok);
-    assert_delays(&total, 20);
-    assert_eq!(total.connect.count(), total.connections_opened);
-    assert!(total.tls.is_empty());
-}
-
-#[test]
-fn first_bytes_by_the_stamps_of_the_kernel() {
-    let _alone = alone();
-    // A load with a tick leaves answers unread, and takes their moments from the kernel.
-    let origin = fault::start(OriginFault::LateAnswer {
-        first_byte: FIRST_BYTE,
-        rest: REST,
-    })
-    .unwrap();
-    let mut plan = plan(origin.address());
-    plan.tick = Some(ms(5));
-    let total = run(plan, even(40.0, ms(500)));
-    assert_all(&total, Outcome::Ok);
-    assert_delays(&total, 20);
-}
-
-#[test]
 fn an_answer_read_at_once_has_no_first_byte_of_its_own() {
     let origin = fault::start(OriginFault::None).unwrap();
     let total = run(plan(origin.address()), closed(2, ms(5), ms(200)));
@@ -129,38 +98,6 @@ fn http2_has_a_first_byte_where_the_head_comes_before_the_body() {
     let partial = total.partial.as_deref().unwrap();
     assert_eq!(partial.first_byte.count(), 10);
     assert!(partial.first_byte.max() <= partial.service.max());
-}
-
-#[test]
-fn every_url_has_its_own_results() {
-    let _alone = alone();
-    let site = site::start().unwrap();
-    let mut plan = plan(site.address());
-    plan.request.paths = ["/slow/40", "/status/404", "/items"]
-        .map(str::to_owned)
-        .into();
-    let total = run(plan, even(60.0, ms(500)));
-    let rows: Vec<(u32, u64)> = total
-        .urls
-        .iter()
-        .map(|(&row, results)| (row, results.outcomes.total()))
-        .collect();
-    assert_eq!(rows, [(0, 10), (1, 10), (2, 10)]);
-    assert!(total.urls[&0].response.buckets()[0].0 >= 40_000);
-    assert_eq!(total.urls[&1].outcomes.get(Outcome::WrongStatus), 10);
-    assert_eq!(
-        (
-            total.urls[&1].response.count(),
-            total.urls[&1].failed.count()
-        ),
-        (0, 10)
-    );
-    assert!(total.urls[&2].response.quantile(0.5).unwrap() < 40_000);
-    let of_rows: u64 = total.urls.values().map(|row| row.response.count()).sum();
-    assert_eq!(of_rows, total.response.count());
-    // The same bodies each time.
-    assert_eq!(total.urls[&2].bytes_in % 10, 0);
-    assert!(total.urls[&2].bytes_in > 0);
 }
 
 #[test]
@@ -213,4 +150,75 @@ fn bodies_of_http2_count_too() {
         (total.bodies.other.answers, total.bodies.other.bytes),
         (10, 10_000)
     );
+}
+
+/// Tests that have the machine alone.
+mod alone {
+    use super::{
+        FIRST_BYTE, OriginFault, Outcome, REST, alone, assert_all, assert_delays, even, fault, ms,
+        plan, run, site,
+    };
+
+    #[test]
+    fn a_late_first_byte_and_a_slow_body() {
+        let _alone = alone();
+        let origin = fault::start(OriginFault::LateAnswer {
+            first_byte: FIRST_BYTE,
+            rest: REST,
+        })
+        .unwrap();
+        let total = run(plan(origin.address()), even(40.0, ms(500)));
+        assert_all(&total, Outcome::Ok);
+        assert_delays(&total, 20);
+        assert_eq!(total.connect.count(), total.connections_opened);
+        assert!(total.tls.is_empty());
+    }
+
+    #[test]
+    fn first_bytes_by_the_stamps_of_the_kernel() {
+        let _alone = alone();
+        // A load with a tick leaves answers unread, and takes their moments from the kernel.
+        let origin = fault::start(OriginFault::LateAnswer {
+            first_byte: FIRST_BYTE,
+            rest: REST,
+        })
+        .unwrap();
+        let mut plan = plan(origin.address());
+        plan.tick = Some(ms(5));
+        let total = run(plan, even(40.0, ms(500)));
+        assert_all(&total, Outcome::Ok);
+        assert_delays(&total, 20);
+    }
+
+    #[test]
+    fn every_url_has_its_own_results() {
+        let _alone = alone();
+        let site = site::start().unwrap();
+        let mut plan = plan(site.address());
+        plan.request.paths = ["/slow/40", "/status/404", "/items"]
+            .map(str::to_owned)
+            .into();
+        let total = run(plan, even(60.0, ms(500)));
+        let rows: Vec<(u32, u64)> = total
+            .urls
+            .iter()
+            .map(|(&row, results)| (row, results.outcomes.total()))
+            .collect();
+        assert_eq!(rows, [(0, 10), (1, 10), (2, 10)]);
+        assert!(total.urls[&0].response.buckets()[0].0 >= 40_000);
+        assert_eq!(total.urls[&1].outcomes.get(Outcome::WrongStatus), 10);
+        assert_eq!(
+            (
+                total.urls[&1].response.count(),
+                total.urls[&1].failed.count()
+            ),
+            (0, 10)
+        );
+        assert!(total.urls[&2].response.quantile(0.5).unwrap() < 40_000);
+        let of_rows: u64 = total.urls.values().map(|row| row.response.count()).sum();
+        assert_eq!(of_rows, total.response.count());
+        // The same bodies each time.
+        assert_eq!(total.urls[&2].bytes_in % 10, 0);
+        assert!(total.urls[&2].bytes_in > 0);
+    }
 }

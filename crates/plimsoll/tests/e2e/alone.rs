@@ -1,4 +1,4 @@
-//! Tests that have the machine alone, or beside one other that measures as quietly.
+//! Tests that have the machine alone, or beside two others that measure as quietly.
 //!
 //! Tests begin in the order of their names. These come before those that share the machine, so that it never lies idle until
 //! the last of those has ended; and what is expected of all programs here comes before programs are started for several

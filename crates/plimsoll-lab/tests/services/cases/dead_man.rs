@@ -138,10 +138,7 @@ fn a_program_that_hangs_is_killed_and_put_back() {
     let fixture = fixture();
     let mut program = start(&fixture, 5_000);
     while next_line(&mut program.lines) != "applied" {}
-    let pid = i32::try_from(program.child.id())
-        .ok()
-        .and_then(Pid::from_raw);
-    kill_process(pid.unwrap(), Signal::STOP).unwrap();
+    kill_process(Pid::from_child(&program.child), Signal::STOP).unwrap();
     assert!(ends_within(&program.dead_man, Duration::from_mins(1)));
     let status = program.child.wait().unwrap();
     assert!(!status.success());

@@ -51,8 +51,7 @@ fn kill_after(mut program: Child, steps: u32, while_running: Duration) -> String
         line.clear();
         lines.read_line(&mut line).unwrap();
     }
-    let pid = i32::try_from(program.id()).ok().and_then(Pid::from_raw);
-    let handle = pidfd_open(pid.unwrap(), PidfdFlags::empty()).unwrap();
+    let handle = pidfd_open(Pid::from_child(&program), PidfdFlags::empty()).unwrap();
     let timeout = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(while_running.subsec_nanos()),

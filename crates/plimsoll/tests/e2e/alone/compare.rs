@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_testkit::turns::alone;
+use plimsoll_testkit::turns::quiet;
 use serde_json::Value;
 
 use crate::compare::{compared, origin};
@@ -12,7 +12,7 @@ use crate::support::{Sandbox, count, is_late, number};
 /// and how often, virtual time shows.
 #[test]
 fn trials_in_turn_find_a_slower_service() {
-    let _alone = alone();
+    let _quiet = quiet();
     let place = Sandbox::new();
     let (base, head) = (origin(10), origin(30));
     let output = place.run(&[
@@ -53,7 +53,7 @@ fn trials_in_turn_find_a_slower_service() {
 /// The sample site as the baseline, and a candidate that ends at once: its trials fail, which is a result.
 #[test]
 fn a_candidate_that_does_not_start_is_worse() {
-    let _alone = alone();
+    let _quiet = quiet();
     let place = Sandbox::new();
     let address = plimsoll_testkit::port::unused();
     let url = format!("http://{address}/");

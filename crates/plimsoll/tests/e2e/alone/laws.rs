@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_testkit::not_tried;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
-use plimsoll_testkit::turns::alone;
+use plimsoll_testkit::turns::quiet;
 
 use crate::run::origin;
 use crate::support::{Sandbox, assert_near, count, is_late, number};
@@ -16,7 +16,7 @@ use crate::support::{Sandbox, assert_near, count, is_late, number};
 /// by chance are a tenth more or less.
 #[test]
 fn a_stall_is_told_as_it_was() {
-    let _alone = alone();
+    let _quiet = quiet();
     let origin = origin(Service::Deterministic(Duration::from_micros(200)));
     let place = Sandbox::new();
     origin.stall_at(Duration::from_secs(5), Duration::from_secs(1));
@@ -46,7 +46,7 @@ fn a_stall_is_told_as_it_was() {
 /// Every request takes 0.1 ms longer than the one before: the median of the last of ten runs is 23 ms.
 #[test]
 fn a_service_that_slows_down_does_not_recover() {
-    let _alone = alone();
+    let _quiet = quiet();
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::new(100).unwrap(),
         service: Service::Growing(Duration::from_micros(100)),

@@ -1,4 +1,4 @@
-//! Tests that start programs beside each other, and then measure two at a time, or alone where the service computes.
+//! Tests that start programs beside each other, and then measure three at a time, or alone where the service computes.
 
 mod databases;
 mod loads;

@@ -1,6 +1,5 @@
 //! Components of every kind that are found on this machine, read without load.
 
-use std::process::Command;
 use std::time::Duration;
 
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
@@ -10,7 +9,7 @@ use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis};
 use plimsoll_testkit::turns::{alone_for, measuring};
 
 use crate::kill::after;
-use crate::support::{CommandOutput, Sandbox};
+use crate::support::{CommandOutput, Sandbox, interrupt};
 use crate::watch::so_far;
 
 /// Watches this machine until these series were read and this was said. A part that gets no CPU for a second is read in a later
@@ -38,14 +37,11 @@ fn watched_until(place: &Sandbox, series: &[String], note: &str) -> CommandOutpu
         polls += 1;
         assert!(polls < 3000, "not all of it is read: {}", text());
     }
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
-    assert!(sent.success());
-    let output = child.wait_with_output().unwrap();
+    interrupt(&child);
+    let output = CommandOutput::from(child.wait_with_output().unwrap());
     CommandOutput {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: text(),
+        ..output
     }
 }
 
