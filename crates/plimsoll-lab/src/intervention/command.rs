@@ -63,11 +63,8 @@ pub fn run(words: &[String], environment: &[(String, String)]) -> Result<(), Com
         Some(status) if status.success() => Ok(()),
         Some(status) => failed(format!("failed ({status})")),
         None => {
-            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-            if let Some(group) = group {
-                // It has ended already, as intended.
-                let _ = kill_process_group(group, Signal::KILL);
-            }
+            // It has ended already, as intended.
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.wait();
             failed(format!("took longer than {LASTING_MAX_S} s and was ended"))
         }
@@ -76,9 +73,7 @@ pub fn run(words: &[String], environment: &[(String, String)]) -> Result<(), Com
 
 /// Waits for its end; `None` when it takes too long.
 fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or(std::io::ErrorKind::NotFound)?;
-    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let lasting = Timespec {
         tv_sec: LASTING_MAX_S,
         tv_nsec: 0,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use plimsoll_testkit::folder_watch::FolderWatch;
 use serde_json::Value;
 
 use crate::received;
-use crate::support::{CommandOutput, Sandbox, number};
+use crate::support::{CommandOutput, Sandbox, interrupt, number};
 
 /// Longest time for a browser to start, or to load a page, beside other tests.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -155,17 +155,9 @@ fn start(place: &Sandbox, site: &PageSite, browser: &str) -> Child {
         .unwrap()
 }
 
-fn interrupt(child: Child) -> CommandOutput {
-    Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    CommandOutput {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+fn interrupted(child: Child) -> CommandOutput {
+    interrupt(&child);
+    child.wait_with_output().unwrap().into()
 }
 
 /// Profiles of browsers that are there now.
@@ -196,7 +188,7 @@ fn pages_are_measured_beside_the_load() {
     );
     // A user visits the first page again when the visits before have ended.
     site.wait_for("/", 2);
-    let output = interrupt(run);
+    let output = interrupted(run);
     assert_eq!(output.code, 130, "{output:?}");
     let json = output.json();
     place.assert_follows_schema("run", &json);
@@ -315,7 +307,7 @@ fn a_page_that_never_rests_is_not_ready() {
         "{ pages: [/restless, /beacons], think: 0s, timeout: 2s }",
     );
     site.wait_for("/restless", 2);
-    let output = interrupt(run);
+    let output = interrupted(run);
     assert_eq!(output.code, 130, "{output:?}");
     let restless = first_visit(&place, 0);
     assert_eq!(restless.failure, Some(VisitFailure::Timeout));

@@ -6,8 +6,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use plimsoll_testkit::folder_watch::FolderWatch;
+use rustix::process::Signal;
 
-use crate::support::Sandbox;
+use crate::support::{self, Sandbox};
 
 /// Time-out of each wait; long, since any thread of the edge may stand still for seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -99,15 +100,8 @@ impl RunningEdge {
         }
     }
 
-    pub(crate) fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", name, &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+    pub(crate) fn signal(&self, signal: Signal) {
+        support::signal(&self.process, signal);
     }
 
     pub(crate) fn wait_for_line(&mut self, words: &str) -> String {
@@ -120,7 +114,7 @@ impl RunningEdge {
     }
 
     pub(crate) fn end(mut self) -> ExitStatus {
-        self.signal("TERM");
+        self.signal(Signal::TERM);
         self.process.wait().unwrap()
     }
 }
@@ -212,7 +206,7 @@ fn a_file_is_checked_followed_and_followed_again() {
     let refused = place.run(&["edge", "reload", "--admin", &admin]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("servrs") && refused.stderr.contains("old configuration"));
-    edge.signal("HUP");
+    edge.signal(Signal::HUP);
     edge.wait_for_line("the old configuration stays in use");
     assert!(get(edge.address, "/").contains("X-Mark: two\r\n"));
     let checked = place.run(&["edge", "check", "edge.yaml"]);
@@ -246,10 +240,10 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     assert!(get(edge.address, "/one").ends_with("ok"));
     watch.wait_until("the first line", || holds("access.log", "GET /one "));
     std::fs::rename(file("access.log"), file("access.log.1")).unwrap();
-    edge.signal("USR1");
+    edge.signal(Signal::USR1);
     watch.wait_until("a new log", || file("access.log").exists());
     std::fs::write(file("blocked.txt"), "127.0.0.0/8\n").unwrap();
-    edge.signal("HUP");
+    edge.signal(Signal::HUP);
     edge.wait_for_line("the new configuration is in use");
     // A loop applies it between two requests; each response shows whether it has.
     wait_until("the list is in use", || {
@@ -259,7 +253,7 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
     // With an invalid list the old one stays in use, and the error has its place.
     std::fs::write(file("blocked.txt"), "\nnobody\n").unwrap();
-    edge.signal("HUP");
+    edge.signal(Signal::HUP);
     let why = edge.wait_for_line("the old configuration stays in use");
     assert!(why.contains("line 2 of `blocked.txt`"), "{why}");
     assert!(get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));

@@ -8,9 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_testkit::port;
+use rustix::process::Signal;
 
 use crate::edge::{get, origin};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, signal};
 
 /// Time-out of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -26,17 +27,6 @@ impl Drop for Alive {
 }
 
 impl Alive {
-    fn signal(&self, name: &str) {
-        let pid = self.0.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", name, &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-
     /// Reads stderr up to a line with these words.
     fn lines(&mut self) -> std::io::Lines<BufReader<std::process::ChildStderr>> {
         BufReader::new(self.0.stderr.take().unwrap()).lines()
@@ -102,7 +92,7 @@ fn sockets_that_systemd_hands_over_are_used() {
         assert!(get(address, "/").ends_with("\r\n\r\nok"));
     }
     until(&mut lines, &format!("edge at http://{address}"));
-    process.signal("TERM");
+    signal(&process.0, Signal::TERM);
     assert!(process.0.wait().unwrap().success());
 }
 
@@ -156,7 +146,7 @@ fn the_service_manager_is_told_how_far_it_is() {
         if broken {
             std::fs::write(place.path().join("edge.yaml"), "pools: 3").unwrap();
         }
-        process.signal("HUP");
+        signal(&process.0, Signal::HUP);
         let reloading = next_message();
         assert!(
             reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="),
@@ -164,7 +154,7 @@ fn the_service_manager_is_told_how_far_it_is() {
         );
         assert_eq!(next_message(), "READY=1\n");
     }
-    process.signal("TERM");
+    signal(&process.0, Signal::TERM);
     assert_eq!(next_message(), "STOPPING=1\n");
     assert!(process.0.wait().unwrap().success());
 }
@@ -248,10 +238,10 @@ fn rights_are_dropped_once_everything_is_bound() {
             .all(|capabilities| capabilities == "0000000000000000")
     );
     assert!(get(address, "/").ends_with("\r\n\r\nok"));
-    process.signal("HUP");
+    signal(&process.0, Signal::HUP);
     until(&mut lines, "the new configuration is in use");
     assert!(get(address, "/").ends_with("\r\n\r\nok"));
-    process.signal("TERM");
+    signal(&process.0, Signal::TERM);
     assert!(process.0.wait().unwrap().success());
     let log = std::fs::read_to_string(place.path().join("access.log")).unwrap();
     assert_eq!(log.lines().count(), 2, "{log}");

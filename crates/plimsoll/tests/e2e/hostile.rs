@@ -7,12 +7,12 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use plimsoll_lab::run_log;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
+use rustix::process::Signal;
 
-use crate::support::Sandbox;
+use crate::support::{self, Sandbox};
 use fixtures::{
     Hostile, apart, assert_stderr_contains, drips, ended, ends, fifo, interrupted_after,
     of_other_users, page, silent, watched_until, write,
@@ -144,7 +144,11 @@ fn signals_end_it_and_what_was_measured_is_kept() {
     let url = origin.url();
     let watch = ["watch", "--for", "10m", "--watch", "auto", "--json"];
     let limit = ["limit", &url, "--watch", "auto", "--json"];
-    for (signal, words) in [("-TERM", &watch[..]), ("-INT", &watch), ("-TERM", &limit)] {
+    for (signal, words) in [
+        (Signal::TERM, &watch[..]),
+        (Signal::INT, &watch),
+        (Signal::TERM, &limit),
+    ] {
         let mut child = place.start(words);
         let mut output = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -154,10 +158,8 @@ fn signals_end_it_and_what_was_measured_is_kept() {
             assert!(output.read_line(&mut line).unwrap() > 0, "{words:?} ended");
         }
         let rest = std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-        let pid = child.id().to_string();
-        let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
-        assert!(sent.success());
-        let result = ended(child, signal);
+        support::signal(&child, signal);
+        let result = ended(child, words[0]);
         rest.join().unwrap().unwrap();
         assert_eq!(result.code, 130, "{result:?}");
         let json = result.json();
@@ -306,9 +308,7 @@ fn parts_that_the_target_begins_to_use_are_asked() {
     writeln!(input, "{port}").unwrap();
     read_to("watched, because the target uses it: memcached at 127.0.0.1:");
     read_to("cannot be watched: it does not respond in time");
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-    assert!(sent.success());
+    support::signal(&child, Signal::TERM);
     assert_eq!(ended(child, "watch").code, 130);
     drop(target);
     // The target's own connection sends nothing, and is taken first.

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::edge::RunningEdge;
@@ -255,7 +256,7 @@ fn a_browser_subscribes_by_websocket_and_by_events() {
         assert!(event["epoch"].as_u64().unwrap() < 1 << 53);
     }
     // The browser is notified that the edge stops.
-    edge.signal("TERM");
+    edge.signal(Signal::TERM);
     let events = wait_for(&reports, &["close"]);
     assert!(
         events.contains(&("close".to_owned(), json!({ "code": 1001 }))),
@@ -358,7 +359,7 @@ fn a_hub_needs_nothing_behind_it() {
         line.clear();
         assert!(reader.read_line(&mut line).unwrap() > 0);
     }
-    edge.signal("HUP");
+    edge.signal(Signal::HUP);
     edge.wait_for_line("the new configuration is in use");
     let answer = publish(edge.admin, "", &json!({ "channel": "a", "data": 1 }));
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");

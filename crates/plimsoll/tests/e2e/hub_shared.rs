@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::{Nats, Redis};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::edge::{RunningEdge, wait_until};
@@ -213,7 +214,7 @@ fn kill_edge(shared: &str) {
     while certain.len() < 2 * MESSAGES {
         certain.push(done.recv_timeout(PATIENCE).unwrap());
         if certain.len() == MESSAGES {
-            killed.signal("KILL");
+            killed.signal(Signal::KILL);
         }
     }
     is_over.store(true, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use plimsoll_testkit::port;
-use plimsoll_testkit::program::Program;
+use plimsoll_testkit::program::{Program, start_haproxy};
 use tempfile::TempDir;
 
 use crate::support::Sandbox;
@@ -181,8 +181,7 @@ fn logs_of_haproxy() {
     );
     let file = place.path().join("haproxy.cfg");
     std::fs::write(&file, text).unwrap();
-    let command = ["haproxy", "-W", "-f", file.to_str().unwrap()];
-    let _haproxy = Program::start(folder_of_its_own(), &command, "Loading success");
+    let _haproxy = start_haproxy(folder_of_its_own(), &file);
     visit(port);
     let mut lines = String::new();
     let mut buffer = [0; 4096];

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::num::NonZeroU32;
-use std::process::{Child, ChildStderr, Command};
+use std::process::{Child, ChildStderr};
 use std::time::Duration;
 
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::port;
 
-use crate::support::{CommandOutput, Sandbox, count, is_late, number};
+use crate::support::{CommandOutput, Sandbox, count, interrupt, is_late, number};
 
 /// Links that carry, until they are ended.
 struct RunningLinks {
@@ -44,17 +44,12 @@ impl RunningLinks {
 
     /// Interrupts them.
     fn end(mut self) -> CommandOutput {
-        let sent = Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
-            .status();
-        assert!(sent.unwrap().success());
+        interrupt(&self.child);
         let mut stderr = String::new();
         self.stderr.read_to_string(&mut stderr).unwrap();
-        let output = self.child.wait_with_output().unwrap();
         CommandOutput {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
             stderr,
+            ..self.child.wait_with_output().unwrap().into()
         }
     }
 }

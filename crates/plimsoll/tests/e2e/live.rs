@@ -11,7 +11,7 @@ use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::packages::install;
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, interrupt};
 
 pub(crate) fn origin() -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -274,9 +274,7 @@ fn a_search_shows_its_trials_and_its_progress() {
         (&Value::from("limit"), &Value::from("req/s"))
     );
     assert_eq!(all["head"]["bound"]["us"], 500_000);
-    let _ = Command::new("kill")
-        .args(["-INT", &shown.child.id().to_string()])
-        .status();
+    interrupt(&shown.child);
     assert_eq!(shown.end().0, 130);
 }
 
@@ -293,9 +291,7 @@ fn readings_are_shown_without_load() {
             .is_some_and(|series| series.iter().any(|entry| entry["group"] == "CPU"))
     });
     assert!(document["columns"]["series.0"].is_array(), "{document:#}");
-    let _ = Command::new("kill")
-        .args(["-INT", &shown.child.id().to_string()])
-        .status();
+    interrupt(&shown.child);
     assert_eq!(shown.end().0, 130);
 }
 

@@ -6,9 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_testkit::port;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::support::{Sandbox, count};
+use crate::support::{Sandbox, count, signal};
 
 pub(crate) struct NginxProcess {
     process: Child,
@@ -85,9 +86,7 @@ fn wait_until_started(process: &mut Child) {
 impl Drop for NginxProcess {
     fn drop(&mut self) {
         // SIGQUIT would wait for connections; the test is over.
-        let _ = Command::new("kill")
-            .arg(self.process.id().to_string())
-            .status();
+        signal(&self.process, Signal::TERM);
         let _ = self.process.wait();
     }
 }

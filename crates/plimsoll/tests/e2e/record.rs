@@ -3,12 +3,11 @@
 use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::received;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, interrupt};
 
 /// The form fills itself in: the browser runs without a person.
 const LOGIN: &str = r#"<!doctype html><title>login</title>
@@ -94,10 +93,7 @@ fn a_visit_with_a_login_becomes_a_plan() {
         "plan.yaml",
     ]);
     let visited = site.done.recv_timeout(Duration::from_mins(1));
-    Command::new("kill")
-        .args(["-INT", &recorder.id().to_string()])
-        .status()
-        .unwrap();
+    interrupt(&recorder);
     let output = recorder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(

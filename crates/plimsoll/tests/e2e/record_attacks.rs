@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, interrupt};
 
 const CLOSE: &str = "Connection: close\r\n\r\n";
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -93,10 +93,7 @@ impl Recorder {
     }
 
     fn end(mut self) {
-        Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
-            .status()
-            .unwrap();
+        interrupt(&self.child);
         assert!(self.child.wait().unwrap().success());
     }
 }

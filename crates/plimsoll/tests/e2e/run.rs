@@ -8,7 +8,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::support::{Sandbox, count};
+use crate::support::{Sandbox, count, interrupt};
 
 pub(crate) fn origin(service: Service) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -142,13 +142,7 @@ fn an_interrupt_keeps_what_was_measured() {
         polls += 1;
         assert!(polls < 3000, "nothing is measured");
     }
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::Validator;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -18,6 +19,16 @@ pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl From<Output> for CommandOutput {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
 }
 
 impl CommandOutput {
@@ -104,12 +115,7 @@ impl Sandbox {
 
     /// Runs to the end. Whatever happens, nothing panics.
     pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
-        let output = self.command(arguments).output().unwrap();
-        let result = CommandOutput {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        };
+        let result = CommandOutput::from(self.command(arguments).output().unwrap());
         assert!(
             !result.stderr.contains("panicked"),
             "{arguments:?}: {result:?}"
@@ -129,16 +135,11 @@ impl Sandbox {
             }
             trials += usize::from(text[before..].starts_with("gate  "));
         }
-        // One that has ended already is not told.
-        let _ = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status();
+        interrupt(&child);
         stderr.read_to_string(&mut text).unwrap();
-        let output = child.wait_with_output().unwrap();
         CommandOutput {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: text,
+            ..child.wait_with_output().unwrap().into()
         }
     }
 
@@ -164,6 +165,18 @@ impl Sandbox {
             .filter(|path| path.extension().is_some_and(|ending| ending == "run"))
             .collect()
     }
+}
+
+/// Sends a signal to a program. To one that has ended and was not waited for it does nothing.
+#[track_caller]
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Sends what Ctrl-C sends.
+#[track_caller]
+pub(crate) fn interrupt(child: &Child) {
+    signal(child, Signal::INT);
 }
 
 /// A number in a JSON object by its path, such as `response_time_ms.p95`.

@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid};
 
-use crate::support::CommandOutput;
+use crate::support::{self, CommandOutput};
 use crate::tune::{STANDS, SiteSearch};
 
 /// A change of the file of the search.
@@ -38,7 +38,11 @@ fn assert_ends_with(output: &CommandOutput, code: i32, part: &str) {
 #[test]
 fn signals_end_a_search_and_nothing_stays_changed() {
     let site = SiteSearch::new();
-    for (signal, code) in [("TERM", Some(130)), ("INT", Some(130)), ("HUP", None)] {
+    for (signal, code) in [
+        (Signal::TERM, Some(130)),
+        (Signal::INT, Some(130)),
+        (Signal::HUP, None),
+    ] {
         // What starts the tests may ignore SIGHUP, as `nohup` does.
         let mut child = Command::new("env")
             .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")])
@@ -51,26 +55,19 @@ fn signals_end_a_search_and_nothing_stays_changed() {
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let is_loaded = lines.any(|line| line.unwrap().contains("in flight"));
-        assert!(is_loaded, "{signal}: it ended before");
+        assert!(is_loaded, "{signal:?}: it ended before");
         assert_eq!(site.stands(), "2000\n");
-        let pid = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", signal, &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        support::signal(&child, signal);
         lines.for_each(drop);
-        assert_eq!(child.wait().unwrap().code(), code, "{signal}");
+        assert_eq!(child.wait().unwrap().code(), code, "{signal:?}");
         if code.is_none() {
             // As after a kill: by the dead-man process, for which the next start waits, or by that start.
             site.write("2m");
             assert_ends_with(&search(&site), 2, "experiment");
             site.write("1m");
         }
-        assert_eq!(site.stands(), STANDS, "{signal}");
-        assert!(!site.is_site_running(), "{signal}");
+        assert_eq!(site.stands(), STANDS, "{signal:?}");
+        assert!(!site.is_site_running(), "{signal:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command};
+use std::process::Child;
 
 use plimsoll_lab::run_log::{Followers, RunLog};
 use plimsoll_model::event::{Event, FORMAT_MAJOR};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::disk::SmallDisk;
 use crate::live::look;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, interrupt};
 
 /// The page of a folder, which ends with its handle.
 struct Ui {
@@ -23,9 +23,7 @@ struct Ui {
 
 impl Drop for Ui {
     fn drop(&mut self) {
-        let _ = Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
-            .status();
+        interrupt(&self.child);
         let _ = self.child.wait();
     }
 }

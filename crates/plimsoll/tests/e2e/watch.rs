@@ -1,12 +1,11 @@
 //! Readings without load in a file: beside a log, refused where a load is needed, kept when the command is stopped.
 
 use std::fmt::Write as _;
-use std::process::Command;
 use std::time::Duration;
 
 use plimsoll_lab::run_log::{self, LoadedReadings};
 
-use crate::support::{CommandOutput, Sandbox};
+use crate::support::{CommandOutput, Sandbox, interrupt};
 
 fn watch(place: &Sandbox, arguments: &[&str]) -> CommandOutput {
     let mut all = vec!["watch", "--watch", "none"];
@@ -94,9 +93,7 @@ fn an_interrupt_keeps_what_was_read() {
         polls += 1;
         assert!(polls < 3000, "nothing is read");
     }
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
-    assert!(sent.success());
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let loaded = so_far(&place).unwrap();

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::support::Sandbox;
+use crate::support::{self, Sandbox};
 
 /// Time-out of a test; long, since the machine may have other work.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -152,15 +152,13 @@ impl AttackedEdge {
     }
 
     pub(super) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        support::signal(&self.child, signal);
     }
 
     /// Waits until it has ended; how it did.
     #[track_caller]
     pub(super) fn wait_for_end(&mut self) -> ExitStatus {
-        let pid = i32::try_from(self.child.id()).unwrap();
-        let pid = Pid::from_raw(pid).unwrap();
+        let pid = Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty()).unwrap();
         let patience = Timespec::try_from(PATIENCE).unwrap();
         let ended = &mut [PollFd::new(&process, PollFlags::IN)];

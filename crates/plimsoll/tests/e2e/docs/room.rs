@@ -47,7 +47,7 @@ struct BackgroundProcess {
 
 impl BackgroundProcess {
     fn group(&self) -> Pid {
-        group(&self.child)
+        Pid::from_child(&self.child)
     }
 
     fn watch(&self) -> OwnedFd {
@@ -76,10 +76,6 @@ impl Drop for BackgroundProcess {
         let _ = self.child.wait();
         let _ = kill_process_group(self.group(), Signal::KILL);
     }
-}
-
-fn group(child: &Child) -> Pid {
-    Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
 }
 
 /// The surroundings of a page. Its fields are dropped in this order.
@@ -183,6 +179,7 @@ impl PageRoom {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.place.path())
+            .env("XDG_STATE_HOME", self.place.path().join("state"))
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
             .env("K6_NO_USAGE_REPORT", "true")
@@ -264,7 +261,7 @@ impl PageRoom {
             }
         }
         // One that has ended already is not there.
-        let _ = kill_process_group(group(&child), Signal::INT);
+        let _ = kill_process_group(Pid::from_child(&child), Signal::INT);
         lines.read_to_string(&mut shown).unwrap();
         let code = child.wait().unwrap().code().unwrap_or(-1);
         let is_good = code == INTERRUPTED || ANSWERS.contains(&code);

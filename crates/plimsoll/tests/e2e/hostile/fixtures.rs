@@ -8,8 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_testkit::port;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{CommandOutput, Sandbox};
+use crate::support::{CommandOutput, Sandbox, interrupt};
 
 /// Deadline of commands that once never ended: many times the usual duration.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -119,19 +120,14 @@ pub(super) fn ends(place: &Sandbox, words: &[&str]) -> CommandOutput {
 
 #[track_caller]
 pub(super) fn ended(child: Child, what: &str) -> CommandOutput {
-    let pid = child.id().to_string();
+    let pid = Pid::from_child(&child);
     let (sender, end) = sync_channel(1);
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     let Ok(output) = end.recv_timeout(DEADLINE) else {
-        let _ = Command::new("kill").args(["-KILL", &pid]).status();
+        let _ = kill_process(pid, Signal::KILL);
         panic!("{what} did not end within {DEADLINE:?}");
     };
-    let output = output.unwrap();
-    let result = CommandOutput {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    };
+    let result = CommandOutput::from(output.unwrap());
     assert!(!result.stderr.contains("panicked"), "{what}: {result:?}");
     result
 }
@@ -164,9 +160,7 @@ fn interrupted(place: &Sandbox, words: &[&str], texts: &[&str]) -> CommandOutput
         missing.retain(|text| !line.contains(text));
     }
     let rest = std::thread::spawn(move || lines.for_each(drop));
-    let pid = run.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
-    assert!(sent.success());
+    interrupt(&run);
     let output = ended(run, words[0]);
     rest.join().unwrap();
     assert_eq!(output.code, 130, "{output:?}");

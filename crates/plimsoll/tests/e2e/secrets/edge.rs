@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use plimsoll_testkit::folder_watch::FolderWatch;
 use plimsoll_testkit::port;
+use rustix::process::Signal;
 
 use super::{Hushed, MARK, assert_silent, headers, url};
 use crate::edge::{get, origin};
 use crate::received;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, signal};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -80,7 +81,7 @@ fn the_edge_shows_no_secret() {
         let first = hushed.place.path().join(&log);
         std::fs::rename(&first, hushed.place.path().join(format!("{log}.1"))).unwrap();
         let watch = FolderWatch::new(hushed.place.path());
-        edge.signal("USR1");
+        signal(&edge.process, Signal::USR1);
         watch.wait_until("a new log", || first.exists());
         get(edge.address, &format!("/again?token={MARK}"));
         let output = edge.end();
@@ -143,17 +144,9 @@ impl Started {
         }
     }
 
-    fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        let sent = std::process::Command::new("kill")
-            .args(["-s", name, &pid])
-            .status();
-        assert!(sent.unwrap().success());
-    }
-
     /// All its output.
     fn end(&mut self) -> String {
-        self.signal("TERM");
+        signal(&self.process, Signal::TERM);
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         self.process.wait().unwrap();

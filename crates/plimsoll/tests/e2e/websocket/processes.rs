@@ -41,11 +41,7 @@ fn further_processes_carry_what_one_may_not() {
     let output = limited(&place, 356, &[&flags[..], &times, &MARKS].concat())
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
-    let result = CommandOutput {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    };
+    let result = CommandOutput::from(output);
     // A late generator voids latencies, not the received messages.
     assert!([0, 6].contains(&result.code), "{result:?}");
     for word in [
@@ -109,12 +105,7 @@ fn users_of_a_plan_are_carried_by_further_processes() {
     let output = limited(&place, 356, &["run", "plan.yaml", "--json"])
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let result = CommandOutput {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr,
-    };
+    let result = CommandOutput::from(output);
     assert!([0, 6].contains(&result.code), "{result:?}");
     for word in ["2 processes carry the load", "`ulimit -n 406`"] {
         assert!(result.stderr.contains(word), "no `{word}` in {result:?}");
