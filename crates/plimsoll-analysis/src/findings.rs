@@ -6,9 +6,14 @@
 //! A queue that fills because something behind it is slow is the consequence of that other finding.
 //!
 //! A finding is certain only after raising its limit has raised the line. No finding is a valid answer too.
+//!
+//! Where agents watch machines of the service, the rules about machines, processes and components are evaluated on each of
+//! them, and those about the generator and about responses once. What waits on one machine may follow from a limit on
+//! another one, if that stands behind it.
 
 mod forecast;
 mod mitigation;
+mod placed;
 mod scaling;
 pub(crate) mod score;
 mod select;
@@ -26,6 +31,7 @@ use plimsoll_model::window::Window;
 use crate::content;
 use crate::diagnosis::rule::Role;
 use crate::diagnosis::stretch::Stretch3;
+use crate::machines;
 use crate::payload;
 use crate::rules::{checks, definition};
 
@@ -68,13 +74,17 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let scenario = run.header.plan.scenario.as_ref();
     let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
     let pages = content::pages(run);
+    let identifies_messages = payload::identifies_messages(&run.header.plan);
+    let machines = machines::tables(&run.readings);
     let mut results = candidates.iter().enumerate().map(|(beyond, stretches)| {
-        let over = Stretch3::new(&run.readings, &run.windows, stretches, &context);
-        let over = over
-            .naming(steps)
-            .weighing(&pages)
-            .identifying_messages(payload::identifies_messages(&run.header.plan));
-        let mut findings = score::findings(checks(), &over);
+        let on_each = Stretch3::on_each(&machines, &run.windows, stretches, &context).into_iter();
+        let on_each = on_each.map(|over| {
+            over.naming(steps)
+                .weighing(&pages)
+                .identifying_messages(identifies_messages)
+        });
+        let on_each: Vec<Stretch3<'_>> = on_each.collect();
+        let mut findings = score::findings(checks(), &on_each);
         for finding in &mut findings {
             if beyond > 0 {
                 finding.sentence.push_str(
@@ -113,8 +123,7 @@ pub fn find_in(
     stretches: &Stretches,
     context: &Context,
 ) -> Vec<Finding> {
-    score::findings(
-        checks(),
-        &Stretch3::new(readings, windows, stretches, context),
-    )
+    let machines = machines::tables(readings);
+    let on_each = Stretch3::on_each(&machines, windows, stretches, context);
+    score::findings(checks(), &on_each)
 }

@@ -201,11 +201,12 @@ pub fn settle(findings: &mut [Finding], index: usize, intervention: Intervention
         Outcome::Undecided | Outcome::NotTried => return,
     }
     if outcome == Outcome::Demoted {
-        let rule = finding.rule.clone();
+        let demoted = finding.clone();
         for other in findings.iter_mut() {
             // What sets no line brings nothing about.
-            if other.consequence_of.as_ref() == Some(&rule) {
+            if other.follows_from(&demoted) {
                 other.consequence_of = None;
+                other.consequence_of_machine = None;
             }
         }
     }
@@ -330,6 +331,7 @@ mod tests {
         Finding {
             rule: rule.to_owned(),
             limit: rule.to_owned(),
+            machine: None,
             tier: None,
             certainty: Certainty::Suspected,
             score: 0.6,
@@ -337,6 +339,7 @@ mod tests {
             remedy: String::new(),
             evidence: Vec::new(),
             consequence_of: consequence_of.map(str::to_owned),
+            consequence_of_machine: None,
             intervention: None,
         }
     }

@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod failures;
 pub mod findings;
 pub mod intervention;
+pub mod machines;
 pub mod payload;
 mod rules;
 pub mod search;

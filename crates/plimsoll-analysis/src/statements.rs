@@ -9,6 +9,8 @@ use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 use plimsoll_sql::index::advised;
 
+use crate::machines::{MachineTable, tables};
+
 pub use advice::{Advice, advice};
 
 /// Most statements that a report shows.
@@ -56,10 +58,9 @@ pub struct StatementUse {
 
 /// The statements that cost most over a run, most first; empty where no database counts them.
 pub fn of(run: &Run) -> Vec<StatementUse> {
-    let table = &run.readings;
-    let mut uses: Vec<StatementUse> = table
-        .names_of(metric::STATEMENT_CALLS)
-        .filter_map(|series| statement_use(run, label(series, "at")?, label(series, "statement")?))
+    let mut uses: Vec<StatementUse> = tables(&run.readings)
+        .iter()
+        .flat_map(|machine| on_machine(run, machine))
         .collect();
     let mut whole = BTreeMap::<String, f64>::new();
     for usage in &uses {
@@ -78,6 +79,24 @@ pub fn of(run: &Run) -> Vec<StatementUse> {
     uses
 }
 
+/// The statements that the databases of a machine count.
+fn on_machine(run: &Run, machine: &MachineTable<'_>) -> Vec<StatementUse> {
+    let table = machine.readings();
+    let counted = table.names_of(metric::STATEMENT_CALLS);
+    let uses = counted.filter_map(|series| {
+        let mut usage = statement_use(
+            (run, table),
+            label(series, "at")?,
+            label(series, "statement")?,
+        )?;
+        if let Some(name) = machine.name() {
+            usage.at = format!("{} on {name}", usage.at);
+        }
+        Some(usage)
+    });
+    uses.collect()
+}
+
 /// Sum of the increases of a series, and the seconds in which it was read.
 fn sum(table: &SeriesTable, series: &str) -> Option<(f64, BTreeSet<u32>)> {
     let values = table.values(series)?.iter().zip(table.seconds());
@@ -91,8 +110,11 @@ fn sum(table: &SeriesTable, series: &str) -> Option<(f64, BTreeSet<u32>)> {
 }
 
 /// One statement; `share` is its time at first, s.
-fn statement_use(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
-    let table = &run.readings;
+fn statement_use(
+    (run, table): (&Run, &SeriesTable),
+    at: &str,
+    statement: &str,
+) -> Option<StatementUse> {
     let labels = [("at", at), ("statement", statement)];
     let total = |metric: &str| sum(table, &metric::series(metric, &labels)).map(|(sum, _)| sum);
     let (calls, seconds) = sum(table, &metric::series(metric::STATEMENT_CALLS, &labels))?;

@@ -16,6 +16,7 @@ mod steady;
 mod theft;
 mod thresholds;
 mod validity;
+pub(crate) mod workers;
 
 pub use early::early;
 pub use recovery::recovered;

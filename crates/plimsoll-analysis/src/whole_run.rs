@@ -3,7 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
-use plimsoll_model::plan::{Load, LoadUnit};
+use plimsoll_model::plan::{Load, LoadUnit, Plan};
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
@@ -13,6 +13,7 @@ use crate::aborts;
 use crate::summary::breakdown::Breakdown;
 use crate::summary::websockets::WebSocketSummary;
 use crate::summary::{Summary, full_seconds};
+use crate::verdict::workers::{self, WorkerBounds};
 use crate::verdict::{self, TrialFacts};
 
 /// The judgement of a run.
@@ -109,10 +110,25 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
         return cut_short;
     }
     let trial = evaluate_step(run, &spec, first.second, 0, Theft::Counts);
-    match trial.verdict {
+    let mut reasons = match trial.verdict {
         TrialVerdict::Void { reasons } => reasons,
         _ => Vec::new(),
-    }
+    };
+    let nothing_asked = Objective::default();
+    let bounds = WorkerBounds {
+        objective: plan.objective.as_ref().unwrap_or(&nothing_asked),
+        tick_us: tick_us(plan),
+        is_paced: is_paced(run),
+    };
+    reasons.extend(workers::voids(&run.workers, bounds));
+    reasons
+}
+
+/// Time that requests may be batched, µs.
+fn tick_us(plan: &Plan) -> u64 {
+    plan.tick.map_or(0, |tick| {
+        u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
+    })
 }
 
 /// What the hypervisor took counts against a step, or is left out of the judgement.
@@ -191,9 +207,7 @@ fn evaluate_step(
         index,
         start_second,
         cores: plan.cores,
-        tick_us: plan.tick.map_or(0, |tick| {
-            u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
-        }),
+        tick_us: tick_us(plan),
         steal: match theft {
             Theft::Counts => run.readings.between(
                 &steal_series(),

@@ -94,6 +94,8 @@ impl Reducer {
                 vec![named, values]
             }
             Event::PageVisited(visit) => vec![visited(visit)],
+            // The page shows their sum while it grows.
+            Event::WorkersEnded(_) => Vec::new(),
             Event::TrialEnded(trial) => vec![Update::TrialEnded(trial_entry(trial))],
             Event::NoteMade { second, text } => vec![noted("notes", *second, text)],
             Event::MomentMarked { second, text } => vec![noted("marks", *second, text)],

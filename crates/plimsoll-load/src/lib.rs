@@ -55,9 +55,13 @@ mod worker_processes;
 pub use addresses::sources_toward;
 pub use error::LoadError;
 pub use job::Job;
+pub use loop_share::LoopShare;
 pub use null_server::{NullServer, fixed_server, null_server};
-pub use running::{LoadChanger, RunningLoad, seconds_to_start, start, start_over, start_with};
+pub use running::{
+    LoadChanger, RunningLoad, Stopper, check_share, seconds_to_start, start, start_over,
+    start_share, start_with,
+};
 pub use session_carry_over::{SessionCarryOver, Stay};
 pub use tls::client_config;
-pub use worker::run_worker;
+pub use worker::{own_use, run_worker};
 pub use worker_processes::{Used, WorkerProcesses};

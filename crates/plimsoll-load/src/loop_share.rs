@@ -1,8 +1,11 @@
-//! The loops of each process, where several processes carry a load.
+//! The loops of each process, where several processes or hosts carry a load.
 
-/// The loops of one process: every `step`th from `first` on.
+/// The loops of one process, or of one host: every `step`th of all from `first` on.
+///
+/// All else follows from the numbers of its loops: their arrivals, users, rows of data and seeds. So it does not matter
+/// where a loop runs, and the shares of all processes together are the whole load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LoopShare {
+pub struct LoopShare {
     first: u32,
     /// At least 1.
     step: u32,
@@ -11,8 +14,8 @@ pub(crate) struct LoopShare {
 impl LoopShare {
     pub(crate) const WHOLE: Self = Self { first: 0, step: 1 };
 
-    /// The share of process `index` of this many.
-    pub(crate) fn of_process(index: u32, processes: u32) -> Self {
+    /// The share of process or host `index`, counted from 0, of this many.
+    pub fn of_process(index: u32, processes: u32) -> Self {
         Self {
             first: index,
             // A step of zero would never end.

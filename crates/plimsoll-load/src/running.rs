@@ -71,6 +71,22 @@ pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad
     Ok(running)
 }
 
+/// The same for one of several hosts: `plan.cores` counts the loops of all of them, of which those of `share` run here.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_share(job: Job, share: LoopShare) -> Result<RunningLoad, LoadError> {
+    begin(job, None, share)
+}
+
+/// Whether [`start_share`] would start this job, so far as this is known without threads and descriptors.
+///
+/// # Errors
+/// When a value of the plan is out of range, or a certificate file cannot be read.
+pub fn check_share(job: Job, share: LoopShare) -> Result<(), LoadError> {
+    PreparedLoad::new(job, share).map(drop)
+}
+
 /// Additional seconds before the start of a load, for the worker processes of [`start_over`].
 pub fn seconds_to_start(plan: &Plan) -> u32 {
     let limit = getrlimit(Resource::Nofile).maximum;
@@ -151,9 +167,19 @@ pub struct RunningLoad {
 
 /// Stops the loops of this process, from another thread.
 #[derive(Debug)]
-pub(crate) struct Stopper(Vec<Arc<StopSignal>>);
+pub struct Stopper(Vec<Arc<StopSignal>>);
 
 impl Stopper {
+    /// Stops arrivals, as [`RunningLoad::stop`].
+    pub fn stop(&self) {
+        self.send_command(command::STOP);
+    }
+
+    /// Stops without a drain, as [`RunningLoad::abort`].
+    pub fn abort(&self) {
+        self.send_command(command::ABORT);
+    }
+
     pub(crate) fn send_command(&self, command: u8) {
         for signal in &self.0 {
             signal.send(command);
@@ -342,7 +368,8 @@ impl RunningLoad {
         })
     }
 
-    pub(crate) fn stopper(&self) -> Stopper {
+    /// What stops its loops from another thread, while this one waits for a window.
+    pub fn stopper(&self) -> Stopper {
         let signals = self.loops.iter().map(|each| Arc::clone(&each.signal));
         Stopper(signals.collect())
     }

@@ -387,4 +387,57 @@ mod tests {
         let expected: Vec<u64> = (0..7).map(|number| 1000 + number * 500_000).collect();
         assert_eq!(all, expected);
     }
+
+    /// Due times of all loops of so many workers, in order.
+    fn of_workers(load: &Load, seed: u64, workers: u32, loops: u32) -> Vec<u64> {
+        use crate::loop_share::LoopShare;
+        let mut all = Vec::new();
+        for worker in 0..workers {
+            for index in LoopShare::of_process(worker, workers).loops(loops) {
+                let mut source = Scheduler::new(load, Seed(seed), 500, (index, loops), 1);
+                all.extend(std::iter::from_fn(|| source.pop(NEVER - 1)).map(|due| due.at));
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_parts_of_workers_are_the_whole_load(
+            rates in proptest::collection::vec((0.0_f64..400.0, 0.0_f64..400.0), 1..4),
+            seed: u64,
+            workers in 1_u32..5,
+            each in 1_u32..4,
+            connections in 1_u32..50,
+        ) {
+            use plimsoll_model::schedule::{LoadPhase, Spacing};
+            let phases: Vec<LoadPhase> = rates
+                .iter()
+                .map(|&(from, to)| LoadPhase::ramp(from, to, Duration::from_secs(2)))
+                .collect();
+            let loops = workers * each;
+            let even = Load::Open { phases: phases.clone(), spacing: Spacing::Even };
+            // Evenly spaced arrivals do not depend on the number of loops.
+            proptest::prop_assert_eq!(
+                of_workers(&even, seed, workers, loops),
+                of_workers(&even, seed, 1, 1)
+            );
+            // Random ones are those of a process with as many loops.
+            let poisson = Load::Open { phases, spacing: Spacing::Poisson };
+            proptest::prop_assert_eq!(
+                of_workers(&poisson, seed, workers, loops),
+                of_workers(&poisson, seed, 1, loops)
+            );
+            let closed = Load::Closed {
+                connections,
+                think: Duration::from_millis(10),
+                lasting: Duration::from_secs(1),
+            };
+            proptest::prop_assert_eq!(
+                of_workers(&closed, seed, workers, loops),
+                of_workers(&closed, seed, 1, 1)
+            );
+        }
+    }
 }

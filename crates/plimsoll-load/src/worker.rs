@@ -34,12 +34,17 @@ pub fn run_worker(
     while let Some(window) = running.next_window() {
         write_message(&mut out, &WorkerMessage::Window(Box::new(window)))?;
     }
-    let used = Used {
-        cpu_us: clock::process_cpu_us(),
-        rss_bytes_max: rss_bytes_max().unwrap_or(0),
-    };
+    let used = own_use();
     let plan_error = running.plan_error().map(ToOwned::to_owned);
     write_message(&mut out, &WorkerMessage::Ended { used, plan_error })
+}
+
+/// Resources that this process has used so far.
+pub fn own_use() -> Used {
+    Used {
+        cpu_us: clock::process_cpu_us(),
+        rss_bytes_max: rss_bytes_max().unwrap_or(0),
+    }
 }
 
 fn write_message(out: &mut impl Write, message: &WorkerMessage) -> io::Result<()> {

@@ -10,6 +10,7 @@ use crate::reading::Readings;
 use crate::trial::{Trial, TrialSpec};
 use crate::verdict::{Verdict, VoidReason};
 use crate::window::Window;
+use crate::worker::WorkerRecord;
 
 /// Major version of the run log; a reader refuses a higher one.
 pub const FORMAT_MAJOR: u32 = 1;
@@ -18,8 +19,8 @@ pub const FORMAT_MAJOR: u32 = 1;
 /// 1: the readings of `watch`, which begin with [`Event::WatchStarted`]. 2: [`Event::LineEstimated`], and the acts of
 /// viewers of the live page, [`Event::MomentMarked`], [`Event::LoadChanged`] and [`Event::StopRequested`].
 /// [`FORMAT_MINOR_PHASES`]: times of phases, bytes of bodies. 4: [`Event::PageVisited`]. 5: the cumulative layout shift of
-/// these.
-pub const FORMAT_MINOR: u32 = 5;
+/// these. 6: [`Event::WorkersEnded`].
+pub const FORMAT_MINOR: u32 = 6;
 /// From this minor version on, windows have the times of connecting, TLS, and responses that took several reads, and
 /// the bytes of bodies by content coding.
 pub const FORMAT_MINOR_PHASES: u32 = 3;
@@ -82,6 +83,8 @@ pub enum Event {
     WindowClosed(Box<Window>),
     /// The probes were read.
     ReadingsTaken(Readings),
+    /// A load that several hosts carried was over: what each of them did.
+    WorkersEnded(Vec<WorkerRecord>),
     /// A browser visited a page.
     PageVisited(Box<PageVisit>),
     /// A trial was judged.

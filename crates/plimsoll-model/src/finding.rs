@@ -78,6 +78,9 @@ pub struct Finding {
     pub rule: String,
     /// The limit, such as `accept backlog of 127.0.0.1:8080`.
     pub limit: String,
+    /// The machine that it is of, as its agent is called; `None` for the generator's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Where it lies; `None` in logs that do not record it.
     #[serde(default)]
     pub tier: Option<Tier>,
@@ -91,11 +94,22 @@ pub struct Finding {
     pub remedy: String,
     /// Series and numbers.
     pub evidence: Vec<Evidence>,
-    /// Follows from another finding further down the call path.
+    /// Rule of the finding further down the call path that it follows from.
     pub consequence_of: Option<String>,
+    /// Machine of that finding, as in `machine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consequence_of_machine: Option<String>,
     /// Outcome of relaxing it; `None` when that was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervention: Option<Intervention>,
+}
+
+impl Finding {
+    /// Whether it follows from another one.
+    pub fn follows_from(&self, cause: &Self) -> bool {
+        self.consequence_of.as_ref() == Some(&cause.rule)
+            && self.consequence_of_machine == cause.machine
+    }
 }
 
 /// Outcome of relaxing a limit.

@@ -6,6 +6,7 @@
 //! This crate does no I/O, reads no clock and has no randomness except from a given seed. It never averages a
 //! percentile: histograms are merged by adding counts.
 
+pub mod agent;
 pub mod bodies;
 pub mod broadcast;
 pub mod browser;
@@ -41,3 +42,4 @@ pub mod url_rows;
 pub mod verdict;
 pub mod websocket;
 pub mod window;
+pub mod worker;

@@ -229,7 +229,7 @@ pub const CGROUP_PIDS: &str = "plimsoll.cgroup.pids.count";
 /// Most processes and threads the cgroup may have, by `cgroup`.
 pub const CGROUP_PIDS_LIMIT: &str = "plimsoll.cgroup.pids.limit";
 
-/// 1 when the target runs on this machine, 0 when the readings are of the generator's machine only.
+/// 1 when the target runs on this machine, 0 when it runs on another one.
 pub const TARGET_IS_LOCAL: &str = "plimsoll.target.local";
 /// Time since the readings before.
 pub const PROBE_INTERVAL: &str = "plimsoll.probe.interval";

@@ -2,14 +2,17 @@
 //!
 //! A series is named as in OpenTelemetry and written similarly to Prometheus:
 //! `system.cpu.utilization{cpu.mode=user}` ([`crate::labels`]). The unit is part of the metric's definition in the
-//! probe; [`SeriesInfo`] holds it beside the name.
+//! probe; [`SeriesInfo`] holds it beside the name. What an agent reads on another machine carries the name of that machine
+//! ([`crate::machine`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::labels::label;
 use crate::labels::metric;
+use crate::machine::{machine_of, without_machine};
 
 /// How the values of a series behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,16 +46,18 @@ pub struct Readings {
 }
 
 /// Values of many series over a run: one row a second, NaN where nothing was read.
+///
+/// A copy shares the values, and so does the table of a single machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesTable {
-    seconds: Vec<u32>,
+    seconds: Arc<Vec<u32>>,
     columns: BTreeMap<String, Column>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
     info: SeriesInfo,
-    values: Vec<f64>,
+    values: Arc<Vec<f64>>,
 }
 
 impl SeriesTable {
@@ -66,7 +71,7 @@ impl SeriesTable {
             return;
         }
         let rows = self.seconds.len();
-        self.seconds.push(readings.second);
+        Arc::make_mut(&mut self.seconds).push(readings.second);
         for (name, &value) in &readings.values {
             if !self.columns.contains_key(name) {
                 let info = readings.new_series.get(name).cloned();
@@ -78,16 +83,18 @@ impl SeriesTable {
                     name.clone(),
                     Column {
                         info,
-                        values: vec![f64::NAN; rows],
+                        values: Arc::new(vec![f64::NAN; rows]),
                     },
                 );
             }
             if let Some(column) = self.columns.get_mut(name) {
-                column.values.push(value);
+                Arc::make_mut(&mut column.values).push(value);
             }
         }
         for column in self.columns.values_mut() {
-            column.values.resize(rows + 1, f64::NAN);
+            if column.values.len() <= rows {
+                Arc::make_mut(&mut column.values).push(f64::NAN);
+            }
         }
     }
 
@@ -96,14 +103,45 @@ impl SeriesTable {
         &self.seconds
     }
 
-    /// Names of all series, sorted.
+    /// Names of all series, of every machine, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
     }
 
-    /// Names of the series whose metric (the part before `{`) is `wanted`.
+    /// Names of the series whose metric (the part before `{`) is `wanted`. Only those of the generator's own machine: what is
+    /// added up or compared must not mix machines. The others are in [`SeriesTable::of_machine`].
     pub fn names_of<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = &'a str> {
-        self.names().filter(move |name| metric(name) == wanted)
+        self.names()
+            .filter(move |name| metric(name) == wanted && machine_of(name).is_none())
+    }
+
+    /// Machines whose series agents read, sorted; empty without agents.
+    pub fn machines(&self) -> Vec<&str> {
+        let machines: BTreeSet<&str> = self.names().filter_map(machine_of).collect();
+        machines.into_iter().collect()
+    }
+
+    /// The series that the agent of a machine read, under their ordinary names; none for a machine without an agent.
+    #[must_use]
+    pub fn of_machine(&self, machine: &str) -> Self {
+        self.of_columns(|name| machine_of(name) == Some(machine))
+    }
+
+    /// The series of the generator's own machine.
+    #[must_use]
+    pub fn of_own_machine(&self) -> Self {
+        self.of_columns(|name| machine_of(name).is_none())
+    }
+
+    /// The series that are wanted, without their machine, over the same seconds.
+    fn of_columns(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let wanted = self.columns.iter().filter(|(name, _)| is_wanted(name));
+        Self {
+            seconds: Arc::clone(&self.seconds),
+            columns: wanted
+                .map(|(name, column)| (without_machine(name), column.clone()))
+                .collect(),
+        }
     }
 
     /// Values of a series, one per entry of [`SeriesTable::seconds`]; NaN where nothing was read.
@@ -149,6 +187,29 @@ mod tests {
             values,
             new_series: BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn each_machine_has_a_table_of_its_own() {
+        let mut table = SeriesTable::default();
+        table.push(&readings(1, &[("a", 1.0), ("a{host.name=db1}", 7.0)]));
+        table.push(&readings(3, &[("a", 2.0), ("b{x=1,host.name=web1}", 5.0)]));
+        assert_eq!(table.machines(), ["db1", "web1"]);
+        assert_eq!(table.names_of("a").collect::<Vec<_>>(), ["a"]);
+        assert_eq!(table.names_of("b").count(), 0);
+        let web = table.of_machine("web1");
+        assert_eq!(web.seconds(), [1, 3]);
+        assert_eq!(web.names().collect::<Vec<_>>(), ["b{x=1}"]);
+        assert_eq!(web.between("b{x=1}", 0, 9), [5.0]);
+        assert!(web.machines().is_empty());
+        let own = table.of_own_machine();
+        assert_eq!(own.names().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(table.of_machine("db2").names().count(), 0);
+        // A table goes on by itself: those that were taken of it before do not change.
+        table.push(&readings(4, &[("a{host.name=db1}", 9.0)]));
+        assert_eq!(table.of_machine("db1").between("a", 0, 9), [7.0, 9.0]);
+        assert_eq!(own.seconds(), [1, 3]);
+        assert_eq!(own.between("a", 0, 9), [1.0, 2.0]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::reading::SeriesTable;
 use crate::trial::{Trial, TrialSpec};
 use crate::verdict::{Verdict, VoidReason};
 use crate::window::Window;
+use crate::worker::WorkerRecord;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub struct Run {
     pub readings: SeriesTable,
     /// Visits of browsers, in the order of their ends.
     pub visits: Vec<PageVisit>,
+    /// Hosts that carried a part of the load each, by name; empty where this machine carried it.
+    pub workers: Vec<WorkerRecord>,
     /// Trials that began: (index, first second, how).
     pub trials_started: Vec<(u32, u32, TrialSpec)>,
     /// Trials that were judged.
@@ -59,6 +62,7 @@ impl Run {
             windows: Vec::new(),
             readings: SeriesTable::default(),
             visits: Vec::new(),
+            workers: Vec::new(),
             trials_started: Vec::new(),
             trials: Vec::new(),
             notes: Vec::new(),
@@ -88,6 +92,7 @@ impl Run {
             }
             Event::ReadingsTaken(readings) => self.readings.push(&readings),
             Event::PageVisited(visit) => self.visits.push(*visit),
+            Event::WorkersEnded(workers) => self.workers = workers,
             Event::TrialEnded(trial) => self.trials.push(*trial),
             Event::NoteMade { second, text } => self.notes.push((second, text)),
             Event::MomentMarked { second, text } => {

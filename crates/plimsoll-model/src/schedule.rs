@@ -104,15 +104,17 @@ pub struct Schedule {
 impl Schedule {
     /// The whole schedule of `phases`.
     pub fn new(phases: Vec<LoadPhase>, spacing: Spacing, seed: Seed) -> Self {
-        Self::segment(phases, spacing, seed, 0, 1)
+        Self::part(phases, spacing, seed, 0, 1)
     }
 
     /// Part `index` of `count` that together make up the whole: Poisson at a share of the rate with a seed of
-    /// its own, even spacing by stride.
+    /// its own, even spacing by stride. Event loops, worker processes and workers on other hosts each take parts, which
+    /// are those of loops in the end: part `k` of `n` is made up of the parts `k`, `k + n`, `k + 2n`, … of a multiple
+    /// of `n`.
     ///
     /// # Panics
     /// When `index` is not below `count`.
-    pub fn segment(
+    pub fn part(
         phases: Vec<LoadPhase>,
         spacing: Spacing,
         seed: Seed,
@@ -229,11 +231,25 @@ mod tests {
             let whole: Vec<u64> =
                 Schedule::new(phases.clone(), Spacing::Even, Seed(1)).map(|arrival| arrival.due_ns).collect();
             let mut merged: Vec<u64> = (0..parts)
-                .flat_map(|k| Schedule::segment(phases.clone(), Spacing::Even, Seed(1), k, parts))
+                .flat_map(|k| Schedule::part(phases.clone(), Spacing::Even, Seed(1), k, parts))
                 .map(|arrival| arrival.due_ns)
                 .collect();
             merged.sort_unstable();
             prop_assert_eq!(merged, whole);
+        }
+
+        #[test]
+        fn a_part_is_made_up_of_parts(phases in phases(), workers in 1_u64..5, loops in 1_u64..4) {
+            let part = |index, count| Schedule::part(phases.clone(), Spacing::Even, Seed(1), index, count);
+            for worker in 0..workers {
+                let whole: Vec<u64> = part(worker, workers).map(|arrival| arrival.due_ns).collect();
+                let mut merged: Vec<u64> = (0..loops)
+                    .flat_map(|each| part(worker + each * workers, workers * loops))
+                    .map(|arrival| arrival.due_ns)
+                    .collect();
+                merged.sort_unstable();
+                prop_assert_eq!(merged, whole);
+            }
         }
     }
 
@@ -288,7 +304,7 @@ mod tests {
     fn poisson_parts_add_up_to_the_rate() {
         let phases = vec![LoadPhase::constant(300.0, 100 * SECOND)];
         let total: usize = (0..3)
-            .map(|k| Schedule::segment(phases.clone(), Spacing::Poisson, Seed(3), k, 3).count())
+            .map(|k| Schedule::part(phases.clone(), Spacing::Poisson, Seed(3), k, 3).count())
             .sum();
         assert!(
             (total as f64 - 30_000.0).abs() < 4.0 * 30_000_f64.sqrt(),

@@ -64,6 +64,13 @@ pub enum VoidReason {
         /// Share of seconds in which they used more than 5 % of a machine that had none to spare.
         seconds_share: f64,
     },
+    /// One of several hosts that carried the load, or its generator, was at fault.
+    Worker {
+        /// Its name.
+        name: String,
+        /// What was wrong there.
+        reason: Box<VoidReason>,
+    },
     /// The load, or a part of it, ended early.
     CutShort {
         /// What ended it.
@@ -76,13 +83,14 @@ pub enum VoidReason {
 impl VoidReason {
     /// Whether the generator lacked something, so that less load would remove the cause.
     pub fn is_of_generator(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::GeneratorLag { .. }
-                | Self::GeneratorCpu { .. }
-                | Self::GeneratorPorts { .. }
-                | Self::GeneratorDescriptors { .. }
-        )
+            | Self::GeneratorCpu { .. }
+            | Self::GeneratorPorts { .. }
+            | Self::GeneratorDescriptors { .. } => true,
+            Self::Worker { reason, .. } => reason.is_of_generator(),
+            _ => false,
+        }
     }
 }
 
@@ -149,6 +157,7 @@ impl std::fmt::Display for VoidReason {
                  machine than the target",
                 seconds_share * 100.0
             ),
+            Self::Worker { name, reason } => write!(f, "worker {name}: {reason}"),
             Self::CutShort { why } => write!(f, "not all of the load was carried out: {why}"),
             Self::Interrupted => f.write_str("the measurement was interrupted"),
         }

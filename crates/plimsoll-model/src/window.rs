@@ -308,7 +308,8 @@ impl Window {
 }
 
 impl GeneratorUse {
-    fn merge(&mut self, other: Self) {
+    /// Adds what another loop used, or the same in another second.
+    pub fn merge(&mut self, other: Self) {
         self.loop_cpu_us += other.loop_cpu_us;
         self.loop_cpu_us_max = self.loop_cpu_us_max.max(other.loop_cpu_us_max);
         self.ports_exhausted += other.ports_exhausted;

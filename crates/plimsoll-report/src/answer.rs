@@ -5,6 +5,7 @@ mod pages;
 mod patience;
 mod remarks;
 mod required;
+mod table_cells;
 mod websockets;
 
 use plimsoll_model::load_line::{Estimate, LoadLine, NoLine};
@@ -18,11 +19,12 @@ use crate::number::{self, count, load, micros, percent, rate, short};
 use crate::report::Report;
 
 use journeys::nobody_got_in;
-pub(crate) use journeys::{Bound, bounds, processes, step_cells, thresholds, users};
+pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
 pub(crate) use pages::pages_text;
 pub(crate) use patience::{band_shares, patience_text};
 pub use remarks::remarks;
 pub(crate) use required::{margin_text, required_answer, required_sentence};
+pub(crate) use table_cells::step_cells;
 pub(crate) use websockets::{
     kind as websocket_kind, load as websocket_load, none_opened, opened, received, sent,
 };

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use plimsoll_model::run::Run;
 
-use crate::table::{ColumnValues, ExportTable, RunTable};
+use crate::export_table::{ColumnValues, ExportTable, RunTable};
 
 /// A table of a run.
 pub fn render(run: &Run, table: RunTable) -> String {
@@ -70,7 +70,7 @@ fn is_formula(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Column;
+    use crate::export_table::Column;
 
     #[test]
     fn cells_of_strangers_are_no_formulas_and_numbers_stay() {

@@ -19,6 +19,7 @@ use crate::report::Report;
 pub mod advice;
 pub mod browser;
 pub mod judgement;
+pub mod machines;
 pub mod patience;
 pub mod phases;
 pub mod resources;
@@ -30,12 +31,14 @@ pub mod traces;
 pub mod traffic;
 pub mod urls;
 pub mod websocket;
+pub mod workers;
 
 use advice::AdviceObject;
 use browser::BrowserObject;
 use judgement::{
     EstimateObject, FailuresObject, FindingObject, ForecastObject, RequiredObject, ScalingObject,
 };
+use machines::MachineObject;
 use patience::PatienceObject;
 use phases::PhasesObject;
 use resources::ResourceObject;
@@ -46,13 +49,14 @@ use traces::RouteObject;
 use traffic::TrafficObject;
 use urls::UrlObject;
 use websocket::WebSocketObject;
+use workers::WorkerObject;
 
 pub use through_edge::{ThroughEdgeObject, pair_object};
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 12;
+pub const FORMAT_MINOR: u32 = 13;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -136,10 +140,14 @@ pub struct RunObject {
     pub advice: Vec<AdviceObject>,
     /// CPU of the machine and its programs, and TCP sockets by state, over the whole run; empty without readings.
     pub resources: Vec<ResourceObject>,
+    /// The generator's own machine, and each that an agent watches; empty without agents.
+    pub machines: Vec<MachineObject>,
     /// Bytes sent and received, and bodies by content coding.
     pub traffic: TrafficObject,
     /// Resources used by the generator itself.
     pub generator: GeneratorObject,
+    /// Hosts that carried a part of the load each; empty where this machine carried it.
+    pub workers: Vec<WorkerObject>,
     /// Properties that failed requests share and good ones lack; null without failures.
     pub failures: Option<FailuresObject>,
     /// Why one of the plan's aborts ended the run early; null otherwise.
@@ -407,8 +415,10 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         traces: RouteObject::all(run),
         advice: AdviceObject::all(run),
         resources: ResourceObject::all(summary),
+        machines: MachineObject::all(&report.machines),
         traffic: TrafficObject::of(&summary.traffic),
         generator: GeneratorObject::of(summary),
+        workers: WorkerObject::all(run),
         failures: report.failures.as_ref().map(FailuresObject::of),
         ended_early: report.ended_early(),
         void: void_texts(summary),

@@ -11,7 +11,7 @@ use plimsoll_model::run::Run;
 
 pub use parquet::errors::ParquetError;
 
-use crate::table::{Column, ColumnValues, ExportTable, RunTable};
+use crate::export_table::{Column, ColumnValues, ExportTable, RunTable};
 
 /// A table of a run.
 ///

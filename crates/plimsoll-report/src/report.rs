@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use plimsoll_analysis::aborts;
 use plimsoll_analysis::failures::{self, Failures};
 use plimsoll_analysis::findings::{self, Forecast, Scaling};
+use plimsoll_analysis::machines::usage::MachinesSummary;
 use plimsoll_analysis::summary::users::UsersSummary;
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
@@ -30,8 +31,20 @@ pub struct Report<'a> {
     pub forecast: Option<Forecast>,
     /// Scaling of throughput with requests in flight; `None` with too few loads.
     pub scaling: Option<Scaling>,
+    /// The machines; nothing without agents.
+    pub machines: MachinesSummary,
     /// What ended the run early.
     early: Option<String>,
+}
+
+/// The machines at the highest load that passed, or else at the one that failed; without either, over the whole run.
+fn machines(run: &Run) -> MachinesSummary {
+    if run.readings.machines().is_empty() {
+        return MachinesSummary::default();
+    }
+    let stretches = findings::stretches(run);
+    let span = stretches.passing.or(stretches.failing);
+    MachinesSummary::of(run, span.unwrap_or((0, u32::MAX)))
 }
 
 impl<'a> Report<'a> {
@@ -51,6 +64,7 @@ impl<'a> Report<'a> {
             failures: failures::failures(run),
             forecast: findings::forecast(run),
             scaling: findings::scaling(run),
+            machines: machines(run),
             early: aborts::first_hit(run).map(|hit| hit.to_string()),
         }
     }

@@ -16,6 +16,7 @@ use crate::report::Report;
 
 mod comparison;
 mod layout;
+mod machines;
 mod steps;
 mod traces;
 mod trial;
@@ -29,7 +30,8 @@ pub use trial::trial_line;
 use layout::LINES_MAX;
 
 /// The summary: at most 24 lines; 80 columns except for paths, which are never broken. Below it, for a plan of
-/// journeys, the table of their steps, for several URLs theirs, and with traces that of where requests spend their time: 100 columns.
+/// journeys, the table of their steps, for several URLs theirs, with traces that of where requests spend their time, and with
+/// agents that of machines: 100 columns.
 pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let style = Style { colour };
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
@@ -65,6 +67,11 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     if !traces.is_empty() {
         lines.push(String::new());
         lines.extend(traces);
+    }
+    let machines = machines::table(report, style);
+    if !machines.is_empty() {
+        lines.push(String::new());
+        lines.extend(machines);
     }
     lines.join("\n") + "\n"
 }

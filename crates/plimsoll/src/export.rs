@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_lab::{output, run_log};
-use plimsoll_report::table::RunTable;
+use plimsoll_report::export_table::RunTable;
 use plimsoll_report::{csv, parquet};
 
 use crate::arguments::ExportArguments;

@@ -21,6 +21,7 @@ pub struct Rule {
     checks: &'static [Check],
     follows_like: &'static [RuleId],
     shows_remotely: bool,
+    is_of_load: bool,
     setting: Option<LimitSetting>,
 }
 
@@ -66,6 +67,7 @@ impl Rule {
             checks,
             follows_like: &[],
             shows_remotely: false,
+            is_of_load: false,
             setting: None,
         }
     }
@@ -91,6 +93,13 @@ impl Rule {
     /// It is about the network, and its symptom shows on the generator's machine too.
     pub(crate) const fn shows_remotely(mut self) -> Self {
         self.shows_remotely = true;
+        self
+    }
+
+    /// It is about the generator, or about responses: these are the same whichever machine is examined, so that it is evaluated
+    /// on the generator's own machine alone.
+    pub(crate) const fn of_the_load(mut self) -> Self {
+        self.is_of_load = true;
         self
     }
 
@@ -132,10 +141,20 @@ impl Rule {
         self.setting.as_ref()
     }
 
-    /// Whether a check applies to a target on another machine. Of that only the generator's machine was sampled;
-    /// components report their own metrics wherever they are.
+    /// Whether it is evaluated on one machine alone: the generator's own.
+    pub(crate) const fn is_of_load(&self) -> bool {
+        self.is_of_load
+    }
+
+    /// Whether a check applies to a target on another machine, as far as the generator's machine shows it: components report
+    /// their own metrics wherever they are.
     pub(crate) fn applies_remotely(&self, check: &Check) -> bool {
         self.shows_remotely || !matches!(check.tier, Tier::Network | Tier::Machine)
+    }
+
+    /// Whether what explains that rule explains this one.
+    pub(crate) fn is_like(&self, rule: RuleId) -> bool {
+        self.id == rule || self.follows_like.contains(&rule)
     }
 
     /// Whether this rule's finding is a consequence where a check of another rule holds.

@@ -10,8 +10,9 @@ use plimsoll_model::{labels, metric};
 
 use crate::content::WeighedPage;
 use crate::diagnosis::{Context, SecondRange, Stretches};
+use crate::machines::{MachineTable, MachineTier};
 
-/// B, P and F.
+/// B, P and F on one machine.
 pub(crate) struct Stretch3<'a> {
     pub(crate) base: View<'a>,
     pub(crate) passing: View<'a>,
@@ -24,9 +25,12 @@ pub(crate) struct Stretch3<'a> {
     pub(crate) pages: &'a [WeighedPage],
 }
 
-/// Readings and windows of one stretch.
+/// Readings of one machine, and windows, of one stretch.
 pub(crate) struct View<'a> {
     readings: &'a SeriesTable,
+    machine: &'a MachineTable<'a>,
+    /// All machines, this one among them.
+    machines: &'a [MachineTable<'a>],
     windows: Vec<&'a Window>,
     /// Rows of `readings` that belong to the stretch.
     rows: Vec<usize>,
@@ -49,21 +53,26 @@ impl SecondValues<'_> {
 }
 
 impl<'a> Stretch3<'a> {
-    pub(crate) fn new(
-        readings: &'a SeriesTable,
+    /// The stretches on each machine, in the order of the tables: the generator's own is the first.
+    pub(crate) fn on_each(
+        machines: &'a [MachineTable<'a>],
         windows: &'a [Window],
         stretches: &Stretches,
         context: &'a Context,
-    ) -> Self {
-        let view = |spans: &[SecondRange]| View::new(readings, windows, spans, context);
-        Self {
-            base: view(&stretches.base),
-            passing: view(stretches.passing.as_slice()),
-            failing: view(stretches.failing.as_slice()),
-            steps: &[],
-            identifies_messages: false,
-            pages: &[],
-        }
+    ) -> Vec<Self> {
+        let on = |machine: &'a MachineTable<'a>| {
+            let view =
+                |spans: &[SecondRange]| View::new((machine, machines), windows, spans, context);
+            Self {
+                base: view(&stretches.base),
+                passing: view(stretches.passing.as_slice()),
+                failing: view(stretches.failing.as_slice()),
+                steps: &[],
+                identifies_messages: false,
+                pages: &[],
+            }
+        };
+        machines.iter().map(on).collect()
     }
 
     /// With the names of the scenario's steps.
@@ -124,15 +133,18 @@ pub(crate) fn bounded(mut line: Evidence, bound: Option<f64>) -> Evidence {
 
 impl<'a> View<'a> {
     fn new(
-        readings: &'a SeriesTable,
+        (machine, machines): (&'a MachineTable<'a>, &'a [MachineTable<'a>]),
         windows: &'a [Window],
         spans: &[SecondRange],
         context: &'a Context,
     ) -> Self {
         let inside = |second: u32| spans.iter().any(|&(from, to)| (from..to).contains(&second));
+        let readings = machine.readings();
         let seconds = readings.seconds().iter().enumerate();
         Self {
             readings,
+            machine,
+            machines,
             windows: windows
                 .iter()
                 .filter(|window| inside(window.second))
@@ -150,10 +162,62 @@ impl<'a> View<'a> {
         !self.rows.is_empty() || !self.windows.is_empty()
     }
 
-    /// Whether the readings are of the target's machine. Logs without this field count as such.
+    /// The machine, as its agent is called; `None` for the generator's own.
+    pub(crate) fn machine(&self) -> Option<&'a str> {
+        self.machine.name()
+    }
+
+    /// What Plimsoll itself is on the machine: its series have the process [`metric::GENERATOR`].
+    pub(crate) fn own_process(&self) -> &'static str {
+        match self.machine() {
+            None => metric::GENERATOR,
+            Some(_) => "agent",
+        }
+    }
+
+    /// Where the machine stands on the way of a request.
+    pub(crate) fn tier(&self) -> MachineTier {
+        self.machine.tier()
+    }
+
+    /// Whether the readings are of the target's machine. Logs without this field have one machine, which counts as such.
     pub(crate) fn target_is_local(&self) -> bool {
-        self.max(metric::TARGET_IS_LOCAL)
-            .is_none_or(|local| local > 0.0)
+        match self.max(metric::TARGET_IS_LOCAL) {
+            Some(local) => local > 0.0,
+            None => self.machine().is_none(),
+        }
+    }
+
+    /// Whether the machine serves requests: the target runs there, or an agent watches it.
+    pub(crate) fn serves_requests(&self) -> bool {
+        self.machine().is_some() || self.target_is_local()
+    }
+
+    /// The same in one second; `None` where it was not read.
+    pub(crate) fn serves_requests_in(&self, row: SecondValues<'_>) -> Option<bool> {
+        match self.machine() {
+            Some(_) => Some(true),
+            None => Some(row.get(metric::TARGET_IS_LOCAL)? > 0.0),
+        }
+    }
+
+    /// Whether the target runs on a machine that an agent watches.
+    pub(crate) fn target_is_watched(&self) -> bool {
+        let mut remote = self.machines.iter().filter(|it| it.name().is_some());
+        remote.any(MachineTable::runs_target)
+    }
+
+    /// Readings of the other machines.
+    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = &'a SeriesTable> {
+        let own = self.machine();
+        let machines: &'a [MachineTable<'a>] = self.machines;
+        let others = machines.iter().filter(move |it| it.name() != own);
+        others.map(MachineTable::readings)
+    }
+
+    /// Whether the machine has this series.
+    pub(crate) fn has_series(&self, series: &str) -> bool {
+        self.readings.values(series).is_some()
     }
 
     pub(crate) fn windows(&self) -> &[&'a Window] {

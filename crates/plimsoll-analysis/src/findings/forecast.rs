@@ -10,8 +10,10 @@ use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
+use super::placed;
 use crate::diagnosis::gauges::Gauge;
 use crate::diagnosis::rule_id::RuleId;
+use crate::machines::{MachineTable, MachineTier, tables};
 use crate::rules;
 use crate::stats::line::{RegressionLine, line_through};
 
@@ -73,11 +75,30 @@ fn of(readings: &SeriesTable, trials: &[Trial], findings: &[Finding]) -> Option<
         return None;
     }
     let unit = passed.first()?.spec.unit;
-    let forecasts = rules::gauges(readings)
-        .into_iter()
-        .filter(|gauge| !is_named(gauge, findings))
-        .filter_map(|gauge| of_gauge(readings, &gauge, &passed, highest, unit));
+    let machines = tables(readings);
+    let has_agents = machines.len() > 1;
+    let forecasts = machines.iter().flat_map(|table| {
+        let name = name_of(table, has_agents);
+        let passed = &passed;
+        rules::gauges(table.readings())
+            .into_iter()
+            .filter(move |gauge| !is_named(gauge, table.name(), findings))
+            .filter_map(move |mut gauge| {
+                if let Some(name) = name {
+                    gauge.name = placed::limit(&gauge.name, name);
+                }
+                of_gauge(table.readings(), &gauge, passed, highest, unit)
+            })
+    });
     forecasts.min_by(|a, b| a.load.total_cmp(&b.load))
+}
+
+/// How a machine is called, where its resources must be told apart from those of others.
+fn name_of<'a>(table: &MachineTable<'a>, has_agents: bool) -> Option<&'a str> {
+    let is_generators = has_agents && table.tier() == MachineTier::Generator;
+    table
+        .name()
+        .or_else(|| is_generators.then_some("the generator's machine"))
 }
 
 /// Whether a trial shows how full things are at its load.
@@ -88,8 +109,8 @@ fn shows_usage(trial: &Trial) -> bool {
     is_of_the_line && trial.verdict.is_pass() && trial.spec.rate > 0.0
 }
 
-/// Whether a resource has been named as a limit already.
-fn is_named(gauge: &Gauge, findings: &[Finding]) -> bool {
+/// Whether a resource of a machine has been named as a limit already.
+fn is_named(gauge: &Gauge, machine: Option<&str>, findings: &[Finding]) -> bool {
     findings.iter().any(|finding| {
         let of_component = |series: &str| label(series, "at") == Some(gauge.at.as_str());
         let is_of_it = gauge.at.is_empty()
@@ -99,6 +120,7 @@ fn is_named(gauge: &Gauge, findings: &[Finding]) -> bool {
                 .iter()
                 .any(|line| of_component(&line.series));
         finding.certainty != Certainty::Demoted
+            && finding.machine.as_deref() == machine
             && RuleId::of(finding).is_some_and(|rule| gauge.rules.contains(&rule))
             && is_of_it
     })
@@ -175,6 +197,7 @@ fn rounded(load: f64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use plimsoll_model::machine::on_machine;
     use plimsoll_model::metric;
     use plimsoll_model::reading::Readings;
     use plimsoll_model::trial::{Percentiles, TrialSpec};
@@ -244,6 +267,7 @@ mod tests {
         Finding {
             rule: rule.to_string(),
             limit: String::new(),
+            machine: None,
             tier: None,
             certainty,
             score: 1.0,
@@ -251,6 +275,7 @@ mod tests {
             remedy: String::new(),
             evidence: Vec::new(),
             consequence_of: None,
+            consequence_of_machine: None,
             intervention: None,
         }
     }
@@ -280,6 +305,24 @@ mod tests {
         let demoted = found(RuleId::P2, Certainty::Demoted);
         let next = of(&readings, &trials(), &[demoted]).unwrap();
         assert_eq!(next.limit, "CPU of PostgreSQL (/run/pg)");
+    }
+
+    #[test]
+    fn resources_of_each_machine_are_told_apart() {
+        let readings = readings(&[
+            (metric::TARGET_IS_LOCAL.to_owned(), &|_| 0.0),
+            (metric::CPU_BUSY.to_owned(), &|load| load / 800.0),
+            (on_machine(metric::CPU_BUSY, "db1"), &|load| load / 400.0),
+        ]);
+        let next = of(&readings, &trials(), &[]).unwrap();
+        assert_eq!(next.limit, "CPU of db1");
+        assert!(next.sentence.starts_with("CPU of db1 at about"), "{next:?}");
+        // It sets the line; the same resource of another machine is next.
+        let mut limit = found(RuleId::C1, Certainty::Suspected);
+        limit.machine = Some("db1".to_owned());
+        let next = of(&readings, &trials(), &[limit]).unwrap();
+        assert_eq!(next.limit, "CPU of the generator's machine");
+        assert!((next.load - 760.0).abs() < 16.0, "{next:?}");
     }
 
     #[test]

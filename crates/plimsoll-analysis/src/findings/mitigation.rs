@@ -9,12 +9,16 @@ use crate::diagnosis::mitigation::Mitigation;
 use crate::diagnosis::rule_id::RuleId;
 use crate::rules::definition;
 
-/// The mitigation of a finding's limit; `None` where no setting can be changed while its component runs.
+/// The mitigation of a finding's limit; `None` where no setting can be changed while its component runs, and on machines of
+/// agents, which only read.
 pub fn mitigation_for(run: &Run, finding: &Finding) -> Option<Mitigation> {
     of(&run.readings, super::stretches(run).failing?, finding)
 }
 
 fn of(readings: &SeriesTable, failing: SecondRange, finding: &Finding) -> Option<Mitigation> {
+    if finding.machine.is_some() {
+        return None;
+    }
     let setting = definition(RuleId::of(finding)?).setting()?;
     setting.raised(readings, finding, failing)
 }
@@ -57,6 +61,7 @@ mod tests {
         Finding {
             rule: rule.to_string(),
             limit: String::new(),
+            machine: None,
             tier: None,
             certainty: Certainty::Explicit,
             score: 1.0,
@@ -64,6 +69,7 @@ mod tests {
             remedy: String::new(),
             evidence: series.iter().map(line).collect(),
             consequence_of: None,
+            consequence_of_machine: None,
             intervention: None,
         }
     }
@@ -90,6 +96,14 @@ mod tests {
             }
             Mitigation::Kernel { name } => Some((name.to_owned(), 0.0, 0.0)),
         }
+    }
+
+    #[test]
+    fn nothing_is_changed_on_other_machines() {
+        let mut found = finding(RuleId::N6, &[metric::CONNTRACK_USED.to_owned()]);
+        assert!(of(&table(&[]), FAILING, &found).is_some());
+        found.machine = Some("web1".to_owned());
+        assert_eq!(of(&table(&[]), FAILING, &found), None);
     }
 
     #[test]

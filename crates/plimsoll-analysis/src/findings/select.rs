@@ -11,7 +11,8 @@ use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 use super::unexplained;
 use super::{Context, SecondRange, Stretches};
 use crate::diagnosis::measure::of_target;
-use crate::diagnosis::stretch::Stretch3;
+use crate::diagnosis::stretch::{Stretch3, View};
+use crate::machines::tables;
 use crate::rules::service::overload;
 use crate::summary::Summary;
 use crate::whole_run;
@@ -193,43 +194,63 @@ pub fn not_known(run: &Run) -> Option<String> {
     let (candidates, context) = of(run);
     let boundary = candidates.first()?;
     boundary.failing?;
-    let over = Stretch3::new(&run.readings, &run.windows, boundary, &context);
-    let failing = &over.failing;
-    if !failing.target_is_local() {
+    let machines = tables(&run.readings);
+    let on_each = Stretch3::on_each(&machines, &run.windows, boundary, &context);
+    let mut serving: Vec<&Stretch3<'_>> = on_each
+        .iter()
+        .filter(|over| over.failing.serves_requests())
+        .collect();
+    // The time of a request is that of the machine where it arrives.
+    serving.sort_by_key(|over| !over.failing.target_is_local());
+    let Some(nearest) = serving.first() else {
         return Some(format!(
             "not known: {} is not on this machine, so only the generator was watched; run with the target's machine \
              watched to name the limit",
             context.target
         ));
-    }
-    let levels: Vec<String> = [
-        (metric::CPU_BUSY.to_owned(), "CPU"),
-        (of_target(metric::PROCESS_CPU), "target's share of all CPUs"),
-        (
-            of_target(metric::THREAD_BUSIEST),
-            "busiest thread's share of a CPU",
-        ),
-    ]
-    .iter()
-    .filter_map(|(series, what)| {
-        let level = failing.mean(series)?;
-        Some(format!("{what} {:.0} %", level * 100.0))
-    })
-    .collect();
-    let waiting = unexplained::time(failing).unwrap_or_else(|| {
+    };
+    let levels = serving.iter().flat_map(|over| levels(&over.failing));
+    let levels: Vec<String> = levels.collect();
+    let waiting = unexplained::time(&nearest.failing).unwrap_or_else(|| {
         "the time went into waiting for something else: a lock, a sleep, a remote call".to_owned()
     });
-    let shape = if overload::collapse(&over).iter().any(|sign| sign.present) {
+    let shape = if overload::collapse(nearest).iter().any(|sign| sign.present) {
         "; above the line it answers less than at the line: rejecting excess requests early would help"
     } else {
         ""
     };
+    // Only machines behind it have an agent.
+    let unwatched = if nearest.failing.target_is_local() {
+        String::new()
+    } else {
+        format!("; the machine of {} was not watched", context.target)
+    };
     Some(format!(
-        "not known: no measured resource was at its limit ({}); {waiting}{shape}",
+        "not known: no measured resource was at its limit ({}); {waiting}{shape}{unwatched}",
         if levels.is_empty() {
             "nothing was measured".to_owned()
         } else {
             levels.join(", ")
         }
     ))
+}
+
+/// How busy a machine and the target on it were.
+fn levels(view: &View<'_>) -> Vec<String> {
+    let series = [
+        (metric::CPU_BUSY.to_owned(), "CPU"),
+        (of_target(metric::PROCESS_CPU), "target's share of all CPUs"),
+        (
+            of_target(metric::THREAD_BUSIEST),
+            "busiest thread's share of a CPU",
+        ),
+    ];
+    let levels = series.iter().filter_map(|(series, what)| {
+        let level = view.mean(series)? * 100.0;
+        Some(match view.machine() {
+            Some(machine) => format!("{what} on {machine} {level:.0} %"),
+            None => format!("{what} {level:.0} %"),
+        })
+    });
+    levels.collect()
 }

@@ -1,5 +1,6 @@
 //! Findings over synthetic series: their scores, and what follows from what.
 
+mod machines;
 mod robbed;
 
 use plimsoll_model::finding::Certainty;

@@ -153,6 +153,7 @@ mod tests {
     use super::*;
     use crate::diagnosis::measure::of_target_with;
     use crate::diagnosis::stretch::Stretch3;
+    use crate::machines::tables;
 
     /// Ten seconds of 100 answers, each after 80 ms.
     fn explain(values: &[(String, f64)]) -> Option<String> {
@@ -179,8 +180,9 @@ mod tests {
             open: true,
             robbed: false,
         };
-        let over = Stretch3::new(&readings, &windows, &stretches, &context);
-        time(&over.failing)
+        let machines = tables(&readings);
+        let all = Stretch3::on_each(&machines, &windows, &stretches, &context);
+        time(&all[0].failing)
     }
 
     fn sessions(active: f64) -> (String, f64) {

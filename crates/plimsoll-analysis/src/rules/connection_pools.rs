@@ -113,7 +113,7 @@ fn begun_per_request(view: &View<'_>) -> Vec<Sign> {
     let signs = all.filter_map(|series| {
         let (per_request, cost) = begun(view, series)?;
         let is_often = view.mean(series)? >= BEGUN_MIN && per_request >= BEGUN_SHARE;
-        let present = is_often && cost >= BEGUN_COST && view.target_is_local();
+        let present = is_often && cost >= BEGUN_COST && view.serves_requests();
         Some(Sign::of(subject_of(series), cost, present))
     });
     signs.collect()

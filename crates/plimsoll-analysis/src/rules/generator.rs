@@ -33,7 +33,8 @@ pub(crate) const RULES: &[Rule] = &[
                  measurements taken while it was late do not describe the target",
             explains: &[],
         }],
-    ),
+    )
+    .of_the_load(),
     Rule::new(
         G2,
         "generator ephemeral ports",
@@ -46,7 +47,8 @@ pub(crate) const RULES: &[Rule] = &[
                  net.ipv4.ip_local_port_range; a port stays in TIME_WAIT for 60 s before reuse",
             explains: &[&[N11]],
         }],
-    ),
+    )
+    .of_the_load(),
     Rule::new(
         G3,
         "generator fd limit",
@@ -59,7 +61,8 @@ pub(crate) const RULES: &[Rule] = &[
                  --max-connections",
             explains: &[],
         }],
-    ),
+    )
+    .of_the_load(),
 ];
 
 /// Highest p99 of the lag that is valid, µs: max(1 ms, 0.05 τ).

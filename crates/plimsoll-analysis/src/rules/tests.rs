@@ -5,6 +5,7 @@ pub(crate) mod two_stretch_run;
 use std::collections::BTreeMap;
 
 use plimsoll_model::finding::{Certainty, Finding};
+use plimsoll_model::machine::on_machine;
 use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
@@ -82,6 +83,15 @@ impl SyntheticRun {
         for (stretch, value) in self.stretches.iter_mut().zip(values) {
             stretch.retain(|pair| pair.0 != name);
             stretch.push((name.to_owned(), value));
+        }
+        self
+    }
+
+    /// With the series of another run as those that an agent reads on a machine.
+    pub(crate) fn beside(mut self, machine: &str, other: &Self) -> Self {
+        for (own, theirs) in self.stretches.iter_mut().zip(&other.stretches) {
+            let theirs = theirs.iter();
+            own.extend(theirs.map(|(name, value)| (on_machine(name, machine), *value)));
         }
         self
     }

@@ -28,14 +28,24 @@ fn on(series: &str) -> &str {
     label(series, "on").unwrap_or_default()
 }
 
-/// Whether the wait is for a watched component: by its address, or by PostgreSQL's socket of the same port.
+/// Whether the wait is for a watched component: by its address, or by PostgreSQL's socket of the same port. An agent has its
+/// own address for a component of its machine, of which the port is the same.
 fn is_watched(view: &View<'_>, server: &str) -> bool {
     let port = server.rsplit([':', '.']).next();
+    let has_port = |at: &str| at.rsplit([':', '.']).next() == port;
+    let is_reachable = server.contains(':');
+    let mut others = view.elsewhere().flat_map(|readings| {
+        let components = readings.names_of(metric::PROBE_ANSWER_TIME);
+        components.filter_map(|component| label(component, "at"))
+    });
+    if is_reachable && others.any(has_port) {
+        return true;
+    }
     let mut components = view.series_of(metric::PROBE_ANSWER_TIME);
     components.any(|component| {
         let at = label(component, "at").unwrap_or_default();
         let is_other_end = at.contains(".s.PGSQL.") || server.contains(".s.PGSQL.");
-        at.contains(server) || is_other_end && at.rsplit([':', '.']).next() == port
+        at.contains(server) || is_other_end && has_port(at)
     })
 }
 

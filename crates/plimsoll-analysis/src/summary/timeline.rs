@@ -40,8 +40,6 @@ pub struct Point {
     pub in_flight_max: u64,
     /// Users in the run: highest end of a second; 0 without journeys.
     pub users_max: u64,
-    /// CPU of the event loops in cores: mean.
-    pub generator_cores: f64,
     /// What WebSockets did; `None` without them.
     pub websocket: Option<WebSocketPoint>,
 }
@@ -218,7 +216,6 @@ impl Point {
                 .max()
                 .unwrap_or(0),
             users_max: windows.iter().map(|window| window.users).max().unwrap_or(0),
-            generator_cores: per_second(|window| window.generator.loop_cpu_us) / 1e6,
             websocket: WebSocketPoint::of(windows),
         }
     }

@@ -11,7 +11,7 @@ use super::TrialFacts;
 /// Share of the machine's CPU that may be stolen in a second, 0 to 1.
 pub const STEAL_SHARE_MAX: f64 = 0.05;
 /// Share of seconds that may exceed it.
-const SECONDS_MAX: f64 = 0.20;
+pub(super) const SECONDS_MAX: f64 = 0.20;
 /// Stolen share of the CPU demand from which a failure proves nothing.
 const SHARE_MAX: f64 = 0.5;
 

@@ -105,11 +105,8 @@ impl Child {
 
     /// Kills it and its process group.
     fn kill(&mut self) {
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let Some(group) = group {
-            // The group may be gone already.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        // The group may be gone already.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         if self.ended.is_none() {
             self.ended = self.child.wait().ok();
         }

@@ -148,6 +148,40 @@ mod tests {
     }
 
     #[test]
+    fn workers_share_no_unique_row() {
+        use crate::loop_share::LoopShare;
+        let feed = journey::Feed {
+            name: "people".to_owned(),
+            path: None,
+            columns: Vec::new(),
+            rows: 100,
+            order: FeedOrder::Unique,
+            at_end: AtEnd::Stop,
+            each_iteration: false,
+        };
+        for (workers, each) in [(1, 1), (2, 1), (3, 2), (4, 3), (7, 1)] {
+            let loops = workers * each;
+            let mut found = Vec::new();
+            for worker in 0..workers {
+                for index in LoopShare::of_process(worker, workers).loops(loops) {
+                    let mut feeds =
+                        Feeds::new(std::slice::from_ref(&feed), [100].into_iter(), index, loops);
+                    found.extend(
+                        take(&mut feeds, 101)
+                            .into_iter()
+                            .filter_map(|row| match row {
+                                RowDraw::Taken(row) => Some(row),
+                                _ => None,
+                            }),
+                    );
+                }
+            }
+            found.sort_unstable();
+            assert_eq!(found, (0..100).collect::<Vec<u32>>(), "{workers} of {each}");
+        }
+    }
+
+    #[test]
     fn the_end_is_as_the_plan_says() {
         let last = |order, at_end| *take(&mut feeds(order, at_end, 0), 4).last().unwrap();
         assert_eq!(last(FeedOrder::Unique, AtEnd::Stop), RowDraw::NoneLeft);

@@ -34,7 +34,7 @@ impl ChangingSchedule {
         share: (u64, u64),
     ) -> Self {
         Self {
-            current: Schedule::segment(phases, spacing, seed, share.0, share.1).peekable(),
+            current: Schedule::part(phases, spacing, seed, share.0, share.1).peekable(),
             start_ns,
             later: VecDeque::new(),
             spacing,
@@ -76,7 +76,7 @@ impl ChangingSchedule {
         let phases = vec![LoadPhase::constant(change.to, rest)];
         let seed = self.seed.derive(CHANGE_LABEL).derive(self.changes);
         let (index, count) = self.share;
-        let schedule = Schedule::segment(phases, self.spacing, seed, index, count);
+        let schedule = Schedule::part(phases, self.spacing, seed, index, count);
         self.later.push_back((change.from_ns, schedule.peekable()));
     }
 }

@@ -31,3 +31,6 @@ pub const CGROUP_PIDS_REFUSED: &str = "plimsoll.cgroup.pids.refused";
 
 /// Threads by what they wait for, `on`: running, lock, sleep, events, accept, clients, disk, …, or the address of a server.
 pub const THREAD_WAITS: &str = "plimsoll.thread.waits";
+
+/// How far the clock of a machine that an agent watches is ahead of the generator's, s, as round trips to the agent show it.
+pub const CLOCK_OFFSET: &str = "plimsoll.clock.offset";

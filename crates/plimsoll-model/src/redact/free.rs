@@ -15,9 +15,13 @@ const NETWORKS: [&str; 2] = ["@tcp(", "@unix("];
 const LOGIN_LEN_MAX: usize = 512;
 /// Shortest word after a scheme that counts as a credential, bytes.
 const CREDENTIAL_LEN_MIN: usize = 6;
+/// Begin of an invitation to an agent or a coordinator, and the shortest one that is a secret, bytes.
+const INVITATION: &str = "plimsoll1-";
+const INVITATION_LEN_MIN: usize = 30;
 
 /// Any text with recognizable secrets replaced: `user:password@` of URLs and data sources, `name=value`, `name:
-/// value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens. `--name-file PATH` names a file: it stays.
+/// value`, `"name":"value"`, `--name value`, `Bearer …`, JSON Web Tokens, and invitations of this program. `--name-file PATH`
+/// names a file: it stays.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut scan = Scan {
         text,
@@ -40,6 +44,11 @@ struct Scan<'a> {
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'%' | b'[' | b']')
+}
+
+/// A token of `plimsoll agent --invite`, or what is left of one.
+fn is_invitation(name: &str) -> bool {
+    name.starts_with(INVITATION) && name.len() >= INVITATION_LEN_MIN
 }
 
 /// Where a value without quotes ends.
@@ -65,7 +74,7 @@ impl Scan<'_> {
         }
         let len = rest.bytes().take_while(|&byte| is_name(byte)).count();
         let name = &rest[..len];
-        if name.starts_with("eyJ") && name.matches('.').count() >= 2 {
+        if name.starts_with("eyJ") && name.matches('.').count() >= 2 || is_invitation(name) {
             return self.replace(self.at, self.at + len);
         }
         if self.login_without_scheme() || self.credential(name) {

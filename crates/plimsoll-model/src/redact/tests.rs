@@ -204,6 +204,14 @@ fn texts_show_no_secret_and_stay_legible() {
 }
 
 #[test]
+fn tokens_of_agents_are_secrets() {
+    let line = "--agent plimsoll1-AbCdEfGhIjKlMnOpQrStUvWxYz0123";
+    assert_eq!(text(line), "--agent [redacted]");
+    let prefix = "it begins with plimsoll1-";
+    assert_eq!(text(prefix), prefix);
+}
+
+#[test]
 fn commands_show_no_secret() {
     let words = [
         "app",

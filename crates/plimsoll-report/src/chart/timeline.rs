@@ -50,6 +50,8 @@ impl TimeChart {
             last_point.max(last_reading)? / timeline.step_s * timeline.step_s + timeline.step_s;
         let panels = [
             latency(report, &timeline),
+            resources::machines_cpu(report, &timeline),
+            resources::machines_memory(report, &timeline),
             throughput(&timeline),
             users(&timeline),
             websockets::open(&timeline),

@@ -85,7 +85,11 @@ fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32,
                 p.tried { strong { "Tried: " } (unbroken(&tried.sentence)) "." }
             }
             @if let Some(rule) = &finding.consequence_of {
-                p.muted { "A consequence of " (printable(rule)) ": fix that first." }
+                p.muted {
+                    "A consequence of " (printable(rule))
+                    @if let Some(machine) = &finding.consequence_of_machine { " on " (printable(machine)) }
+                    ": fix that first."
+                }
             }
             div.scroll tabindex="0" role="region" aria-label="Evidence" {
                 table.evidence {

@@ -98,6 +98,8 @@ pub struct FindingObject {
     pub rule: String,
     /// The limiting resource.
     pub limit: String,
+    /// The machine that it is of, as its agent is called; null for the generator's own.
+    pub machine: Option<String>,
     /// Its layer: `generator`, `network`, `proxy`, `machine` or `store`; null in logs without it.
     #[schemars(with = "Option<String>")]
     pub tier: Option<Tier>,
@@ -114,6 +116,8 @@ pub struct FindingObject {
     pub evidence: Vec<EvidenceObject>,
     /// Rule of the finding that causes this one, or null.
     pub consequence_of: Option<String>,
+    /// Machine of that finding, as in `machine`; null for the generator's own.
+    pub consequence_of_machine: Option<String>,
     /// Consequences of this one: the limits of those findings.
     pub consequences: Vec<String>,
     /// Result of mitigating it; null unless requested (`--confirm`).

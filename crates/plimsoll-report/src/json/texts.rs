@@ -147,7 +147,7 @@ impl FindingObject {
         let following = |cause: &Finding| -> Vec<String> {
             let followers = findings
                 .iter()
-                .filter(|finding| finding.consequence_of.as_ref() == Some(&cause.rule));
+                .filter(|finding| finding.follows_from(cause));
             followers.map(|finding| finding.limit.clone()).collect()
         };
         let of = |finding| Self {
@@ -170,6 +170,7 @@ impl FindingObject {
         Self {
             rule: finding.rule.clone(),
             limit: finding.limit.clone(),
+            machine: finding.machine.clone(),
             tier: finding.tier,
             certainty: finding.certainty,
             score: finding.score,
@@ -177,6 +178,7 @@ impl FindingObject {
             remedy: finding.remedy.clone(),
             evidence: evidence.collect(),
             consequence_of: finding.consequence_of.clone(),
+            consequence_of_machine: finding.consequence_of_machine.clone(),
             consequences: Vec::new(),
             confirmation: finding.intervention.as_ref().map(ConfirmationObject::of),
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{MatrixReport, MatrixTrial, TrialResult};
+use crate::export_table::{ColumnValues, ExportTable};
 use crate::parquet::ParquetError;
-use crate::table::{ColumnValues, ExportTable};
 
 /// Columns that are neither an axis nor a metric.
 const COLUMNS: [&str; 11] = [

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Row;
 use plimsoll_model::objective::{LatencyBound, Objective};
-use plimsoll_report::table::RunTable;
+use plimsoll_report::export_table::RunTable;
 use plimsoll_report::{Report, csv, junit, parquet as tables};
 use quick_xml::events::Event;
 

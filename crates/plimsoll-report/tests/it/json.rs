@@ -24,11 +24,11 @@ fn run_json(run: &Run) -> Value {
     serde_json::to_value(run_object(&Report::of(run), &files())).unwrap()
 }
 
-fn limit_json(run: &Run) -> Value {
+pub(crate) fn limit_json(run: &Run) -> Value {
     serde_json::to_value(limit_object(&Report::of(run), &files())).unwrap()
 }
 
-fn assert_valid(file: &str, object: &Value) {
+pub(crate) fn assert_valid(file: &str, object: &Value) {
     let schema = schemas()
         .into_iter()
         .find(|schema| schema.0 == file)

@@ -9,5 +9,7 @@ mod html;
 mod json;
 mod judgement;
 mod layout;
+mod machines;
 mod runs;
 mod text;
+mod workers;

@@ -107,7 +107,7 @@ fn connections_words(case: &RuleMatch<'_>) -> Words {
 /// Q2: more sessions run than the CPUs can carry, and the CPUs are busy.
 fn cpu(view: &View<'_>) -> Vec<Sign> {
     in_seconds(view, |label_set, row| {
-        let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
+        let local = view.serves_requests_in(row)?;
         // Who waits for a row counts as running.
         let waiting = row.get(&of_component(metric::MYSQL_ROW_LOCKS_WAITED, label_set));
         let running = row.get(&of_component(metric::MYSQL_SESSIONS_RUNNING, label_set))?;

@@ -132,14 +132,14 @@ fn connections_words(case: &RuleMatch<'_>) -> Words {
 }
 
 /// P2: more sessions run than the CPUs can carry. Told only where the server's CPUs are known: those of the target's
-/// machine.
+/// machine, or of one that an agent watches.
 fn cpu(view: &View<'_>) -> Vec<Sign> {
     let signs = subjects(view, metric::POSTGRES_REFUSED)
         .into_iter()
         .filter_map(|label_set| {
             let running = active(&label_set, ("wait", "none"));
             let share = view.share_of_seconds(|row| {
-                let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
+                let local = view.serves_requests_in(row)?;
                 Some(local && row.get(&running)? > RUNNING_PER_CPU * row.get(metric::CPU_COUNT)?)
             });
             sustained(&label_set, share)

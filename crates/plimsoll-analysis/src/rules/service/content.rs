@@ -27,7 +27,8 @@ pub(crate) const RULES: &[Rule] = &[Rule::new(
     }],
 )
 .tried_on_series()
-.with_role(Role::Addition)];
+.with_role(Role::Addition)
+.of_the_load()];
 
 /// The median time of a page in a stretch, s.
 fn time_s(view: &View<'_>, row: PageRow) -> Option<f64> {

@@ -30,7 +30,8 @@ pub(crate) const RULES: &[Rule] = &[Rule::new(
     }],
 )
 .tried_on_series()
-.with_role(Role::Addition)];
+.with_role(Role::Addition)
+.of_the_load()];
 
 /// Time of the requests of a step, and their number.
 fn demands(view: &View<'_>) -> BTreeMap<u32, (f64, u64)> {

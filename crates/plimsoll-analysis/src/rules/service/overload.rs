@@ -37,7 +37,8 @@ pub(crate) const RULES: &[Rule] = &[
         }],
     )
     .tried_on_series()
-    .with_role(Role::FailureModeBesideCause),
+    .with_role(Role::FailureModeBesideCause)
+    .of_the_load(),
     Rule::new(
         S2,
         "retry storm",
@@ -67,7 +68,8 @@ pub(crate) const RULES: &[Rule] = &[
         }],
     )
     .tried_on_series()
-    .with_role(Role::FailureModeBesideCause),
+    .with_role(Role::FailureModeBesideCause)
+    .of_the_load(),
 ];
 
 /// Something of the windows, per second.

@@ -22,7 +22,8 @@ pub(crate) const RULES: &[Rule] = &[
             explains: &[],
         }],
     )
-    .with_role(Role::Addition),
+    .with_role(Role::Addition)
+    .of_the_load(),
     Rule::new(
         S10,
         "one message sent several times",
@@ -36,7 +37,8 @@ pub(crate) const RULES: &[Rule] = &[
         }],
     )
     .tried_on_series()
-    .with_role(Role::Addition),
+    .with_role(Role::Addition)
+    .of_the_load(),
 ];
 
 /// The windows of all stretches, in the order of time.

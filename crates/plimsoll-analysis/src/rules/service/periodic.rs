@@ -28,7 +28,8 @@ pub(crate) const RULES: &[Rule] = &[Rule::new(
         explains: &[],
     }],
 )
-.with_role(Role::Addition)];
+.with_role(Role::Addition)
+.of_the_load()];
 
 /// The mean response time of each second, s; `None` when most seconds have no answer. After a stalled second, its
 /// requests are answered in the next second with answers, which gives their response time.

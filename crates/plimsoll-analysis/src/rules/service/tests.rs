@@ -14,6 +14,7 @@ use crate::diagnosis::rule_id::RuleId;
 use crate::diagnosis::stretch::Stretch3;
 use crate::diagnosis::{Context, Stretches};
 use crate::findings::score;
+use crate::machines::tables;
 use crate::rules::checks;
 use crate::rules::tests::two_stretch_run::{TwoStretchRun, answered, expect_of_run, nothing};
 use crate::rules::tests::{AT, found_in, rules_and_causes};
@@ -194,8 +195,10 @@ fn found_of_pages(nodes: [u64; 5], us_per_node: [u64; 5]) -> Vec<Finding> {
         robbed: false,
     };
     let readings = SeriesTable::default();
-    let over = Stretch3::new(&readings, &windows, &stretches, &context);
-    score::findings(checks(), &over.weighing(&pages))
+    let machines = tables(&readings);
+    let all = Stretch3::on_each(&machines, &windows, &stretches, &context).into_iter();
+    let all: Vec<Stretch3<'_>> = all.map(|over| over.weighing(&pages)).collect();
+    score::findings(checks(), &all)
 }
 
 #[test]
@@ -246,8 +249,12 @@ fn found_in_windows(windows: &[Window], identifies_messages: bool) -> Vec<Findin
         robbed: false,
     };
     let readings = SeriesTable::default();
-    let over = Stretch3::new(&readings, windows, &stretches, &context);
-    score::findings(checks(), &over.identifying_messages(identifies_messages))
+    let machines = tables(&readings);
+    let all = Stretch3::on_each(&machines, windows, &stretches, &context).into_iter();
+    let all: Vec<Stretch3<'_>> = all
+        .map(|over| over.identifying_messages(identifies_messages))
+        .collect();
+    score::findings(checks(), &all)
 }
 
 #[test]

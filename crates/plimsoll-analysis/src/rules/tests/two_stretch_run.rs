@@ -12,6 +12,7 @@ use crate::diagnosis::rule_id::RuleId;
 use crate::diagnosis::stretch::Stretch3;
 use crate::diagnosis::{Context, Stretches};
 use crate::findings::score;
+use crate::machines::tables;
 use crate::rules::checks;
 use crate::rules::tests::rules_and_causes;
 
@@ -68,8 +69,10 @@ impl TwoStretchRun {
             groups: Vec::new(),
             once: false,
         });
-        let over = Stretch3::new(&self.readings, &self.windows, &stretches, &context);
-        score::findings(checks(), &over.naming(&steps))
+        let machines = tables(&self.readings);
+        let all = Stretch3::on_each(&machines, &self.windows, &stretches, &context);
+        let all: Vec<Stretch3<'_>> = all.into_iter().map(|over| over.naming(&steps)).collect();
+        score::findings(checks(), &all)
     }
 }
 

@@ -2,9 +2,11 @@ use std::time::Duration;
 
 use plimsoll_model::journey::{Journey, UserPhase};
 use plimsoll_model::schedule::{LoadPhase, Spacing};
+use proptest::prelude::*;
 
 use super::*;
 use crate::clock::SECOND_NS;
+use crate::loop_share::LoopShare;
 use crate::scheduler::START_GAP_NS;
 
 fn scenario(weights: &[f64]) -> Scenario {
@@ -301,5 +303,84 @@ fn sessions_come_at_another_rate_from_a_moment_on_in_the_mix_of_the_moment() {
         // The mix of the first moment stays.
         let expected = if second < 40 { [20, 0] } else { [4, 0] };
         assert_eq!(*count, expected, "{second}");
+    }
+}
+
+/// All arrivals of so many workers with so many loops each, in the order of time.
+fn of_workers(load: &Load, workers: u32, loops: u32) -> Vec<(u64, Newcomer)> {
+    let whole = workers * loops;
+    let mut came = Vec::new();
+    for worker in 0..workers {
+        for index in LoopShare::of_process(worker, workers).loops(whole) {
+            let people = People::new(load, &scenario(&[2.0, 1.0]), Seed(1), 0, index, whole);
+            came.extend(all(&mut people.unwrap()));
+        }
+    }
+    came.sort_by_key(|(at, who)| (*at, who.place, who.number));
+    came
+}
+
+proptest! {
+    #[test]
+    fn users_of_all_workers_are_those_of_one_process(
+        levels in prop::collection::vec(0.0_f64..40.0, 1..4),
+        workers in 1_u32..5,
+        loops in 1_u32..4,
+    ) {
+        // Ramps only: users who arrive at one moment are staggered, by each loop for itself.
+        let mut from = 0.0;
+        let phases = levels.iter().map(|&to| {
+            let phase = phase(from, to, 7, &[]);
+            from = to;
+            phase
+        });
+        let load = Load::Users { phases: phases.collect(), iterations: None };
+        let whole = of_workers(&load, 1, 1);
+        let parts = of_workers(&load, workers, loops);
+        // Which numbers a loop gives follows from the loop; that no two users have the same does not.
+        let places = |came: &[(u64, Newcomer)]| -> Vec<(u64, u64, u32)> {
+            came.iter().map(|(at, who)| (*at, who.place, who.journey)).collect()
+        };
+        prop_assert_eq!(places(&parts), places(&whole));
+        let numbers: HashSet<u64> = parts.iter().map(|(_, who)| who.number).collect();
+        prop_assert_eq!(numbers.len(), parts.len());
+    }
+
+    #[test]
+    fn sessions_of_all_workers_are_those_of_one_process(
+        rates in prop::collection::vec((0.0_f64..40.0, 0.0_f64..40.0), 1..4),
+        workers in 1_u32..5,
+        loops in 1_u32..4,
+    ) {
+        let phases = rates.iter().map(|&(from, to)| LoadPhase::ramp(from, to, Duration::from_secs(3)));
+        let load = Load::Sessions {
+            phases: phases.collect(),
+            spacing: Spacing::Even,
+            mixes: Vec::new(),
+        };
+        // Number, moment and journey of every one of them.
+        prop_assert_eq!(of_workers(&load, workers, loops), of_workers(&load, 1, 1));
+    }
+
+    #[test]
+    fn workers_of_one_loop_are_loops_of_one_process(seed: u64, loops in 1_u32..9) {
+        // Poisson: a load of the same number of loops is the same, wherever they run.
+        let load = Load::Sessions {
+            phases: vec![LoadPhase::constant(50.0, Duration::from_secs(4))],
+            spacing: Spacing::Poisson,
+            mixes: Vec::new(),
+        };
+        let came = |workers: u32| {
+            let mut came = Vec::new();
+            for worker in 0..workers {
+                for index in LoopShare::of_process(worker, workers).loops(loops) {
+                    let people = People::new(&load, &scenario(&[1.0]), Seed(seed), 0, index, loops);
+                    came.extend(all(&mut people.unwrap()));
+                }
+            }
+            came.sort_by_key(|(at, who)| (*at, who.number));
+            came
+        };
+        prop_assert_eq!(came(loops), came(1));
     }
 }

@@ -201,6 +201,7 @@ fn findings() -> Vec<Finding> {
         Finding {
             rule: "C2".to_owned(),
             limit: "one thread of node (pid 4711)".to_owned(),
+            machine: None,
             tier: Some(Tier::Machine),
             certainty: Certainty::Suspected,
             score: 0.6,
@@ -224,11 +225,13 @@ fn findings() -> Vec<Finding> {
                 evidence("plimsoll.cpu.run_queue", "run queue", "{thread}", [3.7, 8.0, 9.8], None),
             ],
             consequence_of: None,
+            consequence_of_machine: None,
             intervention: None,
         },
         Finding {
             rule: "N1".to_owned(),
             limit: "accept backlog of 192.0.2.10:8080".to_owned(),
+            machine: None,
             tier: None,
             certainty: Certainty::Explicit,
             score: 0.35,
@@ -242,6 +245,7 @@ fn findings() -> Vec<Finding> {
                 Some(0.0),
             )],
             consequence_of: Some("C2".to_owned()),
+            consequence_of_machine: None,
             intervention: None,
         },
     ]

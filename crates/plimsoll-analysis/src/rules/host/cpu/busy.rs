@@ -70,17 +70,12 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
     let programs = programs(view);
     let service: f64 = programs.iter().map(|(_, share)| share * 100.0).sum();
     let others = (busy - service - generator).max(0.0);
-    let mut sentence = format!("the CPUs were {busy:.0} % busy (");
-    for (name, share) in &programs {
-        append_clause(
-            &mut sentence,
-            format_args!("{name} {:.0} %, ", share * 100.0),
-        );
+    // Where no process is known, as on a machine behind the target, nothing distinguishes the service from others.
+    let known = !programs.is_empty();
+    let mut sentence = format!("the CPUs were {busy:.0} % busy");
+    if known || view.machine().is_none() {
+        append_users(&mut sentence, view, &programs, (generator, others));
     }
-    append_clause(
-        &mut sentence,
-        format_args!("generator {generator:.0} %, others {others:.0} %)"),
-    );
     if let Some(stalled) = view.mean(&cpu_stall()) {
         append_clause(
             &mut sentence,
@@ -93,11 +88,14 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
     let is_mostly = |amount: f64| amount > busy * MOSTLY;
     if is_mostly(generator) {
         sentence.push_str("; most of it went to the generator, which needs a machine of its own");
-    } else if is_mostly(others) {
-        sentence.push_str("; most of it went to processes that are neither target nor generator");
+    } else if is_mostly(others) && (known || view.machine().is_none()) {
+        let own = view.own_process();
+        append_clause(
+            &mut sentence,
+            format_args!("; most of it went to processes that are neither target nor {own}"),
+        );
     }
     append_statements(&mut sentence, view, &programs, busy);
-    let known = !programs.is_empty();
     let words = Words::new("CPU of the machine", sentence)
         .with(bounded(
             case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
@@ -121,7 +119,7 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
         ))
         .with(case.line(
             &of_generator(metric::PROCESS_CPU),
-            "generator's share of all CPUs",
+            &format!("{}'s share of all CPUs", view.own_process()),
         ))
         .doubtful_if(is_mostly(generator) || (known && is_mostly(others)));
     match programs.first() {
@@ -130,6 +128,24 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
         }
         _ => words,
     }
+}
+
+/// Who used the CPUs, in per cent.
+fn append_users(
+    sentence: &mut String,
+    view: &View<'_>,
+    programs: &[(String, f64)],
+    (generator, others): (f64, f64),
+) {
+    sentence.push_str(" (");
+    for (name, share) in programs {
+        append_clause(sentence, format_args!("{name} {:.0} %, ", share * 100.0));
+    }
+    let own = view.own_process();
+    append_clause(
+        sentence,
+        format_args!("{own} {generator:.0} %, others {others:.0} %)"),
+    );
 }
 
 fn advice(program: &str) -> String {

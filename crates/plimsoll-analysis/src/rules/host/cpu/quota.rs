@@ -49,7 +49,11 @@ fn quota_words(case: &RuleMatch<'_>) -> Words {
     }
     let generator = label(case.label_set, "process") == Some(metric::GENERATOR);
     if generator {
-        sentence.push_str("; it is the generator's own cgroup");
+        let own = view.own_process();
+        append_clause(
+            &mut sentence,
+            format_args!("; it is the {own}'s own cgroup"),
+        );
     }
     let ratio = case.over.evidence(
         (&throttled, "share of periods throttled by the quota", "1"),

@@ -153,7 +153,7 @@ fn thread_words(case: &RuleMatch<'_>) -> Words {
         ))
         .with(case.line(
             &of_generator(metric::PROCESS_CPU),
-            "generator's share of all CPUs",
+            &format!("{}'s share of all CPUs", view.own_process()),
         ))
         .with(case.line(
             &metric::series(metric::PROCESS_THREADS, &group),

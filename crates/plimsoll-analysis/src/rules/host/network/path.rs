@@ -125,15 +125,17 @@ fn syn_lost_words(case: &RuleMatch<'_>) -> Words {
         "{again:.0} SYNs a second were retransmitted, for {opened:.0} connections opened from this machine: they are \
          lost on the way"
     );
-    if !view.target_is_local() {
+    // A machine behind the target opens connections to others.
+    let is_towards_target = !view.serves_requests();
+    if is_towards_target && !view.target_is_watched() {
         sentence.push_str(
             ", or dropped by a full accept queue of the target, which this machine cannot observe",
         );
     }
-    let limit = if view.target_is_local() {
-        "new connections lost on the way".to_owned()
-    } else {
+    let limit = if is_towards_target {
         format!("new connections lost on the way to {}", view.context.target)
+    } else {
+        "new connections lost on the way".to_owned()
     };
     Words::new(limit, sentence)
         .with(bounded(

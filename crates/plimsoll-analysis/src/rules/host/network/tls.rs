@@ -33,8 +33,11 @@ pub(crate) const RULES: &[Rule] = &[Rule::new(
 .tried_on_series()
 .with_role(Role::Addition)];
 
-/// TLS handshakes of the generator for each answer, and per second.
+/// TLS handshakes of the generator for each answer, and per second. Of several machines, that of the target has their cost.
 fn handshakes(view: &View<'_>) -> Option<(f64, f64)> {
+    if view.machine().is_some() && !view.target_is_local() {
+        return None;
+    }
     let answers = view.sum(Window::completed)?;
     let handshakes = view.sum(|window| window.handshakes)? as f64;
     let seconds = view.windows().len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! Tables: outcomes, trials, plan and machine.
+//! Tables of the page: outcomes and statuses, percentiles of response times, trials, plan and machine.
 
 use std::collections::BTreeMap;
 

@@ -284,6 +284,10 @@ fn findings(run: &Run) -> ExportTable {
     table.numbers("score", rows.iter().map(|row| row.1.score));
     let consequence = rows.iter().map(|row| row.1.consequence_of.clone());
     table.push("consequence_of", ColumnValues::Texts(consequence.collect()));
+    if !run.readings.machines().is_empty() {
+        let machines = rows.iter().map(|row| row.1.machine.clone());
+        table.push("machine", ColumnValues::Texts(machines.collect()));
+    }
     let texts: [Pick<Evidence, String>; 3] = [
         ("series", |line| line.series.clone()),
         ("label", |line| line.label.clone()),

@@ -1,0 +1,168 @@
+//! Hosts that carried a part of a load each: what every one of them did, for itself.
+//!
+//! Counts and histograms are those of its own windows, added up. The windows of a run are the sums over all workers;
+//! percentiles come from merged histograms, for one worker as for all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::outcome::OutcomeCounts;
+use crate::window::{GeneratorUse, Window};
+
+/// Workers of one load at most.
+pub const WORKERS_MAX: u32 = 256;
+
+/// Millionths of a whole, the unit of [`WorkerRecord::steal_ppm`].
+const PPM: f64 = 1e6;
+
+/// What became of a worker that carried a part of the load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerRecord {
+    /// Its name; no other worker of the run has it.
+    pub name: String,
+    /// The region that it was labelled with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Its event loops.
+    pub loops: u32,
+    /// Arrivals that were due in its part.
+    pub offered: u64,
+    /// Its requests that ended, by outcome.
+    pub outcomes: OutcomeCounts,
+    /// Response time (done − due) of its good answers, µs.
+    pub response: Histogram,
+    /// The judged seconds that it delivered.
+    pub judged: JudgedSeconds,
+    /// Its time of day less that of the coordinator, µs.
+    pub clock_offset_us: i64,
+    /// By how much the offset, and with it the common start, may be wrong, µs.
+    pub clock_error_us: u64,
+    /// By how much its clock ran away from that of the coordinator between the start and the end of the load, µs.
+    pub clock_drift_us: i64,
+    /// The first second of run time of which its results are missing because it was lost; `None` for one that stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_at: Option<u32>,
+}
+
+/// The generator of a worker in the seconds that are judged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JudgedSeconds {
+    /// How many.
+    pub count: u32,
+    /// Lag for an arrival (taken up − due), µs.
+    pub lag: Histogram,
+    /// Share of its machine's CPU that the hypervisor gave to others, ppm, a value for each second in which it is known.
+    pub steal_ppm: Histogram,
+    /// Resources of its loops.
+    pub generator: GeneratorUse,
+}
+
+/// How busy the machine of a worker was in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostUse {
+    /// Share of all its cores that the hypervisor gave to others, 0 to 1; `None` where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal: Option<f64>,
+}
+
+impl WorkerRecord {
+    /// Its requests that ended.
+    pub fn requests(&self) -> u64 {
+        self.outcomes.total()
+    }
+
+    /// Adds one of its seconds; the generator counts in judged ones.
+    pub fn add(&mut self, window: &Window, host: HostUse, is_judged: bool) {
+        self.offered += window.offered;
+        self.outcomes.merge(&window.outcomes);
+        self.response.merge(&window.response);
+        if is_judged {
+            self.judged.add(window, host);
+        }
+    }
+}
+
+impl JudgedSeconds {
+    fn add(&mut self, window: &Window, host: HostUse) {
+        self.count += 1;
+        self.lag.merge(&window.lag);
+        self.generator.merge(window.generator);
+        if let Some(steal) = host.steal {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share, from 0 to 1"
+            )]
+            let ppm = (steal.clamp(0.0, 1.0) * PPM) as u64;
+            self.steal_ppm.record(ppm, 1);
+        }
+    }
+
+    /// Share of the CPU of so many loops that they used, 0 to 1.
+    pub fn loop_cpu(&self, loops: u32) -> f64 {
+        let whole_us = f64::from(loops.max(1)) * f64::from(self.count.max(1)) * 1e6;
+        self.generator.loop_cpu_us as f64 / whole_us
+    }
+
+    /// Share of the seconds in which more than `bound`, 0 to 1, of the CPU was stolen.
+    pub fn stolen_seconds(&self, bound: f64) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share, from 0 to 1"
+        )]
+        let bound_ppm = (bound.clamp(0.0, 1.0) * PPM) as u64;
+        self.steal_ppm.count_above(bound_ppm) as f64 / self.steal_ppm.count().max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+
+    fn window(second: u32, lag_us: u64) -> Window {
+        let mut window = Window::new(second);
+        window.offered = 3;
+        window.outcomes.add_many(Outcome::Ok, 2);
+        window.outcomes.add(Outcome::Timeout);
+        window.response.record(1000, 2);
+        window.lag.record(lag_us, 3);
+        window.generator.loop_cpu_us = 500_000;
+        window.generator.ports_exhausted = 1;
+        window
+    }
+
+    #[test]
+    fn all_seconds_count_and_the_generator_only_in_judged_ones() {
+        let mut record = WorkerRecord::default();
+        let host = |steal| HostUse { steal };
+        record.add(&window(0, 9_000), host(Some(1.0)), false);
+        record.add(&window(1, 10), host(Some(0.2)), true);
+        record.add(&window(2, 10), host(Some(0.0)), true);
+        record.add(&window(3, 10), host(None), true);
+        assert_eq!((record.offered, record.requests()), (12, 12));
+        assert_eq!(record.response.count(), 8);
+        let judged = &record.judged;
+        assert_eq!((judged.count, judged.lag.count()), (3, 9));
+        assert_eq!(judged.lag.quantile(1.0), Some(10));
+        assert_eq!(judged.generator.ports_exhausted, 3);
+        assert!((judged.loop_cpu(2) - 0.25).abs() < 1e-12);
+        assert!((judged.stolen_seconds(0.05) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_record_survives_json() {
+        let mut record = WorkerRecord {
+            name: "b".to_owned(),
+            region: Some("japan-east".to_owned()),
+            loops: 2,
+            clock_offset_us: -500_000,
+            lost_at: Some(7),
+            ..WorkerRecord::default()
+        };
+        record.add(&window(1, 10), HostUse { steal: Some(0.5) }, true);
+        let text = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<WorkerRecord>(&text).unwrap(), record);
+    }
+}
