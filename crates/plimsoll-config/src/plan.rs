@@ -62,7 +62,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use target::PlanOrigin;
 pub use transport::{CONNECTIONS, HEADS, HEADS_VALID, Http, TransportPlan};
-pub use watch::{WatchPlan, read_watch, watched_words};
+pub use watch::{WatchPlan, WatchedAgent, read_watch, watched_words};
 
 /// Maximum size of a plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;

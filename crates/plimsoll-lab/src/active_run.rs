@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use plimsoll_agent::{AgentSpec, Agents};
 use plimsoll_browser::{BrowserSpec, Browsers};
 use plimsoll_load::{Job, SessionCarryOver, Stay, Used, WorkerProcesses};
 use plimsoll_model::browser::PageVisit;
 use plimsoll_model::component::Component;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
+use plimsoll_model::lock::lock;
 use plimsoll_model::plan::{Facts, Load, LoadUnit, Plan};
 use plimsoll_model::redact;
 use plimsoll_model::run::Run;
@@ -18,11 +20,12 @@ use plimsoll_model::seed::Seed;
 use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 use plimsoll_probe::ProbePlan;
+use plimsoll_workers::Coordinator;
 
+use crate::carried_load::CarriedLoad;
 use crate::clock::{self, RunClock};
 use crate::controls::RunControls;
 use crate::error::LabError;
-use crate::lock::lock;
 use crate::probes::{MachineUse, Probes, Stopped};
 use crate::progress::StopFlag;
 use crate::run_log::{self, Followers, RunLog, SharedLog};
@@ -42,17 +45,24 @@ pub struct Assignment {
     pub log_path: PathBuf,
     /// What to watch.
     pub probes: ProbePlan,
+    /// Agents that watch other machines.
+    pub agents: Vec<AgentSpec>,
     /// Versions for the header.
     pub versions: Facts,
     /// The browser of the plan; `None` where it has none.
     pub browser: Option<BrowserSpec>,
     /// How further processes of a load are started that needs more descriptors than one may have; `None` refuses it.
     pub worker_processes: Option<WorkerProcesses>,
+    /// The coordinator whose workers carry the load, all of them ready; `None` for this machine.
+    pub workers: Option<Coordinator>,
     /// Who sees the events of the log.
     pub followers: Followers,
     /// What others may do to the run while it goes on.
     pub controls: RunControls,
 }
+
+/// Seconds between the decision to start and the start of a load that workers carry: until then each of them must know.
+const SECONDS_TO_WORKERS: u32 = 2;
 
 /// Whether to go on after a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +119,7 @@ pub struct ActiveRun {
     /// Steps that processes have named so far: the same label keeps its id from trial to trial.
     named: Mutex<BTreeMap<StepId, StepInfo>>,
     worker_processes: Option<WorkerProcesses>,
+    workers: Option<Coordinator>,
     worker_notes: Mutex<WorkerNotes>,
 }
 
@@ -121,11 +132,12 @@ struct WorkerNotes {
 }
 
 impl ActiveRun {
-    /// Starts the browser, writes the header of the log and starts the probes.
+    /// Connects to the agents, starts the browser, writes the header of the log and starts the probes.
     ///
     /// # Errors
-    /// When the browser does not start, the log cannot be made or a thread cannot be started.
+    /// When an agent cannot be read, the browser does not start, the log cannot be made or a thread cannot be started.
     pub fn open(assignment: Assignment, stop: StopFlag) -> Result<Self, LabError> {
+        let agents = Agents::connect(assignment.agents)?;
         // Its start takes CPU, so it ends before second 0 of the run; without it there is no run, and no log of one.
         let mut browsers = assignment.browser.map(Browsers::start).transpose()?;
         let mut versions = assignment.versions;
@@ -148,7 +160,13 @@ impl ActiveRun {
         )?);
         let clock = RunClock::start();
         let browser_process = browsers.as_ref().map(Browsers::process_id);
-        let probes = Probes::start(assignment.probes, browser_process, clock, log.clone())?;
+        let probes = Probes::start(
+            assignment.probes,
+            agents,
+            browser_process,
+            clock,
+            log.clone(),
+        )?;
         if let Some(browsers) = &mut browsers {
             let log = log.clone();
             let sink = move |visit: PageVisit| {
@@ -172,6 +190,7 @@ impl ActiveRun {
             cpu_us_at_start: clock::process_cpu_us(),
             named: Mutex::default(),
             worker_processes: assignment.worker_processes,
+            workers: assignment.workers,
             worker_notes: Mutex::default(),
         })
     }
@@ -223,9 +242,10 @@ impl ActiveRun {
         self.clock.next_second()
     }
 
-    /// The same of this plan's own load, which may need further processes.
+    /// The same of this plan's own load, which may need further processes or hosts.
     pub fn next_second_of(&self, plan: &Plan) -> u32 {
         match self.worker_processes {
+            _ if self.workers.is_some() => self.next_second() + SECONDS_TO_WORKERS,
             Some(_) => self.next_second() + plimsoll_load::seconds_to_start(plan),
             None => self.next_second(),
         }
@@ -308,11 +328,7 @@ impl ActiveRun {
             seed: round.seed,
             inputs: Arc::clone(&self.inputs),
         };
-        let mut running = match (round.stay, &self.worker_processes) {
-            (Some(stay), _) => plimsoll_load::start_with(job, stay)?,
-            (None, Some(worker_processes)) => plimsoll_load::start_over(job, worker_processes)?,
-            (None, None) => plimsoll_load::start(job)?,
-        };
+        let mut running = self.begin(job, round.stay)?;
         if let Some(note) = running.notice() {
             self.note(note);
             self.worker_notes().notes.push(note.to_owned());
@@ -323,6 +339,7 @@ impl ActiveRun {
         }
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));
+            self.note_workers(&mut running);
             if !window.steps_named.is_empty() {
                 self.named().extend(window.steps_named.clone());
             }
@@ -334,12 +351,39 @@ impl ActiveRun {
             }
         }
         self.controls.detach_load();
+        self.note_workers(&mut running);
+        let records = running.records();
+        if !records.is_empty() {
+            self.append(Event::WorkersEnded(records));
+        }
         let used = running.used();
         let mut worker_notes = self.worker_notes();
         worker_notes.used.cpu_us += used.cpu_us;
         worker_notes.used.rss_bytes_max = worker_notes.used.rss_bytes_max.max(used.rss_bytes_max);
         drop(worker_notes);
         Ok(running.take_carry_over())
+    }
+
+    /// What has happened to workers, for readers of the run and for its user.
+    fn note_workers(&self, load: &mut CarriedLoad) {
+        for note in load.take_notes() {
+            self.note(&note);
+            self.worker_notes().notes.push(note);
+        }
+    }
+
+    /// Starts a load where it is carried.
+    fn begin(&self, job: Job, stay: Option<Stay>) -> Result<CarriedLoad, LabError> {
+        if let Some(workers) = &self.workers {
+            let load = workers.start(job.epoch, job.start_second)?;
+            return Ok(CarriedLoad::Remote(load));
+        }
+        let load = match (stay, &self.worker_processes) {
+            (Some(stay), _) => plimsoll_load::start_with(job, stay)?,
+            (None, Some(worker_processes)) => plimsoll_load::start_over(job, worker_processes)?,
+            (None, None) => plimsoll_load::start(job)?,
+        };
+        Ok(CarriedLoad::Local(load))
     }
 
     /// Everything recorded so far, read back from the log: the evidence that findings rest on.

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use plimsoll_model::lock::lock;
 
 /// Run time: whole seconds and moments since the start of the run.
 #[derive(Clone, Copy, Debug)]

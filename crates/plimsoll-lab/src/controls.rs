@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use plimsoll_load::LoadChanger;
 use plimsoll_model::event::Event;
+use plimsoll_model::lock::lock;
 use plimsoll_model::plan::{Load, LoadChangeError, LoadUnit};
 use plimsoll_model::redact;
 
 use crate::clock::RunClock;
-use crate::lock::lock;
 use crate::progress::StopFlag;
 use crate::run_log::SharedLog;
 
@@ -33,7 +33,8 @@ pub enum ChangeLoadError {
     Idle,
     /// Several processes carry the load.
     #[error(
-        "a load that several processes carry cannot change; raise the limit of open files (ulimit -n) to use one"
+        "a load that several processes or workers carry cannot change; let one process of this machine carry it: without --on, \
+         and with enough open files (ulimit -n)"
     )]
     Shared,
     /// It was changed too often.

@@ -14,6 +14,12 @@ pub enum LabError {
     /// The browser of the plan did not start.
     #[error(transparent)]
     Browser(#[from] plimsoll_browser::BrowserError),
+    /// An agent of another machine cannot be read.
+    #[error(transparent)]
+    Agent(#[from] plimsoll_agent::AgentError),
+    /// Workers could not carry the load.
+    #[error(transparent)]
+    Workers(#[from] plimsoll_workers::WorkersError),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}; raise the limit on processes (ulimit -u)")]
     Thread(#[source] std::io::Error),

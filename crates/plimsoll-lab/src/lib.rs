@@ -4,6 +4,7 @@
 //! before anything else uses it. Reports are read back from there.
 
 pub mod active_run;
+mod carried_load;
 pub mod clock;
 pub mod controls;
 pub mod cycles;
@@ -14,7 +15,6 @@ pub mod input;
 pub mod intervention;
 pub mod limit;
 pub mod line_file;
-mod lock;
 pub mod output;
 pub mod probes;
 pub mod progress;

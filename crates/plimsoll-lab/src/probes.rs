@@ -3,15 +3,18 @@
 //! Others may control the files read: a probe that does not return is abandoned, and the run ends without it.
 
 mod browser_cpu;
+mod with_agents;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_agent::Agents;
 use plimsoll_analysis::whole_run;
 use plimsoll_model::component::Component;
 use plimsoll_model::event::Event;
+use plimsoll_model::lock::lock;
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 use plimsoll_model::redact;
@@ -19,9 +22,9 @@ use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
 use crate::error::LabError;
-use crate::lock::lock;
 use crate::run_log::SharedLog;
 use browser_cpu::BrowserCpu;
+pub(crate) use with_agents::{RemoteTarget, WithAgents};
 
 /// How long a probe may take to return when a run ends: a second's sample waits for components, and for files of
 /// others.
@@ -67,6 +70,10 @@ pub(crate) trait Reads {
     fn components(&self) -> Vec<Component>;
     /// Whether the target was found on this machine.
     fn target_is_local(&self) -> bool;
+    /// Seconds begin now by this clock.
+    fn begin(&mut self, _clock: RunClock) {}
+    /// Adds what other machines read in the same second; may wait for them.
+    fn add_remote(&mut self, _readings: &mut Readings) {}
 }
 
 impl Reads for Probe {
@@ -147,19 +154,25 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Opens the probes and reads them at the end of every second of run time; also the CPU of a browser, by its process.
+    /// Opens the probes and reads them at the end of every second of run time; also the CPU of a browser, by its process, and
+    /// the agents of other machines.
     ///
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
         plan: ProbePlan,
+        agents: Agents,
         browser: Option<u32>,
         clock: RunClock,
         log: SharedLog,
     ) -> Result<Self, LabError> {
-        let open = move |activity| WithBrowser {
-            probe: Probe::open_with(plan, activity),
-            browser: browser.map(|process| BrowserCpu::new(process, clock)),
+        let open = move |activity| {
+            let target = RemoteTarget::of(&plan);
+            let probe = WithBrowser {
+                probe: Probe::open_with(plan, activity),
+                browser: browser.map(|process| BrowserCpu::new(process, clock)),
+            };
+            WithAgents::new(probe, agents, target)
         };
         Self::start_with(open, clock, log)
     }
@@ -282,6 +295,7 @@ fn read_every_second(
     log: &SharedLog,
     shared: &(Mutex<ProbeState>, Condvar),
 ) {
+    probe.begin(clock);
     // The first sample of a counter has no predecessor, so it is taken before the first window; its definitions go
     // into the log with the second one.
     let mut defined = probe.read(0).new_series;
@@ -304,6 +318,8 @@ fn read_every_second(
         let mut readings = probe.read(second);
         readings.new_series.append(&mut defined);
         remember(shared, machine_use(&readings), &mut probe);
+        // After what judges trials: another machine may be late.
+        probe.add_remote(&mut readings);
         log.append(Event::ReadingsTaken(readings));
         // Seconds missed while the machine was too busy stay missing.
         second = (second + 1).max(u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX));

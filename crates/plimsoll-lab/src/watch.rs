@@ -5,12 +5,13 @@ mod log;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use plimsoll_agent::{AgentSpec, Agents};
 use plimsoll_model::reading::Readings;
 use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
 use crate::error::LabError;
-use crate::probes::{END_PATIENCE, Reads, Stopped, left_behind};
+use crate::probes::{END_PATIENCE, Reads, RemoteTarget, Stopped, WithAgents, left_behind};
 use crate::progress::StopFlag;
 
 pub use log::WatchLog;
@@ -30,22 +31,23 @@ enum ProbeMessage {
 
 /// Samples the probes at the end of each of so many seconds, or until a stop is requested. `each` receives the
 /// readings of a second, and the notes about components since the last; at the end no readings, and the last notes. A
-/// probe that does not return is abandoned.
+/// probe that does not return is abandoned. The agents' readings are added to those of the same second.
 ///
 /// # Errors
-/// When the sampling thread cannot be started.
+/// When an agent cannot be read, or a thread cannot be started.
 pub fn watch(
     plan: ProbePlan,
+    agents: Vec<AgentSpec>,
     seconds: u32,
     stop: &StopFlag,
     each: &mut dyn FnMut(Option<&Readings>, &[String]),
 ) -> Result<Stopped, LabError> {
-    watch_with(
-        move |activity| Probe::open_with(plan, activity),
-        seconds,
-        stop,
-        each,
-    )
+    let agents = Agents::connect(agents)?;
+    let open = move |activity| {
+        let target = RemoteTarget::of(&plan);
+        WithAgents::new(Probe::open_with(plan, activity), agents, target)
+    };
+    watch_with(open, seconds, stop, each)
 }
 
 fn watch_with<R: Reads>(
@@ -111,6 +113,7 @@ fn listen(
 /// The thread's work.
 fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, sender: &SyncSender<ProbeMessage>) {
     let clock = RunClock::start();
+    probe.begin(clock);
     // Counters have no predecessor yet; the definitions come with the first second.
     let mut defined = probe.read(0).new_series;
     let mut second = 0;
@@ -121,6 +124,7 @@ fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, sender: &SyncSende
         }
         let mut readings = probe.read(second);
         readings.new_series.append(&mut defined);
+        probe.add_remote(&mut readings);
         if sender
             .send(ProbeMessage::Second(
                 Box::new(readings),

@@ -121,6 +121,7 @@ impl HaproxySetup {
     ) -> Finished {
         let plan = self.plan();
         let assignment = Assignment {
+            agents: Vec::new(),
             probes: ProbePlan {
                 target_address: plan.target.addresses.first().copied(),
                 components: vec![Component {
@@ -137,6 +138,7 @@ impl HaproxySetup {
             log_path: self.path().join("confirm.run"),
             versions: Facts::new(),
             worker_processes: None,
+            workers: None,
             followers: Followers::default(),
             controls: RunControls::default(),
             browser: None,

@@ -93,7 +93,11 @@ pub(crate) fn make(release: &Release) -> Result<()> {
     for file in ["LICENSE", "CHANGELOG.md", "README.md"] {
         copy(&root.join(file), &folder.join(file))?;
     }
-    for file in ["plimsoll-edge.service", "edge.yaml"] {
+    for file in [
+        "plimsoll-agent.service",
+        "plimsoll-edge.service",
+        "edge.yaml",
+    ] {
         copy(
             &release.source("deb").join(file),
             &folder.join("share/systemd").join(file),

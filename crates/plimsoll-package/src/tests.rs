@@ -79,6 +79,7 @@ fn the_archive_has_the_program_and_all_beside_it_in_one_folder_of_root() {
         "-rw-r--r-- 0/0 NAME/LICENSE",
         "-rw-r--r-- 0/0 NAME/share/completions/plimsoll.bash",
         "-rw-r--r-- 0/0 NAME/share/man/man1/plimsoll.1",
+        "-rw-r--r-- 0/0 NAME/share/systemd/plimsoll-agent.service",
         "-rw-r--r-- 0/0 NAME/share/systemd/plimsoll-edge.service",
     ] {
         let line = line.replace("NAME", &name);
@@ -215,13 +216,14 @@ fn the_debian_package_has_a_synopsis_of_one_line_and_sources_for_its_files() {
         let is_built = source.contains("target/");
         assert!(is_built || crate_folder.join(source).exists(), "{source}");
     }
-    let units = &deb["systemd-units"];
-    for key in ["enable", "start"] {
-        assert_eq!(units[key].as_bool(), Some(false), "{key}");
-    }
-    let unit = format!("{}.service", units["unit-name"].as_str().unwrap());
-    let scripts = crate_folder.join(units["unit-scripts"].as_str().unwrap());
-    for file in [unit.as_str(), "postinst", "postrm"] {
-        assert!(scripts.join(file).exists(), "{file}");
+    for unit in deb["systemd-units"].as_array().unwrap() {
+        for key in ["enable", "start"] {
+            assert_eq!(unit[key].as_bool(), Some(false), "{key}");
+        }
+        let name = format!("{}.service", unit["unit-name"].as_str().unwrap());
+        let scripts = crate_folder.join(unit["unit-scripts"].as_str().unwrap());
+        for file in [name.as_str(), "postinst", "postrm"] {
+            assert!(scripts.join(file).exists(), "{file}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::lock::lock;
+use plimsoll_model::lock::lock;
 
 /// The current activity, shared by the probe and its caller.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,6 @@
 //! The command line as types. Nothing is resolved here; the commands do that.
 
+mod agent;
 mod compare;
 mod cycles;
 mod edge;
@@ -16,6 +17,7 @@ mod tune;
 mod ui;
 mod watch;
 mod websocket;
+mod workers;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,6 +29,7 @@ use plimsoll_live::LiveAddress;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::schedule::LoadPhase;
 
+pub(crate) use agent::*;
 pub(crate) use compare::*;
 pub(crate) use cycles::*;
 pub(crate) use edge::*;
@@ -42,6 +45,7 @@ pub(crate) use tune::*;
 pub(crate) use ui::*;
 pub(crate) use watch::*;
 pub(crate) use websocket::*;
+pub(crate) use workers::*;
 
 /// Finds how much load a web service carries, names what limits it, and keeps it afloat beyond it.
 #[derive(Debug, Parser)]
@@ -78,6 +82,10 @@ pub(crate) enum Command {
     Limit(Box<LimitArguments>),
     /// Sample a service and its machine without load, and print the metrics
     Watch(WatchArguments),
+    /// Let others read this machine while they send load to its service: by invitation, and without changing anything
+    Agent(AgentArguments),
+    /// Carry a part of a load that `plimsoll run --on` on another machine plans and merges
+    Worker(WorkerArguments),
     /// Check a plan file; or list, without load, which limits of this host will bind first
     Check(CheckArguments),
     /// Tell what this host lacks to measure well, with the commands that mend it; nothing is changed
@@ -187,6 +195,8 @@ pub(crate) struct RunArguments {
     /// Run the same load this often, one run after another: reports what grows from run to run, such as memory (exit 3)
     #[arg(long, value_name = "N", value_parser = within(3..=REPEAT_MAX), conflicts_with = "junit", help_heading = "Judgement")]
     pub(crate) repeat: Option<u32>,
+    #[command(flatten)]
+    pub(crate) carried_by: CarriedByArguments,
     /// Also write the HTML report
     #[arg(long, help_heading = "Output")]
     pub(crate) report: bool,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plimsoll_agent::AgentError;
 use plimsoll_lab::error::LabError;
 use plimsoll_lab::run_log::RunLogError;
 use plimsoll_model::redact;
@@ -103,8 +104,31 @@ impl From<LabError> for CliError {
                 "start it by hand to see more: `PROGRAM --headless --dump-dom about:blank`; in a container that gives no \
                  rights for the browser's sandbox, run as root or allow user namespaces",
             ),
+            LabError::Agent(error) => Self::usage(chain(&error)).remedy(remedy_of_agent(&error)),
+            LabError::Workers(error) => error.into(),
             LabError::Thread(_) => Self::new(Exit::Internal, chain(&error)),
         }
+    }
+}
+
+fn remedy_of_agent(error: &AgentError) -> &'static str {
+    match error {
+        AgentError::Unreachable { .. } => {
+            "start it there with `plimsoll agent`, and let its port through the firewall; or use --agent ssh://USER@HOST"
+        }
+        AgentError::NoToken(_) | AgentError::Token { .. } | AgentError::Channel { .. } => {
+            "run `plimsoll agent --invite` there, and hand the line it prints over with --agent-token-file FILE or the \
+             variable PLIMSOLL_AGENT_TOKEN"
+        }
+        AgentError::Version { .. } => "use the same version of plimsoll on both machines",
+        AgentError::Refused { .. } => "look at what the agent prints there",
+        AgentError::SameName { .. } => "name one of them: `plimsoll agent --name NAME`",
+        AgentError::TooMany { .. } => "leave some out",
+        AgentError::Ssh { .. } => {
+            "`ssh HOST true` must succeed without a question, and the machine must have the same kind of processor"
+        }
+        AgentError::Peer(_) => "invite anew on the machine of the agent",
+        AgentError::Thread(_) => "raise the limit on processes (ulimit -u)",
     }
 }
 

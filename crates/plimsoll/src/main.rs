@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr. This crate measures nothing: the lab runs, and the report crate renders
 //! its runs.
 
+mod agent;
 mod arguments;
 mod availability;
 mod browser;
@@ -52,6 +53,8 @@ mod through;
 mod tune;
 mod ui;
 mod watch;
+mod worker;
+mod workers;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
@@ -84,6 +87,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, screen),
         Command::Limit(arguments) => limit::limit(&arguments, screen),
         Command::Watch(arguments) => watch::watch(&arguments),
+        Command::Agent(arguments) => agent::agent(&arguments),
+        Command::Worker(arguments) => worker::worker(&arguments),
         Command::Check(arguments) => check::check(&arguments, screen),
         Command::Doctor(arguments) => Ok(doctor::doctor(&arguments, screen)),
         Command::Compare(arguments) => compare::compare(&arguments, screen),

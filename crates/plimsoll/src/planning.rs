@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_agent::AgentSpec;
 use plimsoll_config::plan::{Effort, Http, LoadPlan, PlanFile, WatchPlan};
 use plimsoll_lab::active_run::Assignment;
 use plimsoll_lab::controls::RunControls;
@@ -30,7 +31,7 @@ use crate::explain::CliError;
 use crate::live;
 use crate::metrics_export;
 use crate::plan_file::{self, LoadedPlan};
-use crate::{browser, request, sentence, target};
+use crate::{agent, browser, request, sentence, target};
 
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// Open connections at most where neither flag nor plan sets another limit.
@@ -48,6 +49,8 @@ pub(crate) struct Planned {
     pub(crate) effort: Effort,
     /// Components that the plan file watches.
     pub(crate) watch: WatchPlan,
+    /// Agents that watch other machines.
+    pub(crate) agents: Vec<AgentSpec>,
     /// Address of the target, when requests go to an edge in front of it.
     pub(crate) behind: Option<SocketAddr>,
 }
@@ -216,9 +219,7 @@ fn plan(
         .or(file.and_then(|file| file.cores));
     let tick = transport.generator.tick.or(file.and_then(|file| file.tick));
     let way = transport_of(transport, written.as_ref());
-    let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
-    let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
-    plan_file::report_unwatched(&watch);
+    let (watch, agents) = watched(transport, file)?;
     let steps = written.map(|written| scenario_of(written, transport));
     let (scenario, inputs) = steps.transpose()?.unwrap_or_default();
     let plan = Plan {
@@ -248,8 +249,21 @@ fn plan(
         inputs: Arc::new(inputs),
         effort: asked.effort,
         watch,
+        agents,
         behind: None,
     })
+}
+
+/// What is watched on this machine, and the agents of others: flags before the plan.
+fn watched(
+    transport: &TransportArguments,
+    file: Option<&PlanFile>,
+) -> Result<(WatchPlan, Vec<AgentSpec>), CliError> {
+    let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
+    let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
+    plan_file::report_unwatched(&watch);
+    let agents = agent::specs(&transport.generator.agents, &watch.agents)?;
+    Ok((watch, agents))
 }
 
 /// Bounds of the classes, and bands of patience: flags before the plan.
@@ -471,6 +485,7 @@ pub(crate) fn assignment(
     probes.target_address = planned.behind.or(probes.target_address);
     let mut assignment = Assignment {
         probes,
+        agents: planned.agents,
         log_path: output.out.join(file),
         started_at: now.to_string(),
         versions: versions(),
@@ -479,6 +494,7 @@ pub(crate) fn assignment(
         plan: planned.plan,
         inputs: planned.inputs,
         worker_processes: Some(crate::load_worker::worker_processes()),
+        workers: None,
         followers: Followers::default(),
         controls: RunControls::default(),
     };

@@ -37,6 +37,11 @@ pub(crate) fn print(text: &str) {
         .and_then(|()| stdout.flush());
 }
 
+/// Writes a line to stderr as it is: with a secret that the user must read there.
+pub(crate) fn eprint_with_secret(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Writes a message to stderr, with secrets redacted.
 pub(crate) fn eprint(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", redact::text(text));

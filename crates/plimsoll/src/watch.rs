@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use plimsoll_agent::AgentSpec;
 use plimsoll_config::plan::WatchPlan;
 use plimsoll_lab::probes::Stopped;
 use plimsoll_lab::progress::StopFlag;
@@ -19,7 +20,7 @@ use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::metrics_export::WatchExport;
 use crate::screen::{eprint, print};
-use crate::{live, plan_file, planning, signals, target};
+use crate::{agent, live, plan_file, planning, signals, target};
 
 /// Series of the host in the table.
 const HOST: [&str; 4] = [
@@ -35,7 +36,11 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
         print(plimsoll_probe::NODE_MODULE);
         return Ok(Exit::Met);
     }
-    let (plan, target) = probe_plan(arguments)?;
+    let WatchedService {
+        plan,
+        agents,
+        url: target,
+    } = watched_service(arguments)?;
     let seconds = u32::try_from(arguments.lasting.as_secs().max(1)).unwrap_or(u32::MAX);
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
@@ -49,7 +54,7 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
     let mut shown: BTreeSet<String> = BTreeSet::new();
-    let stopped = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, notes| {
+    let mut each = |readings: Option<&Readings>, notes: &[String]| {
         if let Some(log) = &mut log {
             log.append(readings, notes);
         }
@@ -69,7 +74,8 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
             infos.extend(readings.new_series.clone());
             rows.push(row(readings));
         }
-    })?;
+    };
+    let stopped = plimsoll_lab::watch::watch(plan, agents, seconds, &stop, &mut each)?;
     let losses = export.map(WatchExport::finish).unwrap_or_default();
     if let Some(log) = &mut log {
         log.append(None, &losses);
@@ -185,8 +191,17 @@ fn lines(table: &SeriesTable) -> String {
     text
 }
 
-/// What to watch, and the URL of the service.
-fn probe_plan(arguments: &WatchArguments) -> Result<(ProbePlan, Option<String>), CliError> {
+/// What is watched.
+struct WatchedService {
+    /// On this machine.
+    plan: ProbePlan,
+    /// On others.
+    agents: Vec<AgentSpec>,
+    /// URL of the service.
+    url: Option<String>,
+}
+
+fn watched_service(arguments: &WatchArguments) -> Result<WatchedService, CliError> {
     let (url, of_plan) = match &arguments.url {
         Some(file) if plan_file::is_plan(file) => {
             let plan = plan_file::rehearse(file, None)?;
@@ -200,6 +215,7 @@ fn probe_plan(arguments: &WatchArguments) -> Result<(ProbePlan, Option<String>),
     };
     let watch: WatchPlan = plan_file::watched(flag, of_plan.unwrap_or_default())?;
     plan_file::report_unwatched(&watch);
+    let agents = agent::specs(&arguments.agents, &watch.agents)?;
     let target_address = match (&arguments.unix_socket, &url) {
         (None, Some(url)) => Some(target::first_address(url)?),
         _ => None,
@@ -215,5 +231,5 @@ fn probe_plan(arguments: &WatchArguments) -> Result<(ProbePlan, Option<String>),
         auto: watch.auto,
         ..ProbePlan::default()
     };
-    Ok((plan, url))
+    Ok(WatchedService { plan, agents, url })
 }

@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 32] = [
+const CRATE_RULES: [CrateRule; 35] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -44,6 +44,10 @@ const CRATE_RULES: [CrateRule; 32] = [
         may_know: &[MODEL, "plimsoll-wire"],
     },
     CrateRule {
+        name: "plimsoll-workers",
+        may_know: &[MODEL, "plimsoll-load", "plimsoll-peer"],
+    },
+    CrateRule {
         name: "plimsoll-probe",
         may_know: &[MODEL, "plimsoll-wire", "plimsoll-sql", "plimsoll-names"],
     },
@@ -59,6 +63,7 @@ const CRATE_RULES: [CrateRule; 32] = [
         name: "plimsoll-lab",
         may_know: &[
             MODEL,
+            "plimsoll-agent",
             "plimsoll-browser",
             "plimsoll-config",
             "plimsoll-wire",
@@ -66,6 +71,7 @@ const CRATE_RULES: [CrateRule; 32] = [
             "plimsoll-probe",
             "plimsoll-analysis",
             "plimsoll-names",
+            "plimsoll-workers",
         ],
     },
     CrateRule {
@@ -90,7 +96,15 @@ const CRATE_RULES: [CrateRule; 32] = [
     },
     CrateRule {
         name: "plimsoll-link",
-        may_know: &[MODEL],
+        may_know: &[MODEL, "plimsoll-net"],
+    },
+    CrateRule {
+        name: "plimsoll-peer",
+        may_know: &[],
+    },
+    CrateRule {
+        name: "plimsoll-agent",
+        may_know: &[MODEL, "plimsoll-names", "plimsoll-peer", "plimsoll-probe"],
     },
     CrateRule {
         name: "plimsoll-export",
@@ -104,6 +118,8 @@ const CRATE_RULES: [CrateRule; 32] = [
         name: "plimsoll",
         may_know: &[
             MODEL,
+            "plimsoll-agent",
+            "plimsoll-peer",
             "plimsoll-browser",
             "plimsoll-config",
             "plimsoll-wire",
@@ -121,6 +137,7 @@ const CRATE_RULES: [CrateRule; 32] = [
             "plimsoll-edge",
             "plimsoll-cache",
             "plimsoll-names",
+            "plimsoll-workers",
         ],
     },
     CrateRule {
@@ -157,7 +174,7 @@ const CRATE_RULES: [CrateRule; 32] = [
     },
     CrateRule {
         name: "plimsoll-net",
-        may_know: &["plimsoll-wire", "plimsoll-config", "plimsoll-names"],
+        may_know: &[MODEL, "plimsoll-wire", "plimsoll-config", "plimsoll-names"],
     },
     CrateRule {
         name: "plimsoll-hub-io",

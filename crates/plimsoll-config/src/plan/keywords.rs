@@ -14,7 +14,7 @@ use super::sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
 use super::steps::{CHOICE, RESOURCE, STEP};
 use super::thresholds::ABORT;
 use super::transport::TRANSPORT;
-use super::watch::{GAUGE, WATCH};
+use super::watch::{AGENT, GAUGE, WATCH};
 use crate::distribution::THINK;
 use crate::document::Shape::{Either, MapOf, Objective, Of, OneOrMore, Template, Text};
 use crate::document::{KeywordTable, Shape};
@@ -26,7 +26,7 @@ pub(crate) const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 pub(crate) const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// All tables, in the order of the reference.
-pub(crate) static TABLES: [&KeywordTable; 29] = [
+pub(crate) static TABLES: [&KeywordTable; 30] = [
     &PLAN,
     &JOURNEY,
     &PROCESS,
@@ -52,6 +52,7 @@ pub(crate) static TABLES: [&KeywordTable; 29] = [
     &ABORT,
     &TRANSPORT,
     &WATCH,
+    &AGENT,
     &GAUGE,
     &BROWSER,
     &PRICE,

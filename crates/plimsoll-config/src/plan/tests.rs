@@ -73,9 +73,9 @@ fn bands_of_patience_are_read_in_order() {
         ("{ instant: 0s }", "f:2:22: "),
         (
             "{ a: 1s, b: 1000ms }",
-            "f:2:23: this name or time is there twice; valid: ",
+            "f:2:23: duplicate name or time; valid: ",
         ),
-        ("{}", "f:2:11: no bands, or too many; valid: 1 to 20 bands"),
+        ("{}", "f:2:11: there are 0 bands; valid: 1 to 20 bands"),
         ("100ms", "f:2:11: "),
     ] {
         let lines = read(bands).unwrap_err().lines("f");

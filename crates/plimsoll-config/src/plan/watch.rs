@@ -1,5 +1,6 @@
 //! Reads `watch:`, the collectors to run beside a plan.
 
+mod agents;
 mod component;
 mod gauges;
 mod metrics;
@@ -10,13 +11,15 @@ use std::net::SocketAddr;
 use plimsoll_model::component::{Component, ComponentKind, GaugeLimit};
 
 use crate::document::{Diagnostics, DocumentNode, DocumentReader, NodeKind, Surroundings};
+pub(crate) use agents::AGENT;
+pub use agents::WatchedAgent;
 pub(crate) use gauges::{GAUGE, WATCH};
 pub(crate) use reference::MEANING;
 
 /// Programs that a plan may name but that have no collector yet; the CLI reports them.
 const LATER: [&str; 2] = ["envoy", "docker"];
 /// Keys with a collector.
-const NOW: [&str; 6] = ["host", "process", "pid", "edge", "auto", "gauges"];
+const NOW: [&str; 7] = ["host", "process", "pid", "edge", "auto", "gauges", "agents"];
 /// Maximum processes, process ids, and components per kind.
 const NAMED_MAX: usize = 64;
 /// Maximum components in total; each has a thread of its own.
@@ -35,6 +38,8 @@ pub struct WatchPlan {
     pub components: Vec<Component>,
     /// Gauges of the application that have a limit.
     pub gauges: Vec<GaugeLimit>,
+    /// Agents that watch other machines.
+    pub agents: Vec<WatchedAgent>,
     /// Whether components on this machine are discovered.
     pub auto: bool,
     /// Named programs that have no collector yet.
@@ -98,6 +103,7 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
                 "auto" => watch.auto = reader.switch(item).unwrap_or_default(),
                 "edge" => watch.edge = edge(reader, item).or(watch.edge),
                 "gauges" => watch.gauges.extend(gauges::gauge(reader, item)),
+                "agents" => watch.agents.extend(agents::agent(reader, item)),
                 "process" => watch.processes.extend(process(reader, item)),
                 "pid" => watch
                     .pids
@@ -135,9 +141,9 @@ pub fn watched_words() -> Vec<&'static str> {
     NOW.into_iter().chain(words).collect()
 }
 
-/// The host of the load generator is always observed; other hosts are not supported yet.
+/// The host of the load generator is always observed; others by agents.
 fn host(reader: &DocumentReader<'_>, node: &DocumentNode) {
-    const VALID: &str = "local: this machine, on which Plimsoll runs";
+    const VALID: &str = "local: this machine, on which Plimsoll runs; other machines by `agents`";
     if let Some(text) = reader.text(node, VALID).filter(|text| text != "local") {
         reader.report(node, format!("the host `{text}` cannot be observed"), VALID);
     }

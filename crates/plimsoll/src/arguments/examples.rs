@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory as _};
 use super::Cli;
 
 /// The command, and its examples: the most frequent use first.
-const EXAMPLES: [(&str, &[&str]); 33] = [
+const EXAMPLES: [(&str, &[&str]); 35] = [
     (
         "",
         &[
@@ -18,7 +18,12 @@ const EXAMPLES: [(&str, &[&str]); 33] = [
         &[
             "plimsoll run http://127.0.0.1:3000/ --rate 50/s --for 10s",
             "plimsoll run exam.yaml --users 300 --for 5m --report",
+            "plimsoll run http://10.0.0.9:3000/ --rate 9000/s --on listen:7400 --workers 3",
         ],
+    ),
+    (
+        "worker",
+        &["plimsoll worker --join 10.0.0.5:7400 --token-file worker.token"],
     ),
     (
         "limit",
@@ -29,6 +34,13 @@ const EXAMPLES: [(&str, &[&str]); 33] = [
         ],
     ),
     ("watch", &["plimsoll watch http://127.0.0.1:3000/ --for 1m"]),
+    (
+        "agent",
+        &[
+            "plimsoll agent --invite --token-file agent.token",
+            "plimsoll agent --listen 0.0.0.0:9192 --name db1",
+        ],
+    ),
     (
         "check",
         &[

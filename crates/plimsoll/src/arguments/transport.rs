@@ -9,8 +9,8 @@ use plimsoll_config::plan::{CONNECTIONS, CORES};
 use plimsoll_model::plan::{GoodStatus, HEADERS_MAX, PathOrder, STREAMS_MAX, ZipfExponent};
 
 use super::{
-    WatchArgument, duration_above_zero, good_status, head_size, ip_address, seed, size,
-    socket_address, within,
+    WatchArgument, WatchedAgentsArguments, duration_above_zero, good_status, head_size, ip_address,
+    seed, size, socket_address, within,
 };
 
 /// The request and the way to the target.
@@ -195,4 +195,6 @@ pub(crate) struct GeneratorArguments {
     /// components listed in a file [default: the plan's `watch:`]
     #[arg(long, value_name = "auto|none|FILE")]
     pub(crate) watch: Option<WatchArgument>,
+    #[command(flatten)]
+    pub(crate) agents: WatchedAgentsArguments,
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{LivePageArguments, MetricsExportArguments, duration_above_zero, within};
+use super::{
+    LivePageArguments, MetricsExportArguments, WatchedAgentsArguments, duration_above_zero, within,
+};
 
 /// Components to watch besides the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub(crate) struct WatchArguments {
     /// Write each second's readings to this file, too; it can be given to `plimsoll log --cpu`
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) agents: WatchedAgentsArguments,
     #[command(flatten)]
     pub(crate) live_page: LivePageArguments,
     #[command(flatten)]

@@ -65,14 +65,16 @@ impl Drop for EdgeExport {
 
 /// Exports each second until a stop is requested.
 fn follow(plan: ProbePlan, stop: &StopFlag, export: WatchExport) {
-    let watched = plimsoll_lab::watch::watch(plan, u32::MAX, stop, &mut |readings, notes| {
-        for text in notes {
-            eprint(&format!("note: {text}"));
-        }
-        if let Some(readings) = readings {
-            export.take(&without_generator(readings));
-        }
-    });
+    let agents = Vec::new();
+    let watched =
+        plimsoll_lab::watch::watch(plan, agents, u32::MAX, stop, &mut |readings, notes| {
+            for text in notes {
+                eprint(&format!("note: {text}"));
+            }
+            if let Some(readings) = readings {
+                export.take(&without_generator(readings));
+            }
+        });
     if let Err(error) = watched {
         eprint(&format!(
             "warning: --export has ended: {error}; the edge goes on"

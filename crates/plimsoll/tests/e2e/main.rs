@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod agent;
 mod alone;
 mod attacks;
 mod availability;
@@ -66,3 +67,4 @@ mod tune_faults;
 mod ui;
 mod watch;
 mod websocket;
+mod workers;

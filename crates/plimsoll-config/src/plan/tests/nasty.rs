@@ -287,6 +287,41 @@ fn gauges_with_a_limit_are_read_or_refused() {
 }
 
 #[test]
+fn agents_are_read_or_refused() {
+    let plan = |watch: &str| with_steps(&format!("  - get: /\nwatch: {watch}\n"));
+    for (watch, at, expected) in [
+        ("{ agents: db1 }", (5, 18), "not the address of an agent"),
+        (
+            "{ agents: [{ token_file: a }] }",
+            (5, 19),
+            "`at` is missing",
+        ),
+        (
+            "{ agents: { at: 'db1:1', token_file: none.txt } }",
+            (5, 45),
+            "`none.txt` cannot be read",
+        ),
+        (
+            "{ agents: { at: 'db1:1', tokn: a } }",
+            (5, 33),
+            "token_file",
+        ),
+    ] {
+        check(&plan(watch), at, expected);
+    }
+    let mut surroundings = desktop();
+    surroundings
+        .files
+        .insert("db1.token", b"plimsoll1-secret\n".to_vec());
+    let text = "agents: [{ at: 'db1:9192', token_file: db1.token }, 'ssh://root@db2']\n";
+    let agents = read_watch(text, &surroundings).unwrap().agents;
+    let shown: Vec<String> = agents.iter().map(|agent| agent.at.to_string()).collect();
+    assert_eq!(shown, ["db1:9192", "ssh://root@db2"]);
+    assert_eq!(agents[0].tokens.as_deref(), Some("plimsoll1-secret\n"));
+    assert!(!format!("{agents:?}").contains("secret"));
+}
+
+#[test]
 fn a_capture_that_nothing_uses_is_noted() {
     let text = with_steps("  - get: /\n    capture: { a: 'x', b: 'y' }\n  - get: /{{ b }}\n");
     let plan = read(&text, &given(), &desktop()).unwrap();

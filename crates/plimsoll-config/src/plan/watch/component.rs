@@ -50,12 +50,16 @@ fn with_credentials(
     let (user, password, database) = (word("user"), word("password"), word("database"));
     if credentials != Credentials::UserAndDatabase && database.is_some() {
         let message = format!("{} takes no `database`", kind.name());
-        reader.report(node, message, valid);
+        reader.report(node, message, format!("{valid}, without `database`"));
         return None;
     }
     if credentials == Credentials::None && (user.is_some() || password.is_some()) {
         let message = format!("{} takes no login", kind.name());
-        reader.report(node, message, valid);
+        reader.report(
+            node,
+            message,
+            format!("{valid}, without `user` and `password`"),
+        );
         return None;
     }
     let mut component = at_place(reader, at, kind)?;

@@ -2,19 +2,28 @@
 
 use plimsoll_model::component::{Component, ComponentKind, GaugeLimit, Selector};
 
-use crate::document::Shape::{Number, Of, OneOrMore, Text};
+use super::agents::AGENT;
+use crate::document::Shape::{Either, Number, Of, OneOrMore, Text};
 use crate::document::{DocumentNode, DocumentReader, KeywordTable, word};
 
 /// Keys of `watch` that have maps of their own.
 pub(crate) static WATCH: KeywordTable = KeywordTable {
     name: "watch",
     meaning: "Collectors to run beside the load. Its other keys are described at `watch` of the plan.",
-    words: &[word!(
-        "gauges",
-        OneOrMore(&Of(&GAUGE)),
-        "Gauges of the application that are full at a limit, at most 64. A gauge that reaches its limit where the load \
-         line is becomes a finding (rule S12)."
-    )],
+    words: &[
+        word!(
+            "agents",
+            OneOrMore(&Either(&[Text, Of(&AGENT)])),
+            "Agents that watch other machines, at most 64: where they listen, `[db1.internal:9192]`, or maps with their \
+             tokens."
+        ),
+        word!(
+            "gauges",
+            OneOrMore(&Of(&GAUGE)),
+            "Gauges of the application that are full at a limit, at most 64. A gauge that reaches its limit where the load \
+             line is becomes a finding (rule S12)."
+        ),
+    ],
 };
 
 /// Keys of `gauges`.

@@ -5,7 +5,7 @@ use plimsoll_model::component::ComponentKind;
 /// Before these parts.
 const BEFORE: &str = "Collectors to run beside the load: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge), and components of the service by their status interface: ";
 /// After them.
-const AFTER: &str = "`gauges: [{ gauge: queue_depth, limit: 100 }]` names gauges of the application that are full at a limit. `auto` (or `auto: true` in addition to other keys) discovers these on this machine. Other programs (`envoy`, …) are accepted; they are not supported yet, and a note reports it.";
+const AFTER: &str = "`gauges: [{ gauge: queue_depth, limit: 100 }]` names gauges of the application that are full at a limit; `agents: [db1.internal:9192]` agents on other machines, whose components are discovered there. `auto` (or `auto: true` in addition to other keys) discovers these on this machine. Other programs (`envoy`, …) are accepted; they are not supported yet, and a note reports it.";
 
 const LEN: usize = {
     let mut len = BEFORE.len() + AFTER.len();

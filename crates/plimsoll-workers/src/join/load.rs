@@ -1,0 +1,102 @@
+//! The load of a worker, on a thread of its own.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+
+use plimsoll_load::{Job, LoopShare, RunningLoad, Stopper, Used};
+use plimsoll_model::window::Window;
+use plimsoll_model::worker::HostUse;
+
+use crate::host_sampler::HostSampler;
+
+/// Seconds that may wait while a connection is made.
+const EVENTS_MAX: usize = 32;
+
+/// What the load did.
+#[derive(Debug)]
+pub(super) enum LoadEvent {
+    /// A second was over.
+    Second { window: Box<Window>, host: HostUse },
+    /// It is over, with the drain.
+    Ended {
+        used: Used,
+        plan_error: Option<String>,
+    },
+    /// Its thread is gone.
+    Lost,
+}
+
+/// A load that goes on. Dropping it aborts it.
+#[derive(Debug)]
+pub(super) struct CarriedLoad {
+    stopper: Stopper,
+    events: Option<Receiver<LoadEvent>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl CarriedLoad {
+    /// # Errors
+    /// When the load cannot be started: why, and what helps.
+    pub(super) fn begin(job: Job, share: LoopShare) -> Result<Self, String> {
+        let running = plimsoll_load::start_share(job, share).map_err(|error| error.to_string())?;
+        let stopper = running.stopper();
+        let (sender, events) = sync_channel(EVENTS_MAX);
+        let thread = std::thread::Builder::new()
+            .name("windows".to_owned())
+            .spawn(move || carry(running, &sender))
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(Self {
+            stopper,
+            events: Some(events),
+            thread: Some(thread),
+        })
+    }
+
+    /// What it did next, if anything.
+    pub(super) fn next_event(&self) -> Option<LoadEvent> {
+        match self.events.as_ref()?.try_recv() {
+            Ok(event) => Some(event),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(LoadEvent::Lost),
+        }
+    }
+
+    /// No further arrivals; requests in flight drain.
+    pub(super) fn stop(&self) {
+        self.stopper.stop();
+    }
+
+    /// No further arrivals, and no drain.
+    pub(super) fn abort(&self) {
+        self.stopper.abort();
+    }
+}
+
+impl Drop for CarriedLoad {
+    fn drop(&mut self) {
+        self.stopper.abort();
+        // The thread may wait to hand over a second.
+        self.events = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn carry(mut running: RunningLoad, events: &SyncSender<LoadEvent>) {
+    let mut sampler = HostSampler::new();
+    while let Some(window) = running.next_window() {
+        let second = LoadEvent::Second {
+            window: Box::new(window),
+            host: sampler.sample(),
+        };
+        if events.send(second).is_err() {
+            return;
+        }
+    }
+    let _ = events.send(LoadEvent::Ended {
+        used: plimsoll_load::own_use(),
+        plan_error: running.plan_error().map(ToOwned::to_owned),
+    });
+}

@@ -1,0 +1,38 @@
+//! A load that several hosts carry: a coordinator, which plans and merges, and a worker on each host.
+//!
+//! The walk of a run:
+//!
+//! 1. The coordinator listens ([`Coordinator::listen`]) and makes a token, with which workers dial in ([`work`]): mutual TLS
+//!    of `plimsoll-peer`. Each of them gets its part, the plan and all files that the plan needs (`task`).
+//! 2. A part is the share of the event loops of all workers that run on its host ([`plimsoll_load::LoopShare`]): arrivals,
+//!    users, rows of data and seeds follow from the number of a loop, wherever it runs.
+//! 3. Clocks are compared by round trips, of which the shortest counts; the load begins at one moment on all of them.
+//! 4. A worker sends each second of its results, and keeps it until the coordinator has it (`spool`). The coordinator adds
+//!    up the same second of all workers (`merge`), so that the rest of the program cannot distinguish it from a load of this
+//!    machine.
+//!
+//! What both sides do is decided by `coordinator` and `worker`, state machines without I/O whose callers hand them messages
+//! and the time. `listen` and `join` are the sockets and threads around them.
+//!
+//! What never fails to hold: a part is never begun twice; a second counts once or, with its worker, is missing by name; what
+//! was received is not lost; a worker whose coordinator is silent stops within five seconds; every buffer has a limit.
+
+mod clock;
+mod clock_sync;
+mod coordinator;
+mod error;
+mod host_sampler;
+mod join;
+mod label;
+mod linger;
+mod listen;
+mod merge;
+mod message;
+mod spool;
+mod task;
+mod worker;
+
+pub use coordinator::IfLost;
+pub use error::WorkersError;
+pub use join::{WorkerHooks, WorkerOptions, work};
+pub use listen::{Coordinator, CoordinatorOptions, RemoteLoad};
