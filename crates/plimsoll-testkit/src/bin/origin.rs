@@ -68,6 +68,7 @@ fn main() -> io::Result<()> {
         seed: Seed(arguments.seed),
         status: arguments.status,
         body_len: arguments.body_len,
+        runs_first: false,
     };
     let origin = KnownLaw::start_recording(plan, arguments.listen, arguments.arrivals)?;
     if let (Some(after), Some(pause)) = (arguments.stall_after_ms, arguments.stall_for_ms) {

@@ -53,6 +53,9 @@ pub struct KnownLawPlan {
     pub status: u16,
     /// Length of every response body, in bytes.
     pub body_len: usize,
+    /// Whether its thread runs before all others of this machine as soon as it wakes, where this process may ask for that: its
+    /// replies leave on time beside other work. Only for loads that leave it idle most of the time.
+    pub runs_first: bool,
 }
 
 impl Default for KnownLawPlan {
@@ -64,6 +67,7 @@ impl Default for KnownLawPlan {
             seed: Seed(1),
             status: 200,
             body_len: 100,
+            runs_first: false,
         }
     }
 }

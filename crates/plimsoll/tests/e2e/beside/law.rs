@@ -19,6 +19,7 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::new(5).unwrap(),
         service: Service::Deterministic(Duration::from_millis(25)),
+        runs_first: true,
         ..KnownLawPlan::default()
     })
     .unwrap();
