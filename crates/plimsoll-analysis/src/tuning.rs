@@ -13,6 +13,8 @@ mod confirm;
 mod course;
 mod evidence;
 mod forest;
+mod further;
+mod joint;
 mod observation;
 mod outcome;
 mod propose;
@@ -48,15 +50,22 @@ pub struct TuneLimits {
     pub evaluations: usize,
     /// Rounds of proposals at most.
     pub rounds: usize,
+    /// Further blocks for which there is time before the confirmation, as far as is known. Where they are few, half of the settings
+    /// of a block go on from the best so far before all that is spread over the space was tried.
+    pub blocks: usize,
+    /// New settings of the next block at most, where there is no time for a whole one.
+    pub settings: usize,
     /// Whether there is time for a block more than that: the best beside itself without all changes that hardly matter.
     pub reverts: bool,
 }
 
 impl TuneLimits {
-    /// Eighty trials and twelve rounds.
+    /// Eighty trials and twelve rounds, however long they take.
     pub const STANDARD: Self = Self {
         evaluations: 80,
         rounds: 12,
+        blocks: usize::MAX,
+        settings: propose::PROPOSED,
         reverts: true,
     };
 }
@@ -138,6 +147,11 @@ impl TuneSearch {
     pub fn pairs_needed(&self, observations: &[Observation]) -> usize {
         let (gain, deviation) = self.course(observations).best_gain();
         confirm::pairs_needed(gain, deviation)
+    }
+
+    /// Whether the last block raised the best by more than a trial varies, so that a further one may do the same.
+    pub fn is_climbing(&self, observations: &[Observation]) -> bool {
+        self.course(observations).is_climbing()
     }
 
     /// The best setting by what is known so far, which may be the default; `None` before the first line was measured.

@@ -23,32 +23,12 @@ pub(super) fn advised(space: &Space, feasible: Feasible<'_>) -> Vec<Levels> {
     });
     let mut settings = Vec::new();
     for wanted in [usual.collect::<Vec<_>>(), most.collect()] {
-        let levels = nearest(space, &wanted, feasible);
+        let levels = space.toward(&space.default_levels(), &wanted, feasible);
         if !space.is_default(&levels) && !settings.contains(&levels) {
             settings.push(levels);
         }
     }
     settings
-}
-
-/// The default with each of these knobs at its level, or as near to it as the constraints allow.
-fn nearest(space: &Space, wanted: &[(usize, usize)], feasible: Feasible<'_>) -> Levels {
-    let mut levels = space.default_levels();
-    for &(knob, level) in wanted {
-        let default = levels[knob];
-        let steps: Vec<usize> = match space.knobs()[knob].is_ordered {
-            true if level > default => (default + 1..=level).rev().collect(),
-            true => (level..default).collect(),
-            false => vec![level],
-        };
-        let is_feasible = |step: &usize| {
-            let mut changed = levels.clone();
-            changed[knob] = *step;
-            feasible(&changed)
-        };
-        levels[knob] = steps.into_iter().find(is_feasible).unwrap_or(default);
-    }
-    levels
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use super::TuneLimits;
 use super::confirm::MARGIN;
 use super::evidence::{Evidence, SettingEvidence};
 use super::forest::Forest;
+use super::further::further;
+use super::joint::{JointReversion, is_joint, twice};
 use super::observation::{Observation, Phase, Score};
 use super::propose::{PROPOSED, proposals};
 use super::race::{self, contenders, remaining, standings};
@@ -59,15 +61,6 @@ pub(super) struct Course<'a> {
     joint: Option<JointReversion>,
 }
 
-/// A block in which the winner ran twice, and twice without several of its changes. The confirmation follows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct JointReversion {
-    /// Index of the block.
-    block: usize,
-    winner: Levels,
-    without: Levels,
-}
-
 /// The end of the race.
 #[derive(Debug)]
 struct RaceResult<'a> {
@@ -88,7 +81,7 @@ impl<'a> Course<'a> {
             space,
             seed,
             explored: explored(space, &blocks),
-            joint: joint(space, &blocks),
+            joint: JointReversion::of(space, &blocks),
             blocks,
             evidence,
             forest,
@@ -263,8 +256,16 @@ impl<'a> Course<'a> {
         let unsettled = screen
             .iter()
             .filter(|levels| !self.evidence.is_settled(levels));
-        let pending: Vec<Levels> = unsettled.take(PROPOSED).cloned().collect();
+        let mut pending: Vec<Levels> = unsettled.cloned().collect();
         if !pending.is_empty() {
+            if self.is_mixed(pending.len(), limits) {
+                let mut settings = self.proposed(limits, feasible);
+                settings.truncate(limits.settings / 2);
+                pending.retain(|levels| !settings.contains(levels));
+                settings.append(&mut pending);
+                pending = settings;
+            }
+            pending.truncate(limits.settings);
             return pending;
         }
         let rounds = self.rounds(&screen);
@@ -272,8 +273,34 @@ impl<'a> Course<'a> {
         if enough || rounds >= limits.rounds || self.is_stagnant(rounds) {
             return Vec::new();
         }
+        self.proposed(limits, feasible)
+    }
+
+    /// Whether the rest of the screen, of so many settings, would take more than half of the time that is left, while there is a gain
+    /// from which the search can go on: then half of each block does.
+    fn is_mixed(&self, pending: usize, limits: TuneLimits) -> bool {
+        limits.blocks < 2 * pending.div_ceil(PROPOSED) && is_gain(self.best_gain().0)
+    }
+
+    /// The settings of a round. Where there is no time for as many rounds as a search has at least, the first of them lies as far
+    /// again from the default as the best.
+    fn proposed(&self, limits: TuneLimits, feasible: Feasible<'_>) -> Vec<Levels> {
         let seed = self.seed.derive(PROPOSALS).derive(self.blocks.len() as u64);
-        proposals(self.space, &self.evidence, seed, feasible)
+        let mut settings = proposals(self.space, &self.evidence, seed, feasible);
+        let beyond = self.further(feasible);
+        if let Some(beyond) = beyond.filter(|_| limits.blocks < ROUNDS_MIN) {
+            settings.retain(|levels| *levels != beyond);
+            settings.insert(0, beyond);
+        }
+        settings.truncate(limits.settings);
+        settings
+    }
+
+    /// As far again from the default as the best so far, where that is a gain and was not tried.
+    fn further(&self, feasible: Feasible<'_>) -> Option<Levels> {
+        let ranked = self.evidence.ranked(&self.forest);
+        let (best, _) = ranked.first().filter(|(_, gain)| is_gain(*gain))?;
+        further(self.space, best, feasible).filter(|levels| !self.evidence.is_settled(levels))
     }
 
     /// Blocks of proposals so far.
@@ -285,10 +312,17 @@ impl<'a> Course<'a> {
 
     /// Whether the last rounds hardly improved the best.
     fn is_stagnant(&self, rounds: usize) -> bool {
-        if rounds < ROUNDS_MIN {
-            return false;
-        }
-        let before = self.blocks.len() - ROUNDS_STAGNANT;
+        rounds >= ROUNDS_MIN && self.improvement(ROUNDS_STAGNANT) < IMPROVEMENT_MIN
+    }
+
+    /// Whether the last block raised the best by more than a trial varies.
+    pub(super) fn is_climbing(&self) -> bool {
+        self.joint.is_none() && self.improvement(1) > TIE
+    }
+
+    /// By how much the settings that so many blocks at the end tried first raised the best, a logarithm.
+    fn improvement(&self, blocks: usize) -> f64 {
+        let before = self.blocks.len().saturating_sub(blocks);
         let known: BTreeSet<&Levels> = self.blocks[..before]
             .iter()
             .flatten()
@@ -303,7 +337,7 @@ impl<'a> Course<'a> {
                 .filter_map(|(_, setting)| setting.mean())
                 .fold(0.0, f64::max)
         };
-        best(&|_| true) - best(&|levels| known.contains(levels)) < IMPROVEMENT_MIN
+        best(&|_| true) - best(&|levels| known.contains(levels))
     }
 
     /// The settings that race, from what was explored.
@@ -407,44 +441,9 @@ impl<'a> Course<'a> {
     }
 }
 
-/// A block of a setting and of it without some of its changes, each twice.
-fn twice(winner: &[usize], without: Levels) -> Vec<Levels> {
-    let winner = winner.to_vec();
-    vec![winner.clone(), without.clone(), winner, without]
-}
-
 /// Whether a gain, as a logarithm, exceeds the margin.
 fn is_gain(gain: f64) -> bool {
     gain > MARGIN.ln_1p()
-}
-
-/// The two settings of a block in which they run twice, that with more changes first: no other block repeats a setting.
-fn pair_of(space: &Space, settings: &[Levels]) -> Option<(Levels, Levels)> {
-    let others = || settings.iter().filter(|levels| !space.is_default(levels));
-    let distinct: BTreeSet<&Levels> = others().collect();
-    let mut pair: Vec<Levels> = distinct.into_iter().cloned().collect();
-    pair.sort_by_key(|levels| space.changed(levels).len());
-    let (Some(winner), Some(without), None) = (pair.pop(), pair.pop(), pair.pop()) else {
-        return None;
-    };
-    (others().count() > 2).then_some((winner, without))
-}
-
-fn is_joint(space: &Space, settings: &[Levels]) -> bool {
-    pair_of(space, settings).is_some()
-}
-
-/// The first block in which the winner ran twice beside itself without several changes.
-fn joint(space: &Space, blocks: &[Vec<&Observation>]) -> Option<JointReversion> {
-    let found = blocks.iter().enumerate().find_map(|(block, trials)| {
-        let settings: Vec<Levels> = trials.iter().map(|trial| trial.levels.clone()).collect();
-        Some((block, pair_of(space, &settings)?))
-    });
-    found.map(|(block, (winner, without))| JointReversion {
-        block,
-        winner,
-        without,
-    })
 }
 
 /// Blocks at the beginning whose settings had not been measured before.

@@ -91,6 +91,32 @@ impl Space {
         reverted
     }
 
+    /// `base` with each of these knobs at its level, or as near to it as the constraints allow: a level that they exclude gives way to
+    /// the next one towards that of `base`. Knobs come in this order.
+    pub(super) fn toward(
+        &self,
+        base: &[usize],
+        wanted: &[(usize, usize)],
+        feasible: Feasible<'_>,
+    ) -> Levels {
+        let mut levels = base.to_vec();
+        for &(knob, level) in wanted {
+            let from = levels[knob];
+            let steps: Vec<usize> = match self.knobs[knob].is_ordered {
+                true if level > from => (from + 1..=level).rev().collect(),
+                true => (level..from).collect(),
+                false => vec![level],
+            };
+            let is_feasible = |step: &usize| {
+                let mut changed = levels.clone();
+                changed[knob] = *step;
+                feasible(&changed)
+            };
+            levels[knob] = steps.into_iter().find(is_feasible).unwrap_or(from);
+        }
+        levels
+    }
+
     /// How far two settings are from each other: for each knob at most 1.
     pub(super) fn distance(&self, first: &[usize], second: &[usize]) -> f64 {
         let levels = first.iter().zip(second);

@@ -1,5 +1,7 @@
 //! The course of whole searches on a law that is known: what is tried, how often, and what survives a kill.
 
+mod short;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_testkit::normal::standard_normal;

@@ -24,16 +24,12 @@ use plimsoll_model::price::HeldResources;
 use plimsoll_model::seed::Seed;
 
 pub use self::ramp::{RampShape, TrialRamps};
-use self::times::TrialTimes;
+use self::times::{RestTimes, TrialTimes};
 use super::block::{BlockTrial, Blocks};
 use super::trial::{PlannedTrial, RecordedOutcome, TrialRecord, TrialRole};
 
 /// Trials of a load line by a whole search at most; a void one is repeated.
 const LIMIT_TRIALS_MAX: usize = 2;
-/// Trials of a block that takes back what hardly matters.
-const REVERSION_TRIALS: u32 = 5;
-/// Trials of a block of the search.
-const BLOCK_TRIALS: u32 = 5;
 /// Blocks at the begin in which the load line of the default may be searched.
 const LIMIT_BLOCKS: u32 = 2;
 /// Time for a service to stop and for everything to be put back.
@@ -163,7 +159,7 @@ impl TuneBlocks {
         records.iter().rev().find(is_limit)
     }
 
-    /// The search with the trials for which there is time beside those that the confirmation takes at least.
+    /// The search with the blocks for which there is time beside the trials that the confirmation takes at least.
     fn search(&self, records: &[TrialRecord], observations: &[Observation]) -> TuneSearch {
         let knobs = self.tuning.knobs.iter().map(|knob| KnobSpace {
             levels: knob.levels.len(),
@@ -174,40 +170,30 @@ impl TuneBlocks {
         let space = Space::new(knobs.collect());
         let search = |limits| TuneSearch::new(space.clone(), self.seed, limits);
         let mut limits = TuneLimits::STANDARD;
+        let times = TrialTimes::of(records);
         let unlimited = search(limits);
+        if !times.has_trials() {
+            return unlimited;
+        }
         let best = unlimited.incumbent(observations);
         let best = best.map_or_else(|| self.default_cell(), |levels| self.cell_of(&levels));
         let pairs = u32::try_from(unlimited.pairs_needed(observations)).unwrap_or(u32::MAX);
-        // Settings that a block tries are taken to be like the best: those that come late are near it.
-        let block = pairs.saturating_add(REVERSION_TRIALS + BLOCK_TRIALS);
-        let times = TrialTimes::of(records);
-        if self.has_time_for(pairs, block, best, times) {
-            return unlimited;
+        let rest = RestTimes::of(times, self.default_cell(), best, pairs);
+        let left = self.within.saturating_sub(times.taken());
+        let is_climbing = unlimited.is_climbing(observations);
+        limits.blocks = rest.blocks_within(left, is_climbing);
+        let smaller = rest.smaller_block_within(left).filter(|_| is_climbing);
+        if let (0, Some(settings)) = (limits.blocks, smaller) {
+            limits.blocks = 1;
+            limits.settings = limits.settings.min(settings);
+        } else if limits.blocks == 0 {
+            let is_of_search = |record: &&TrialRecord| {
+                matches!(record.trial.role, TrialRole::Reference | TrialRole::Cell)
+            };
+            limits.evaluations = records.iter().filter(is_of_search).count();
+            limits.reverts = rest.has_reversion_within(left);
         }
-        let is_of_search = |record: &&TrialRecord| {
-            matches!(record.trial.role, TrialRole::Reference | TrialRole::Cell)
-        };
-        limits.evaluations = records.iter().filter(is_of_search).count();
-        let reverting = pairs.saturating_add(REVERSION_TRIALS);
-        limits.reverts = self.has_time_for(pairs, reverting, best, times);
         search(limits)
-    }
-
-    /// Whether there is time for so many trials of the default and of the best setting so far, and for the last load line.
-    fn has_time_for(
-        &self,
-        defaults: u32,
-        candidates: u32,
-        best: usize,
-        times: TrialTimes<'_>,
-    ) -> bool {
-        let default = times.of_trial(self.default_cell());
-        let candidate = times.of_trial(best);
-        let needed = default
-            .saturating_mul(defaults)
-            .saturating_add(candidate.saturating_mul(candidates))
-            .saturating_add(times.longest_limit());
-        !times.has_trials() || times.taken().saturating_add(needed) <= self.within
     }
 
     /// The load line of a cell by a whole search, unless that is done or cannot be had.

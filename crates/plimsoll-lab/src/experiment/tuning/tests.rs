@@ -283,6 +283,19 @@ fn a_search_that_is_killed_goes_on_to_the_same_result() {
 }
 
 #[test]
+fn a_short_search_that_is_killed_goes_on_to_the_same_result() {
+    let within = Duration::from_mins(20);
+    let whole = Search::of("apache-mpm", within);
+    let expected = whole.whole();
+    let killed = Search::of("apache-mpm", within);
+    for trials in [3, 2, 1, 4, 3] {
+        let (_, records) = killed.run(trials, None);
+        assert_eq!(records[..], expected.1[..records.len()]);
+    }
+    assert_eq!(killed.whole(), expected);
+}
+
+#[test]
 fn a_default_that_is_best_is_kept() {
     let without_gain = surfaces::all().find(|surface| surface.is_without_gain());
     let search = Search::of(without_gain.unwrap().id(), HOURS);
