@@ -140,8 +140,9 @@ fn tier_of(kind: ComponentKind) -> Option<MachineTier> {
         | ComponentKind::Mysql
         | ComponentKind::Postgres
         | ComponentKind::Redis => Some(MachineTier::Store),
-        // A pooler stands beside programs as well as beside databases; the others receive what all kinds of programs send.
-        ComponentKind::Otlp
+        // A pooler stands beside programs as well as beside databases; the others show what all kinds of programs report.
+        ComponentKind::NodeExporter
+        | ComponentKind::Otlp
         | ComponentKind::Pgbouncer
         | ComponentKind::Prometheus
         | ComponentKind::Statsd => None,

@@ -57,6 +57,17 @@ pub enum ComponentAddress {
         /// Which series are recorded.
         series: Vec<Selector>,
     },
+    /// A metrics page over HTTP that shows another machine.
+    Machine {
+        /// Name or address of the host.
+        host: String,
+        /// Port.
+        port: u16,
+        /// Path, and query behind `?`.
+        path: String,
+        /// Name of the machine.
+        name: String,
+    },
 }
 
 impl ComponentAddress {
@@ -65,7 +76,8 @@ impl ComponentAddress {
         match self {
             Self::Page { path, .. }
             | Self::SocketPage { path, .. }
-            | Self::Figures { path, .. } => Some(path),
+            | Self::Figures { path, .. }
+            | Self::Machine { path, .. } => Some(path),
             Self::Socket(_) | Self::File(_) | Self::Command(_) | Self::Tcp { .. } => None,
         }
     }
@@ -82,11 +94,17 @@ impl fmt::Display for ComponentAddress {
             Self::Page { host, port, path }
             | Self::Figures {
                 host, port, path, ..
+            }
+            | Self::Machine {
+                host, port, path, ..
             } if host.contains(':') => {
                 write!(f, "http://[{host}]:{port}{path}")
             }
             Self::Page { host, port, path }
             | Self::Figures {
+                host, port, path, ..
+            }
+            | Self::Machine {
                 host, port, path, ..
             } => write!(f, "http://{host}:{port}{path}"),
         }

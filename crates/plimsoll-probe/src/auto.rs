@@ -151,6 +151,9 @@ fn is_same(a: &Component, b: &Component) -> bool {
         ComponentAddress::Page { host, port, path }
         | ComponentAddress::Figures {
             host, port, path, ..
+        }
+        | ComponentAddress::Machine {
+            host, port, path, ..
         } => (local(host), *port, path.clone()),
     };
     a.kind == b.kind && place(a) == place(b)

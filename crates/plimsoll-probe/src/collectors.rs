@@ -27,6 +27,7 @@ mod mongo;
 mod mysql;
 pub(crate) mod nginx;
 mod node;
+mod node_exporter;
 pub(crate) mod otlp;
 pub(crate) mod pgbouncer;
 pub(crate) mod php_fpm;

@@ -14,7 +14,7 @@ use crate::parse::{cpu, disk, memory, network};
 use kernel::Kernel;
 
 /// Disks and network interfaces that are reported.
-const DEVICES_MAX: usize = 32;
+pub(crate) const DEVICES_MAX: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -26,7 +26,7 @@ pub(crate) struct Host {
 }
 
 /// Counters of `/proc/net/netstat`, group `TcpExt`.
-const TCP_EXT: [(&str, &str); 9] = [
+pub(crate) const TCP_EXT: [(&str, &str); 9] = [
     ("ListenOverflows", metric::LISTEN_OVERFLOWS),
     ("ListenDrops", metric::LISTEN_DROPS),
     ("TCPReqQFullDrop", metric::SYN_QUEUE_DROPS),
@@ -39,7 +39,7 @@ const TCP_EXT: [(&str, &str); 9] = [
 ];
 
 /// Counters of `/proc/net/snmp`, group `Tcp`.
-const TCP: [(&str, &str); 5] = [
+pub(crate) const TCP: [(&str, &str); 5] = [
     ("OutSegs", metric::TCP_SEGMENTS_OUT),
     ("RetransSegs", metric::TCP_RETRANSMITS),
     ("ActiveOpens", metric::TCP_ACTIVE_OPENS),
@@ -166,7 +166,8 @@ impl Host {
     }
 }
 
-fn report_cpu(meter: &mut Meter, now: &cpu::CpuCounters, before: &cpu::CpuCounters) {
+/// Shares of the time between two readings, of all CPUs and of each.
+pub(crate) fn report_cpu(meter: &mut Meter, now: &cpu::CpuCounters, before: &cpu::CpuCounters) {
     let share = |ticks: u64, times: cpu::CpuTimes| ticks as f64 / times.total() as f64;
     let all = now.all.since(before.all);
     if all.total() == 0 {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use plimsoll_model::machine::on_machine;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesInfo};
 
@@ -133,6 +134,21 @@ impl Meter {
         self.values.insert(name, value);
     }
 
+    /// Adds what another meter read, as series of a machine.
+    pub(crate) fn take_over(&mut self, readings: Readings, machine: &str) {
+        for (own, info) in readings.new_series {
+            let name = on_machine(&own, machine);
+            if self.known.len() < SERIES_MAX && self.known.insert(name.clone()) {
+                self.new_series.insert(name, info);
+            }
+        }
+        let named = readings.values.into_iter();
+        let named = named.map(|(own, value)| (on_machine(&own, machine), value));
+        let known = &self.known;
+        self.values
+            .extend(named.filter(|(name, _)| known.contains(name)));
+    }
+
     /// The readings since [`Meter::begin`].
     pub(crate) fn finish(&mut self, second: u32) -> Readings {
         let now_ns = self.now_ns;
@@ -179,6 +195,24 @@ mod tests {
         meter.begin(5_000_000_000);
         meter.counter(metric::LISTEN_DROPS, &[], 500, 1.0);
         assert!(meter.finish(3).values.is_empty() && meter.take_fallen().is_none());
+    }
+
+    #[test]
+    fn readings_of_a_machine_keep_their_meaning() {
+        let (mut own, mut theirs) = (Meter::default(), Meter::default());
+        for second in 1..3 {
+            own.begin(second * 1_000_000_000);
+            own.gauge(metric::CPU_COUNT, &[], 8.0);
+            theirs.begin(second * 1_000_000_000);
+            theirs.gauge(metric::CPU_COUNT, &[], 2.0);
+            own.take_over(theirs.finish(0), "db1");
+            let readings = own.finish(0);
+            let name = "system.cpu.logical.count{host.name=db1}";
+            let [here, there] = [metric::CPU_COUNT, name].map(|name| readings.values.get(name));
+            assert_eq!((here, there), (Some(&8.0), Some(&2.0)));
+            // Each is defined once.
+            assert_eq!(readings.new_series.contains_key(name), second == 1);
+        }
     }
 
     #[test]

@@ -202,7 +202,11 @@ impl Probe {
     }
 
     /// Scrapes these components from now on.
-    fn watch(&mut self, components: Vec<(Component, ComponentMetadata)>) {
+    fn watch(&mut self, mut components: Vec<(Component, ComponentMetadata)>) {
+        let target = self.listener.address.map(|address| address.ip());
+        for (_, known) in &mut components {
+            known.target = target;
+        }
         let found = components
             .iter()
             .filter_map(|(component, known)| Some((component.place.to_string(), known.named_by?)));

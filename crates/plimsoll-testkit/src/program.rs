@@ -18,6 +18,7 @@ use crate::port;
 
 pub mod databases;
 pub mod engines;
+pub mod exporters;
 pub mod packages;
 pub mod pool;
 pub mod runtimes;

@@ -14,7 +14,7 @@ use super::sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
 use super::steps::{CHOICE, RESOURCE, STEP};
 use super::thresholds::ABORT;
 use super::transport::TRANSPORT;
-use super::watch::{AGENT, GAUGE, WATCH};
+use super::watch::{AGENT, EXPORTER, GAUGE, WATCH};
 use crate::distribution::THINK;
 use crate::document::Shape::{Either, MapOf, Objective, Of, OneOrMore, Template, Text};
 use crate::document::{KeywordTable, Shape};
@@ -26,7 +26,7 @@ pub(crate) const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 pub(crate) const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// All tables, in the order of the reference.
-pub(crate) static TABLES: [&KeywordTable; 30] = [
+pub(crate) static TABLES: [&KeywordTable; 31] = [
     &PLAN,
     &JOURNEY,
     &PROCESS,
@@ -53,6 +53,7 @@ pub(crate) static TABLES: [&KeywordTable; 30] = [
     &TRANSPORT,
     &WATCH,
     &AGENT,
+    &EXPORTER,
     &GAUGE,
     &BROWSER,
     &PRICE,

@@ -2,6 +2,7 @@
 
 mod agents;
 mod component;
+mod exporter;
 mod gauges;
 mod metrics;
 mod reference;
@@ -13,6 +14,7 @@ use plimsoll_model::component::{Component, ComponentKind, GaugeLimit};
 use crate::document::{Diagnostics, DocumentNode, DocumentReader, NodeKind, Surroundings};
 pub(crate) use agents::AGENT;
 pub use agents::WatchedAgent;
+pub(crate) use exporter::EXPORTER;
 pub(crate) use gauges::{GAUGE, WATCH};
 pub(crate) use reference::MEANING;
 
@@ -127,6 +129,7 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
     if let Some(gauges) = node.get("gauges") {
         gauges::check(reader, gauges, &watch.components);
     }
+    exporter::check(reader, node, &watch.components);
     if watch.components.len() > COMPONENTS_MAX {
         reader.report(node, "there are too many components", "at most 64 in total");
     }

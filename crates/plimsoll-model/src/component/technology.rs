@@ -42,6 +42,8 @@ pub enum AddressForm {
     },
     /// A map: the URL of a metrics page, and the series to scrape.
     MetricsPage,
+    /// The URL of a metrics page that shows another machine, or a map of it and the machine's name.
+    MachinePage,
 }
 
 /// The login that a plan may give for a component.

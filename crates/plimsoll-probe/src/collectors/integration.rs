@@ -11,8 +11,8 @@ use super::timeouts::ServerTimeouts;
 use super::tunables::TunableAccess;
 use super::{
     ComponentMetadata, Scraper, apache, go, gunicorn, haproxy, jvm, log, memcached, mongo, mysql,
-    nginx, node, otlp, pgbouncer, php_fpm, postgres, prometheus, puma, python, redis, statsd,
-    uwsgi, varnish,
+    nginx, node, node_exporter, otlp, pgbouncer, php_fpm, postgres, prometheus, puma, python,
+    redis, statsd, uwsgi, varnish,
 };
 use crate::files::Files;
 
@@ -154,6 +154,7 @@ pub(crate) const fn integration(kind: ComponentKind) -> &'static Integration {
         ComponentKind::Python => &python::INTEGRATION,
         ComponentKind::Mongo => &mongo::INTEGRATION,
         ComponentKind::Prometheus => &prometheus::INTEGRATION,
+        ComponentKind::NodeExporter => &node_exporter::INTEGRATION,
         ComponentKind::Otlp => &otlp::INTEGRATION,
         ComponentKind::Statsd => &statsd::INTEGRATION,
     }

@@ -6,7 +6,7 @@ mod error;
 mod http;
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub(crate) struct ComponentLink {
     /// The rights of that process do not suffice, and the own ones are used.
     with_own_rights: bool,
     stream: Option<LinkStream>,
+    /// The address of the host at the last connection over TCP.
+    peer: Option<IpAddr>,
     deadline_ns: u64,
     /// Bytes received since the scrape began.
     received: usize,
@@ -60,6 +62,7 @@ impl ComponentLink {
             named_by,
             with_own_rights: false,
             stream: None,
+            peer: None,
             deadline_ns: 0,
             received: 0,
         }
@@ -91,6 +94,11 @@ impl ComponentLink {
     /// Whether so much of a question's time is left.
     pub(crate) fn has_time(&self, at_least: Duration) -> bool {
         self.left().is_ok_and(|left| left >= at_least)
+    }
+
+    /// The address of the host at the last connection; `None` before the first one, and of sockets and files.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -142,8 +150,11 @@ impl ComponentLink {
             }
             ComponentAddress::Tcp { host, port }
             | ComponentAddress::Page { host, port, .. }
-            | ComponentAddress::Figures { host, port, .. } => {
-                LinkStream::Tcp(connect_tcp(host, *port, left)?)
+            | ComponentAddress::Figures { host, port, .. }
+            | ComponentAddress::Machine { host, port, .. } => {
+                let stream = connect_tcp(host, *port, left)?;
+                self.peer = stream.peer_addr().ok().map(|peer| peer.ip());
+                LinkStream::Tcp(stream)
             }
         });
         Ok(true)

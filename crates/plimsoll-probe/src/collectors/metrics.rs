@@ -1,6 +1,9 @@
 //! Converts a component's metrics to series: each carries the component's address.
 
+use std::net::IpAddr;
+
 use plimsoll_model::metric;
+use plimsoll_model::reading::Readings;
 
 use super::gauges::WatchedGauges;
 use crate::clock;
@@ -53,6 +56,8 @@ pub(crate) struct ComponentMetadata {
     pub(crate) pool: Option<String>,
     /// Line format of its log, if its configuration sets one.
     pub(crate) log_format: Option<String>,
+    /// Where the target listens, for components that show another machine: it may be this one.
+    pub(crate) target: Option<IpAddr>,
 }
 
 /// Records the metrics of one response.
@@ -178,6 +183,11 @@ impl MetricsRecorder<'_> {
     pub(crate) fn tally(&mut self, metric: &'static str, labels: &[(&str, &str)], total: u64) {
         self.meter
             .tally(metric, &with_place(self.at, labels), total);
+    }
+
+    /// What was read of another machine.
+    pub(crate) fn of_machine(&mut self, machine: &str, readings: Readings) {
+        self.meter.take_over(readings, machine);
     }
 
     /// Settings that were found in files.

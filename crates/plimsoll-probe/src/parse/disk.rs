@@ -35,13 +35,16 @@ pub(crate) fn diskstats(text: &str) -> Vec<DiskStats> {
     text.lines().filter_map(disk).collect()
 }
 
+/// Whether a device of this name is a file or memory, not a disk.
+pub(crate) fn is_in_memory(name: &str) -> bool {
+    let mut kinds = ["loop", "ram", "zram"].iter();
+    kinds.any(|kind| name.starts_with(kind))
+}
+
 fn disk(line: &str) -> Option<DiskStats> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let name = *words.get(2)?;
-    if ["loop", "ram", "zram"]
-        .iter()
-        .any(|kind| name.starts_with(kind))
-    {
+    if is_in_memory(name) {
         return None;
     }
     let disk = DiskStats {

@@ -18,11 +18,7 @@ pub(crate) fn local(text: &str) -> Vec<String> {
             continue;
         };
         let is_read_only = options.split(',').any(|option| option == "ro");
-        let is_kernels = OF_THE_KERNEL.iter().any(|folder| {
-            let below = point.strip_prefix(folder);
-            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        });
-        if is_read_only || !LOCAL.contains(&kind) || (is_kernels && point != "/dev/shm") {
+        if is_read_only || !holds_data(point, kind) {
             continue;
         }
         let point = unescaped(point);
@@ -35,6 +31,15 @@ pub(crate) fn local(text: &str) -> Vec<String> {
         points.push(point);
     }
     points
+}
+
+/// Whether a mount of this type is a local file system that may hold data.
+pub(crate) fn holds_data(point: &str, kind: &str) -> bool {
+    let is_kernels = OF_THE_KERNEL.iter().any(|folder| {
+        let below = point.strip_prefix(folder);
+        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    });
+    LOCAL.contains(&kind) && (!is_kernels || point == "/dev/shm")
 }
 
 /// A mount point whose spaces and backslashes are escaped as a backslash and three octal digits.

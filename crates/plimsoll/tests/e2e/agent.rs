@@ -1,4 +1,5 @@
-//! `plimsoll agent`: readings of another process in `watch` and `run`, who is refused, and an agent that is killed.
+//! `plimsoll agent`: readings of another process in `watch` and `run`, who is refused, and an agent that is killed; and a
+//! machine that `node_exporter` shows instead.
 
 use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use plimsoll_lab::run_log;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
+use plimsoll_testkit::program::exporters::NodeExporter;
 use rustix::process::Signal;
 
 use crate::kill::after;
@@ -111,6 +113,32 @@ fn the_readings_of_an_agent_are_in_the_file_of_a_watch() {
     }
     // The definitions came too.
     assert_eq!(there.info("plimsoll.clock.offset").unwrap().unit, "s");
+}
+
+#[test]
+fn a_machine_with_an_exporter_needs_no_agent() {
+    let place = Sandbox::new();
+    let exporter = NodeExporter::start();
+    let url = format!("http://{}/metrics", exporter.address);
+    let file = |text: String| std::fs::write(place.path().join("watch.yaml"), text).unwrap();
+    let words = ["watch", "--watch", "watch.yaml", "--for", "10m"];
+    // This machine under a second name.
+    file(format!("node-exporter: '{url}'\n"));
+    let refused = output(&place, &words);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let why = "`name` is missing: 127.0.0.1 is this machine";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    file(format!("node-exporter: {{ at: '{url}', name: db1 }}\n"));
+    let words = [&words[..], &["--out", "w.run"]].concat();
+    let child = command(&place, &words).spawn().unwrap();
+    assert_eq!(machine_in_file(&place), "db1");
+    interrupt(&child);
+    let output = CommandOutput::from(child.wait_with_output().unwrap());
+    assert_eq!(output.code, 130, "{output:?}");
+    let there = so_far(&place).unwrap().readings.of_machine("db1");
+    let cpus = "system.cpu.logical.count";
+    assert!(!there.between(cpus, 0, u32::MAX).is_empty());
+    assert_eq!(there.info(cpus).unwrap().unit, "{cpu}");
 }
 
 #[test]

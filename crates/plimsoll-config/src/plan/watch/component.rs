@@ -4,7 +4,7 @@ use plimsoll_model::component::{
     AddressForm, Component, ComponentAddress, ComponentKind, Credentials, Login,
 };
 
-use super::metrics;
+use super::{exporter, metrics};
 use crate::document::{DocumentNode, DocumentReader, NodeKind};
 use crate::login;
 
@@ -19,8 +19,10 @@ pub(super) fn component(
     node: &DocumentNode,
     kind: ComponentKind,
 ) -> Option<Component> {
-    if kind.address_forms() == [AddressForm::MetricsPage] {
-        return metrics::page(reader, node, kind);
+    match kind.address_forms() {
+        [AddressForm::MetricsPage] => return metrics::page(reader, node, kind),
+        [AddressForm::MachinePage] => return exporter::machine(reader, node, kind),
+        _ => {}
     }
     match &node.kind {
         NodeKind::Map(_) => with_credentials(reader, node, kind),

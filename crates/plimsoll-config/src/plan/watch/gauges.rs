@@ -3,6 +3,7 @@
 use plimsoll_model::component::{Component, ComponentKind, GaugeLimit, Selector};
 
 use super::agents::AGENT;
+use super::exporter::EXPORTER;
 use crate::document::Shape::{Either, Number, Of, OneOrMore, Text};
 use crate::document::{DocumentNode, DocumentReader, KeywordTable, word};
 
@@ -22,6 +23,11 @@ pub(crate) static WATCH: KeywordTable = KeywordTable {
             OneOrMore(&Of(&GAUGE)),
             "Gauges of the application that are full at a limit, at most 64. A gauge that reaches its limit where the load \
              line is becomes a finding (rule S12)."
+        ),
+        word!(
+            "node-exporter",
+            OneOrMore(&Either(&[Text, Of(&EXPORTER)])),
+            "Other machines on which `node_exporter` runs, at most 64: the URL of its page, or a map with the machine's name."
         ),
     ],
 };

@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::AddressForm::{Command, FastCgi, File, Host, Listener, MetricsPage, Page, Socket};
+use super::AddressForm::{
+    Command, FastCgi, File, Host, Listener, MachinePage, MetricsPage, Page, Socket,
+};
 use super::ProcessName::{Begins, Contains, Is};
 use super::{Credentials, SpanNames, Technology, TriedOn};
 
@@ -351,6 +353,20 @@ technologies! {
         reference: "`prometheus: { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }` (or `openmetrics`; series are selected by name, prefix and labels; series of connection pools and .NET threads are known and always scraped); ",
         processes: &[Contains("_exporte"), Begins("prometheus-")],
         series: &["dotnet."],
+        spans: SpanNames::None,
+        tunables: &[],
+        tried_on: TriedOn::Program,
+    }
+    /// Another machine, by the page of its `node_exporter`.
+    NodeExporter {
+        name: "node_exporter",
+        words: &["node-exporter"],
+        addresses: &[MachinePage],
+        credentials: Credentials::None,
+        valid: "the URL of its page, such as http://db1:9100/metrics; or { at: http://127.0.0.1:9100/metrics, name: db1 }",
+        reference: "`node-exporter: http://db1:9100/metrics` (another machine, as its node_exporter shows it, evaluated by the same rules; with a name `{ at: …, name: db1 }`), ",
+        processes: &[],
+        series: &[],
         spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,

@@ -35,7 +35,8 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
     let host = match link.place() {
         ComponentAddress::Tcp { host, port }
         | ComponentAddress::Page { host, port, .. }
-        | ComponentAddress::Figures { host, port, .. } => {
+        | ComponentAddress::Figures { host, port, .. }
+        | ComponentAddress::Machine { host, port, .. } => {
             let address = ComponentAddress::Tcp {
                 host: host.clone(),
                 port: *port,

@@ -177,7 +177,8 @@ fn is_near(place: &ComponentAddress) -> bool {
         | ComponentAddress::SocketPage { .. } => true,
         ComponentAddress::Tcp { host, .. }
         | ComponentAddress::Page { host, .. }
-        | ComponentAddress::Figures { host, .. } => {
+        | ComponentAddress::Figures { host, .. }
+        | ComponentAddress::Machine { host, .. } => {
             host == "localhost"
                 || host
                     .parse::<std::net::IpAddr>()
