@@ -4,6 +4,8 @@
 //! hold something, so a run of an hour stays small in memory. Buckets are those of HdrHistogram with
 //! three digits and a lowest value of 1 µs, so counts of any two histograms add up exactly.
 
+mod sparse_encoding;
+
 use std::io::Read as _;
 
 use base64::Engine as _;
@@ -49,7 +51,7 @@ pub enum HistogramError {
 pub fn bucket_top(value_us: u64) -> u64 {
     let magnitude = 64 - (value_us | (SUB_BUCKETS - 1)).leading_zeros();
     let shift = magnitude - SUB_BUCKETS.trailing_zeros();
-    ((value_us >> shift) << shift) + (1 << shift) - 1
+    value_us | ((1 << shift) - 1)
 }
 
 /// Value in the middle of the bucket whose highest value is `top_us`; used for means only.
@@ -233,9 +235,18 @@ impl Histogram {
     pub fn from_v2_base64(text: &str) -> Result<Self, HistogramError> {
         let bytes = STANDARD.decode(text)?;
         let plain = inflated(&bytes)?;
+        if let Some((buckets, count)) = sparse_encoding::buckets(&plain) {
+            return Ok(Self { buckets, count });
+        }
         let dense: Dense<u64> = Deserializer::new()
             .deserialize(&mut plain.as_slice())
             .map_err(|error| HistogramError::Encoding(format!("{error:?}")))?;
+        // Where the library's sum would overflow it stays there.
+        if dense.len() == u64::MAX {
+            return Err(HistogramError::Encoding(
+                "its counts are too many to be added".to_owned(),
+            ));
+        }
         Ok(Self::from_dense(&dense))
     }
 }

@@ -1,10 +1,11 @@
 //! `cargo xtask soak`: tests that take hours. The load line against four known laws on real sockets, ten seeds each, the
-//! memory of a long run, comparisons of two services, killed searches for settings, the commands of the documentation without
-//! abridgement, and every fuzz target.
+//! memory of a long run, the cost of a coordinator of a hundred workers, comparisons of two services, killed searches for
+//! settings, the commands of the documentation without abridgement, and every fuzz target.
 //!
 //! Every result is appended to a file; results that the file already contains are not repeated.
 
 mod compared;
+mod coordinated;
 mod fuzzed;
 mod kills;
 mod pages;
@@ -39,6 +40,9 @@ pub(crate) struct SoakArguments {
     /// Minutes of the memory run; 0 skips it
     #[arg(long, default_value_t = 20)]
     memory_minutes: u64,
+    /// Minutes of a load that a hundred replayed workers carry, for the cost of their coordinator; 0 skips it
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=1_440))]
+    workers_minutes: u64,
     /// Comparisons of equal services; half as many find a slower one; 0 skips them
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     comparisons: u64,
@@ -118,6 +122,10 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         append(&path, &result)?;
         results.push(result);
     }
+    let minutes = arguments.workers_minutes;
+    coordinated::run(&workspace, minutes, &mut results, |result| {
+        append(&path, result)
+    })?;
     let at_once = usize::from(arguments.comparisons_at_once);
     compared::run(
         &workspace,
@@ -249,6 +257,17 @@ fn memory(workspace: &Workspace, minutes: u64) -> Result<Value> {
     weigh(command, &[], Duration::from_secs(1), |pid, _| {
         readings.extend(resident(pid));
     })?;
+    let (settled, last, flat) = memory_growth(&readings)?;
+    println!(
+        "  {} KiB after a fifth, {} KiB at the end",
+        settled >> 10,
+        last >> 10
+    );
+    Ok(json!({ "memory": { "minutes": minutes, "settled": settled, "last": last, "flat": flat } }))
+}
+
+/// The resident set in the second tenth of these readings and in their last one, in bytes, and whether it did not grow.
+fn memory_growth(readings: &[u64]) -> Result<(u64, u64, bool)> {
     let settled = readings
         .get(readings.len() / 10..readings.len() / 5)
         .unwrap_or_default();
@@ -264,14 +283,7 @@ fn memory(workspace: &Workspace, minutes: u64) -> Result<Value> {
         .take(readings.len() / 10 + 1)
         .max()
         .unwrap_or_default();
-    println!(
-        "  {} KiB after a fifth, {} KiB at the end",
-        settled >> 10,
-        last >> 10
-    );
-    Ok(
-        json!({ "memory": { "minutes": minutes, "settled": settled, "last": last, "flat": last <= settled + GROWTH_MAX } }),
-    )
+    Ok((settled, last, last <= settled + GROWTH_MAX))
 }
 
 /// Prints a line per law; true if each held in nine of ten seeds and the memory stayed flat. Laws without results hold only
@@ -319,6 +331,7 @@ fn summarise(results: &[Value], has_laws: bool) -> bool {
         );
     }
     all_hold
+        & coordinated::summarise(results)
         & compared::summarise(results)
         & kills::summarise(results)
         & pages::summarise(results)

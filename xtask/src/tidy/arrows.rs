@@ -166,7 +166,15 @@ const CRATE_RULES: [CrateRule; 35] = [
     },
     CrateRule {
         name: "plimsoll-soak",
-        may_know: &[HARNESS, MODEL, "plimsoll-analysis", "plimsoll-lab", TESTKIT],
+        may_know: &[
+            HARNESS,
+            MODEL,
+            "plimsoll-analysis",
+            "plimsoll-lab",
+            "plimsoll-peer",
+            "plimsoll-workers",
+            TESTKIT,
+        ],
     },
     CrateRule {
         name: "xtask",

@@ -11,10 +11,12 @@ use super::{POLL, Shared};
 use crate::coordinator::ConnectionId;
 use crate::error::WorkersError;
 use crate::linger::linger;
-use crate::message::{MESSAGE_LEN_MAX, ToCoordinator};
+use crate::message::{MESSAGE_LEN_MAX, ToCoordinator, ToWorker};
 
 /// Longest silence in the handshake, and longest time that a worker takes nothing.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest time between two looks at the state once the load was started: what a worker sends ends the wait sooner.
+const RUNNING_POLL: Duration = Duration::from_millis(250);
 /// Looks at a connection that is to end, until the worker has closed it.
 const LAST_LOOKS: u32 = 10;
 
@@ -67,6 +69,10 @@ fn exchange(
         let outgoing = shared.lock().take_outgoing(id, shared.clock.now_ns());
         for message in &outgoing.messages {
             channel.send(message)?;
+            if matches!(message, ToWorker::Start { .. }) {
+                let socket = &channel.stream().sock;
+                socket.set_read_timeout(Some(RUNNING_POLL))?;
+            }
         }
         if outgoing.is_last || is_closing {
             return Ok(());
