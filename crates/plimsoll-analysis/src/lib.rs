@@ -13,6 +13,7 @@ pub mod findings;
 pub mod intervention;
 pub mod machines;
 pub mod payload;
+pub mod regions;
 mod rules;
 pub mod search;
 pub mod statements;

@@ -33,6 +33,11 @@ pub enum VoidReason {
         /// Share of seconds with more than 5 % stolen.
         seconds_share: f64,
     },
+    /// The CPU quota of its cgroup stopped the generator.
+    Throttled {
+        /// Share of seconds in which it did so in more than 5 % of its periods.
+        seconds_share: f64,
+    },
     /// No steady state was found, even after the trial was extended.
     NotSteady,
     /// Too few requests for the objective's quantile.
@@ -87,7 +92,8 @@ impl VoidReason {
             Self::GeneratorLag { .. }
             | Self::GeneratorCpu { .. }
             | Self::GeneratorPorts { .. }
-            | Self::GeneratorDescriptors { .. } => true,
+            | Self::GeneratorDescriptors { .. }
+            | Self::Throttled { .. } => true,
             Self::Worker { reason, .. } => reason.is_of_generator(),
             _ => false,
         }
@@ -127,6 +133,13 @@ impl std::fmt::Display for VoidReason {
                 "the hypervisor took more than 5 % of the CPU in {:.0} % of the seconds; use a machine of your own",
                 seconds_share * 100.0
             ),
+            Self::Throttled { seconds_share } => write!(
+                f,
+                "the CPU quota of its cgroup stopped the generator in more than 5 % of the quota's periods, in {:.0} % of the \
+                 seconds; raise the quota (`cpu.max`, `limits.cpu`), or give the generator no more event loops (--cores) than the \
+                 quota has CPUs",
+                seconds_share * 100.0
+            ),
             Self::NotSteady => {
                 f.write_str("response times reached no steady state; measure longer (--thorough)")
             }
@@ -150,18 +163,21 @@ impl std::fmt::Display for VoidReason {
                  target; give it less work, or start more of its processes (processes)",
                 share * 100.0
             ),
-            Self::BrowserCpu { seconds_share } => write!(
-                f,
-                "the browsers used more than 5 % of a machine that was busy for more than 85 %, in {:.0} % of the seconds; let \
-                 them pause longer (`think` below `browser`), take fewer of them (`users`), or run Plimsoll on another \
-                 machine than the target",
-                seconds_share * 100.0
-            ),
+            Self::BrowserCpu { seconds_share } => f.write_str(&browser_cpu_text(*seconds_share)),
             Self::Worker { name, reason } => write!(f, "worker {name}: {reason}"),
             Self::CutShort { why } => write!(f, "not all of the load was carried out: {why}"),
             Self::Interrupted => f.write_str("the measurement was interrupted"),
         }
     }
+}
+
+fn browser_cpu_text(seconds_share: f64) -> String {
+    format!(
+        "the browsers used more than 5 % of a machine that was busy for more than 85 %, in {:.0} % of the seconds; let \
+         them pause longer (`think` below `browser`), take fewer of them (`users`), or run Plimsoll on another \
+         machine than the target",
+        seconds_share * 100.0
+    )
 }
 
 /// Why a trial broke the objective.

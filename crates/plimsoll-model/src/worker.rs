@@ -12,7 +12,7 @@ use crate::window::{GeneratorUse, Window};
 /// Workers of one load at most.
 pub const WORKERS_MAX: u32 = 256;
 
-/// Millionths of a whole, the unit of [`WorkerRecord::steal_ppm`].
+/// Millionths of a whole, the unit of shares in histograms.
 const PPM: f64 = 1e6;
 
 /// What became of a worker that carried a part of the load.
@@ -53,16 +53,23 @@ pub struct JudgedSeconds {
     pub lag: Histogram,
     /// Share of its machine's CPU that the hypervisor gave to others, ppm, a value for each second in which it is known.
     pub steal_ppm: Histogram,
+    /// Share of the periods of its CPU quota in which its cgroup stopped it, ppm, a value for each second in which it is known.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub throttled_ppm: Histogram,
     /// Resources of its loops.
     pub generator: GeneratorUse,
 }
 
-/// How busy the machine of a worker was in one second.
+/// What others left of a worker's CPU in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
     /// Share of all its cores that the hypervisor gave to others, 0 to 1; `None` where it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<f64>,
+    /// Share of the periods of its CPU quota in which a cgroup at or above it stopped it, 0 to 1; 0 without a quota, `None`
+    /// where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<f64>,
 }
 
 impl WorkerRecord {
@@ -88,13 +95,10 @@ impl JudgedSeconds {
         self.lag.merge(&window.lag);
         self.generator.merge(window.generator);
         if let Some(steal) = host.steal {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a share, from 0 to 1"
-            )]
-            let ppm = (steal.clamp(0.0, 1.0) * PPM) as u64;
-            self.steal_ppm.record(ppm, 1);
+            self.steal_ppm.record(ppm(steal), 1);
+        }
+        if let Some(throttled) = host.throttled {
+            self.throttled_ppm.record(ppm(throttled), 1);
         }
     }
 
@@ -106,14 +110,28 @@ impl JudgedSeconds {
 
     /// Share of the seconds in which more than `bound`, 0 to 1, of the CPU was stolen.
     pub fn stolen_seconds(&self, bound: f64) -> f64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share, from 0 to 1"
-        )]
-        let bound_ppm = (bound.clamp(0.0, 1.0) * PPM) as u64;
-        self.steal_ppm.count_above(bound_ppm) as f64 / self.steal_ppm.count().max(1) as f64
+        share_above(&self.steal_ppm, bound)
     }
+
+    /// Share of the seconds in which the worker was stopped in more than `bound`, 0 to 1, of the periods of its quota.
+    pub fn throttled_seconds(&self, bound: f64) -> f64 {
+        share_above(&self.throttled_ppm, bound)
+    }
+}
+
+/// A share in millionths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share, from 0 to 1"
+)]
+fn ppm(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * PPM) as u64
+}
+
+/// Share of the values, in millionths, above `bound`, 0 to 1; 0 without values.
+fn share_above(values: &Histogram, bound: f64) -> f64 {
+    values.count_above(ppm(bound)) as f64 / values.count().max(1) as f64
 }
 
 #[cfg(test)]
@@ -136,11 +154,11 @@ mod tests {
     #[test]
     fn all_seconds_count_and_the_generator_only_in_judged_ones() {
         let mut record = WorkerRecord::default();
-        let host = |steal| HostUse { steal };
-        record.add(&window(0, 9_000), host(Some(1.0)), false);
-        record.add(&window(1, 10), host(Some(0.2)), true);
-        record.add(&window(2, 10), host(Some(0.0)), true);
-        record.add(&window(3, 10), host(None), true);
+        let host = |steal, throttled| HostUse { steal, throttled };
+        record.add(&window(0, 9_000), host(Some(1.0), Some(1.0)), false);
+        record.add(&window(1, 10), host(Some(0.2), Some(0.0)), true);
+        record.add(&window(2, 10), host(Some(0.0), Some(0.1)), true);
+        record.add(&window(3, 10), host(None, Some(0.1)), true);
         assert_eq!((record.offered, record.requests()), (12, 12));
         assert_eq!(record.response.count(), 8);
         let judged = &record.judged;
@@ -149,6 +167,7 @@ mod tests {
         assert_eq!(judged.generator.ports_exhausted, 3);
         assert!((judged.loop_cpu(2) - 0.25).abs() < 1e-12);
         assert!((judged.stolen_seconds(0.05) - 0.5).abs() < 1e-12);
+        assert!((judged.throttled_seconds(0.05) - 2.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]
@@ -161,8 +180,18 @@ mod tests {
             lost_at: Some(7),
             ..WorkerRecord::default()
         };
-        record.add(&window(1, 10), HostUse { steal: Some(0.5) }, true);
+        let host = HostUse {
+            steal: Some(0.5),
+            throttled: Some(0.25),
+        };
+        record.add(&window(1, 10), host, true);
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<WorkerRecord>(&text).unwrap(), record);
+        // A log from before quotas were read.
+        let mut older: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let judged = older["judged"].as_object_mut().unwrap();
+        judged.remove("throttled_ppm").unwrap();
+        let older: WorkerRecord = serde_json::from_value(older).unwrap();
+        assert!(older.judged.throttled_ppm.is_empty());
     }
 }

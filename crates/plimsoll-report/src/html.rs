@@ -34,6 +34,7 @@ mod traces;
 mod traffic;
 mod urls;
 mod websockets;
+mod workers;
 
 pub(crate) use static_page::{StaticPage, page_banner};
 
@@ -136,6 +137,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (throughput::section(report))
                     (findings::section(report))
                     (machines::section(report))
+                    (workers::section(report))
                     (traces::section(report))
                     (statements::section(report))
                     (payload::section(report))

@@ -28,5 +28,6 @@ pub mod repeated;
 pub mod report;
 pub mod text;
 pub mod tune;
+mod workers;
 
 pub use report::Report;

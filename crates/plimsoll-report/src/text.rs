@@ -17,9 +17,11 @@ use crate::report::Report;
 mod comparison;
 mod layout;
 mod machines;
+mod named_rows;
 mod steps;
 mod traces;
 mod trial;
+mod workers;
 
 pub use comparison::comparison;
 pub(crate) use comparison::table;
@@ -30,8 +32,8 @@ pub use trial::trial_line;
 use layout::LINES_MAX;
 
 /// The summary: at most 24 lines; 80 columns except for paths, which are never broken. Below it, for a plan of
-/// journeys, the table of their steps, for several URLs theirs, with traces that of where requests spend their time, and with
-/// agents that of machines: 100 columns.
+/// journeys, the table of their steps, for several URLs theirs, with traces that of where requests spend their time, with
+/// agents that of machines, and with workers theirs: 100 columns.
 pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let style = Style { colour };
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
@@ -57,21 +59,21 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
         .flat_map(|block| block.1)
         .take(LINES_MAX)
         .collect();
-    let steps = steps::table(report, style);
     // A search mixes all loads; its steps are in the report only.
-    if !steps.is_empty() && !report.is_search() {
+    let steps = if report.is_search() {
+        Vec::new()
+    } else {
+        steps::table(report, style)
+    };
+    let tables = [
+        steps,
+        traces::table(report, style),
+        machines::table(report, style),
+        workers::table(report, style),
+    ];
+    for table in tables.into_iter().filter(|table| !table.is_empty()) {
         lines.push(String::new());
-        lines.extend(steps);
-    }
-    let traces = traces::table(report, style);
-    if !traces.is_empty() {
-        lines.push(String::new());
-        lines.extend(traces);
-    }
-    let machines = machines::table(report, style);
-    if !machines.is_empty() {
-        lines.push(String::new());
-        lines.extend(machines);
+        lines.extend(table);
     }
     lines.join("\n") + "\n"
 }

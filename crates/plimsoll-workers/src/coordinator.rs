@@ -5,6 +5,7 @@
 //! whose connection was cut goes on over another one.
 
 mod admission;
+mod results;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -19,8 +20,8 @@ use plimsoll_model::worker::WorkerRecord;
 use crate::clock::SECOND_NS;
 use crate::error::WorkersError;
 use crate::label::shown;
-use crate::merge::{AHEAD_MAX, MergeError, WindowMerge};
-use crate::message::{Numbered, ToCoordinator, ToWorker};
+use crate::merge::WindowMerge;
+use crate::message::{ToCoordinator, ToWorker};
 use slot::{Command, SentState, Slot, SlotContext, Stage};
 
 pub(crate) use slot::Outgoing;
@@ -29,8 +30,6 @@ pub(crate) use slot::Outgoing;
 pub(crate) const SILENCE_MAX_NS: u64 = 5 * SECOND_NS;
 /// Time in which a connection must be that of a worker, ns.
 const JOIN_WITHIN_NS: u64 = 5 * SECOND_NS;
-/// Seconds of results that may wait to be taken.
-const COMPLETE_MAX: usize = 600;
 /// News that may wait to be taken.
 const NEWS_MAX: usize = 256;
 
@@ -213,68 +212,6 @@ impl CoordinatorState {
     fn add_news(&mut self, text: String) {
         if self.news.len() < NEWS_MAX {
             self.news.push(text);
-        }
-    }
-
-    fn numbered(&mut self, part: u32, number: u64, content: Numbered) {
-        let Some(slot) = self.slots[part as usize].as_mut() else {
-            return;
-        };
-        // What was received already is sent again over another connection.
-        if slot.stage != Stage::Running || number < slot.next {
-            return;
-        }
-        if number > slot.next {
-            self.lose(part, "a second of its results is missing");
-            return;
-        }
-        match content {
-            Numbered::Second { window, host } => {
-                let start = self.start_second.unwrap_or(0);
-                if self.merge.check(part, window.second) == Err(MergeError::TooFarAhead)
-                    && let Some(slowest) = self.merge.slowest()
-                {
-                    let why = format!("it sent no results while others sent {AHEAD_MAX} s");
-                    self.lose(slowest, &why);
-                }
-                if self.merge.check(part, window.second).is_err() || window.second < start {
-                    self.lose(part, "its seconds are not in order");
-                    return;
-                }
-                let after = window.second - start;
-                let (from, to) = self.settings.judged;
-                if let Some(slot) = self.slots[part as usize].as_mut() {
-                    slot.next += 1;
-                    slot.next_second = window.second.saturating_add(1);
-                    slot.record.add(&window, host, (from..to).contains(&after));
-                }
-                // Checked above.
-                let _ = self.merge.push(part, *window);
-            }
-            Numbered::Ended { used, plan_error } => {
-                slot.next += 1;
-                slot.stage = Stage::Ended;
-                slot.used = used;
-                self.merge.end(part);
-                if plan_error.is_some() {
-                    // It ends the load everywhere; its text is in the windows.
-                    self.stop();
-                }
-            }
-        }
-        self.collect();
-    }
-
-    /// Moves what is complete out of the merge.
-    fn collect(&mut self) {
-        while let Some(window) = self.merge.next() {
-            self.next_second = window.second.saturating_add(1);
-            self.complete.push_back(window);
-        }
-        if self.complete.len() > COMPLETE_MAX && self.command < Command::Abort {
-            self.load_errors
-                .push("the coordinator did not take results for ten minutes".to_owned());
-            self.abort();
         }
     }
 
@@ -493,8 +430,8 @@ impl CoordinatorState {
     /// Resources that all workers used together.
     pub(crate) fn used(&self) -> Used {
         self.live_slots().fold(Used::default(), |sum, slot| Used {
-            cpu_us: sum.cpu_us + slot.used.cpu_us,
-            rss_bytes_max: sum.rss_bytes_max + slot.used.rss_bytes_max,
+            cpu_us: sum.cpu_us.saturating_add(slot.used.cpu_us),
+            rss_bytes_max: sum.rss_bytes_max.saturating_add(slot.used.rss_bytes_max),
         })
     }
 }

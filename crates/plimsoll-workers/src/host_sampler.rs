@@ -1,6 +1,9 @@
-//! How much of this machine's CPU the hypervisor took, second by second.
+//! How much of this machine's CPU the hypervisor took, and how often a cgroup stopped this process, second by second.
+
+mod throttling;
 
 use plimsoll_model::worker::HostUse;
+use throttling::ThrottleSampler;
 
 const STAT: &str = "/proc/stat";
 /// Times of all cores in a line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. Those of guests,
@@ -18,11 +21,15 @@ struct CpuTimes {
 #[derive(Debug)]
 pub(crate) struct HostSampler {
     last: Option<CpuTimes>,
+    throttling: ThrottleSampler,
 }
 
 impl HostSampler {
     pub(crate) fn new() -> Self {
-        Self { last: read() }
+        Self {
+            last: read(),
+            throttling: ThrottleSampler::of_this_process(),
+        }
     }
 
     /// The use since the last call.
@@ -30,7 +37,10 @@ impl HostSampler {
         let now = read();
         let steal = self.last.zip(now).and_then(|(last, now)| share(last, now));
         self.last = now;
-        HostUse { steal }
+        HostUse {
+            steal,
+            throttled: self.throttling.sample(),
+        }
     }
 }
 

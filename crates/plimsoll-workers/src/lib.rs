@@ -28,8 +28,11 @@ mod linger;
 mod listen;
 mod merge;
 mod message;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod properties;
 mod spool;
 mod task;
+mod window_range;
 mod worker;
 
 pub use coordinator::IfLost;

@@ -107,7 +107,10 @@ mod tests {
         for content in [
             Numbered::Second {
                 window: Box::new(window),
-                host: HostUse { steal: Some(0.25) },
+                host: HostUse {
+                    steal: Some(0.25),
+                    throttled: Some(0.5),
+                },
             },
             Numbered::Ended {
                 used: Used {

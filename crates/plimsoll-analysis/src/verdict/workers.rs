@@ -9,6 +9,9 @@ use super::theft::{SECONDS_MAX, STEAL_SHARE_MAX};
 use super::validity::{GENERATOR_CPU_MAX, lag_bound_us};
 use crate::stats::order::quantile_ranks;
 
+/// Share of the periods of a CPU quota that a worker may stand still in a second, 0 to 1: less than one of the ten that a
+/// second usually has.
+const THROTTLED_SHARE_MAX: f64 = 0.05;
 /// Most reasons reported.
 const REASONS_MAX: usize = 20;
 
@@ -66,6 +69,10 @@ fn of_worker(worker: &WorkerRecord, bounds: WorkerBounds<'_>) -> Vec<VoidReason>
     if seconds_share > SECONDS_MAX {
         reasons.push(VoidReason::Steal { seconds_share });
     }
+    let seconds_share = judged.throttled_seconds(THROTTLED_SHARE_MAX);
+    if seconds_share > SECONDS_MAX {
+        reasons.push(VoidReason::Throttled { seconds_share });
+    }
     reasons
 }
 
@@ -83,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// Ten seconds of a worker that `change` describes.
-    fn worker(name: &str, steal: f64, change: impl Fn(&mut Window)) -> WorkerRecord {
+    /// Ten seconds of a worker that `host` and `change` describe.
+    fn worker(name: &str, host: HostUse, change: impl Fn(&mut Window)) -> WorkerRecord {
         let mut record = WorkerRecord {
             name: name.to_owned(),
             loops: 2,
@@ -95,7 +102,7 @@ mod tests {
             window.lag.record(100, 1000);
             window.generator.loop_cpu_us = 400_000;
             change(&mut window);
-            record.add(&window, HostUse { steal: Some(steal) }, true);
+            record.add(&window, host, true);
         }
         record
     }
@@ -112,17 +119,23 @@ mod tests {
 
     #[test]
     fn a_fault_is_that_of_the_worker_that_had_it() {
+        let host = |steal, throttled| HostUse {
+            steal: Some(steal),
+            throttled: Some(throttled),
+        };
+        let calm = host(0.0, 0.0);
         let workers = [
-            worker("good", 0.0, |_| {}),
-            worker("late", 0.0, |window| window.lag.record(20_000, 100)),
-            worker("busy", 0.0, |window| {
+            worker("good", calm, |_| {}),
+            worker("late", calm, |window| window.lag.record(20_000, 100)),
+            worker("busy", calm, |window| {
                 window.generator.loop_cpu_us = 1_900_000;
             }),
-            worker("full", 0.0, |window| window.generator.ports_exhausted = 1),
-            worker("narrow", 0.0, |window| {
+            worker("full", calm, |window| window.generator.ports_exhausted = 1),
+            worker("narrow", calm, |window| {
                 window.generator.descriptors_exhausted = 2;
             }),
-            worker("robbed", 0.3, |_| {}),
+            worker("robbed", host(0.3, 0.0), |_| {}),
+            worker("limited", host(0.0, 0.1), |_| {}),
         ];
         let found = texts(&workers, true);
         let expected = [
@@ -131,6 +144,7 @@ mod tests {
             "worker full: the generator ran out of local ports 10 times",
             "worker narrow: the generator ran out of file descriptors 20 times",
             "worker robbed: the hypervisor took more than 5 % of the CPU in 100 %",
+            "worker limited: the CPU quota of its cgroup stopped the generator in more than 5 % of the quota's periods, in 100 %",
         ];
         assert_eq!(found.len(), expected.len(), "{found:#?}");
         for (text, expected) in found.iter().zip(expected) {
@@ -138,6 +152,29 @@ mod tests {
         }
         // A load that only waits for answers is never late.
         assert_eq!(texts(&workers[1..3], false), [""; 0]);
+    }
+
+    #[test]
+    fn a_quota_that_stops_a_worker_now_and_then_voids_nothing() {
+        let mut record = worker("a", HostUse::default(), |_| {});
+        for second in 10..20 {
+            let throttled = Some(if second < 14 { 0.1 } else { 0.0 });
+            let host = HostUse {
+                throttled,
+                ..HostUse::default()
+            };
+            record.add(&Window::new(second), host, true);
+        }
+        // In four of the ten seconds in which it is known.
+        assert_eq!(texts(&[record.clone()], false).len(), 1);
+        for second in 20..30 {
+            let host = HostUse {
+                throttled: Some(0.0),
+                ..HostUse::default()
+            };
+            record.add(&Window::new(second), host, true);
+        }
+        assert_eq!(texts(&[record], false), [""; 0]);
     }
 
     #[test]

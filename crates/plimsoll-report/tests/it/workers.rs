@@ -1,10 +1,12 @@
-//! The objects of workers.
+//! Workers in every format.
 
 use plimsoll_model::event::Event;
+use plimsoll_model::run::Run;
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::{HostUse, WorkerRecord};
-use plimsoll_report::Report;
 use plimsoll_report::json::{Files, run_object};
+use plimsoll_report::number::{count, micros};
+use plimsoll_report::{Report, html, text};
 use serde_json::{Value, json};
 
 use crate::json::assert_valid;
@@ -62,4 +64,74 @@ fn workers_have_the_promised_names_and_their_own_numbers() {
     let alone = runs::plain(400.0, 10);
     let alone = serde_json::to_value(run_object(&Report::of(&alone), &Files::default())).unwrap();
     assert_eq!(alone["workers"], json!([]));
+}
+
+/// A run of two workers in one region, and of one without.
+fn carried() -> Run {
+    let mut run = runs::plain(400.0, 12);
+    let part = |from: usize| run.windows[from..from + 4].to_vec();
+    let far = |from| WorkerRecord {
+        region: Some("japan-east".to_owned()),
+        ..worker(&format!("far-{from}"), part(from))
+    };
+    let workers = vec![
+        far(0),
+        WorkerRecord {
+            lost_at: Some(8),
+            ..far(4)
+        },
+        worker("near", part(8)),
+    ];
+    run.apply(Event::WorkersEnded(workers));
+    run
+}
+
+#[test]
+fn terminal_and_page_show_workers_and_their_regions() {
+    let run = carried();
+    let report = Report::of(&run);
+    let mut far = run.workers[0].response.clone();
+    far.merge(&run.workers[1].response);
+    let p95 = micros(far.quantile(0.95).unwrap());
+    let requests = count(run.workers[0].requests() + run.workers[1].requests());
+    let screen = text::summary(&report, &Files::default(), false);
+    let line = |start: &str| {
+        let mut lines = screen.lines().filter(|line| line.starts_with(start));
+        let line = lines.next().expect(start);
+        assert_eq!(lines.next(), None, "{screen}");
+        line.to_owned()
+    };
+    assert!(line("far-4").ends_with("8 s"), "{screen}");
+    assert!(line("near").contains(&count(run.workers[2].requests())));
+    let region = line("japan-east");
+    assert!(
+        region.contains(&p95) && region.contains(&requests),
+        "{region}"
+    );
+    line("without a region");
+    let page = html::render(&report);
+    for expected in [
+        "workers-heading",
+        "regions-heading",
+        "<th scope=\"row\">japan-east</th>",
+        &format!("<td>{p95}</td>"),
+        &format!("<td>{requests}</td>"),
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn a_load_of_this_machine_has_no_such_tables() {
+    let run = runs::plain(400.0, 10);
+    let report = Report::of(&run);
+    let screen = text::summary(&report, &Files::default(), false);
+    assert!(!screen.contains("lost at"), "{screen}");
+    assert!(!html::render(&report).contains("workers-heading"));
+    let mut run = carried();
+    for worker in &mut run.workers {
+        worker.region = None;
+    }
+    let page = html::render(&Report::of(&run));
+    assert!(page.contains("workers-heading") && !page.contains("regions-heading"));
 }

@@ -1,9 +1,10 @@
 //! `plimsoll run --on listen:PORT` with `plimsoll worker`: what is counted, and what happens when one of them is gone.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStderr};
+use std::process::{Child, ChildStderr, Command};
 use std::time::Duration;
 
+use plimsoll_testkit::machine::cgroup::Cgroup;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::port;
 use rustix::process::Signal;
@@ -208,6 +209,50 @@ fn a_worker_that_stood_still_loses_nothing_and_is_named_as_late() {
         assert_eq!(worker["lost_at"], Value::Null, "{worker:#}");
     }
     for worker in [first, second] {
+        let output = end(worker);
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+}
+
+#[test]
+fn a_worker_whose_quota_is_used_up_is_named() {
+    let Some(cgroup) = Cgroup::fifth_of_a_cpu() else {
+        return;
+    };
+    let origin = fault::start(OriginFault::None).unwrap();
+    let place = Sandbox::new();
+    let load = [
+        "--rate",
+        "100/s",
+        "--spacing",
+        "even",
+        "--for",
+        "10s",
+        "--json",
+    ];
+    let mut run = CoordinatedRun::start(&place, &origin.url(), &load);
+    let limited = run.worker(&place, "b");
+    run.read_to("worker b in here is ready (1 of 2)");
+    cgroup.take(limited.id());
+    let free = run.worker(&place, "a");
+    wait_for_seconds(&place, 1);
+    // It shares the quota, and ends by itself whatever becomes of this test.
+    let mut busy = Command::new("sh")
+        .args(["-c", "ulimit -t 30; while :; do :; done"])
+        .spawn()
+        .unwrap();
+    cgroup.take(busy.id());
+    let output = run.end();
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    assert_eq!(output.code, 6, "{output:?}");
+    let void = output.json()["void"].to_string();
+    assert!(
+        void.contains("worker b: the CPU quota of its cgroup stopped the generator"),
+        "{void}"
+    );
+    assert!(!void.contains("worker a: the CPU quota"), "{void}");
+    for worker in [free, limited] {
         let output = end(worker);
         assert_eq!(output.code, 0, "{output:?}");
     }
