@@ -19,6 +19,7 @@ pub mod doctor;
 mod files;
 mod group;
 mod host;
+pub mod host_sampler;
 mod kernel_files;
 pub mod knobs;
 pub mod listeners;

@@ -21,7 +21,6 @@ mod clock;
 mod clock_sync;
 mod coordinator;
 mod error;
-mod host_sampler;
 mod join;
 mod label;
 mod linger;

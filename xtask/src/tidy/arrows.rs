@@ -45,7 +45,7 @@ const CRATE_RULES: [CrateRule; 35] = [
     },
     CrateRule {
         name: "plimsoll-workers",
-        may_know: &[MODEL, "plimsoll-load", "plimsoll-peer"],
+        may_know: &[MODEL, "plimsoll-load", "plimsoll-peer", "plimsoll-probe"],
     },
     CrateRule {
         name: "plimsoll-probe",

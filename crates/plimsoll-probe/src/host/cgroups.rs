@@ -83,18 +83,9 @@ impl Cgroups {
         controller: Controller,
         process: &'static str,
     ) {
-        let version_1 = mounts.iter().find(|mount| {
-            let options = mount.options.as_deref().unwrap_or("");
-            options.split(',').any(|option| option == controller.name())
-        });
-        let (mount, path) = match version_1 {
-            Some(mount) => (mount, cgroup::path_of(text, controller.name())),
-            None => match mounts.iter().find(|mount| mount.options.is_none()) {
-                Some(mount) => (mount, cgroup::path_of(text, "")),
-                None => return,
-            },
+        let Some((mount, path)) = cgroup::hierarchy_of(mounts, text, controller.name()) else {
+            return;
         };
-        let Some(path) = path else { return };
         // In a cgroup namespace or a container the mount shows only a subtree of the hierarchy.
         let inside = path.strip_prefix(mount.root.as_str()).unwrap_or(path);
         let mut inside = inside.trim_matches('/').to_owned();

@@ -55,6 +55,24 @@ pub(crate) fn mounts(text: &str) -> Vec<Mount> {
         .collect()
 }
 
+/// The hierarchy that has a controller, by the name of version 1, and the cgroup of a process in it, whose `/proc/PID/cgroup` is
+/// `text`.
+pub(crate) fn hierarchy_of<'m, 't>(
+    mounts: &'m [Mount],
+    text: &'t str,
+    controller: &str,
+) -> Option<(&'m Mount, &'t str)> {
+    let version_1 = mounts.iter().find(|mount| {
+        let options = mount.options.as_deref().unwrap_or("");
+        options.split(',').any(|option| option == controller)
+    });
+    let (mount, name) = match version_1 {
+        Some(mount) => (mount, controller),
+        None => (mounts.iter().find(|mount| mount.options.is_none())?, ""),
+    };
+    Some((mount, path_of(text, name)?))
+}
+
 /// CPUs allowed by `cpu.max`; `None` for no limit.
 pub(crate) fn cpu_max(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace();

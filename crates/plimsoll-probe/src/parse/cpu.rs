@@ -42,6 +42,11 @@ impl CpuTimes {
         self.total().saturating_sub(idle)
     }
 
+    /// Ticks that the hypervisor took.
+    pub(crate) fn steal(self) -> u64 {
+        self.by_mode[STEAL]
+    }
+
     /// Ticks in soft interrupts.
     pub(crate) fn softirq(self) -> u64 {
         self.by_mode[SOFTIRQ]

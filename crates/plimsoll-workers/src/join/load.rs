@@ -6,8 +6,7 @@ use std::thread::JoinHandle;
 use plimsoll_load::{Job, LoopShare, RunningLoad, Stopper, Used};
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::HostUse;
-
-use crate::host_sampler::HostSampler;
+use plimsoll_probe::host_sampler::HostSampler;
 
 /// Seconds that may wait while a connection is made.
 const EVENTS_MAX: usize = 32;

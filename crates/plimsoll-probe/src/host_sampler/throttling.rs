@@ -4,23 +4,18 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::kernel_files;
+use crate::parse::cgroup::{self, CpuStat};
+use crate::parse::value_of;
+
 /// Levels that are read.
 const LEVELS_MAX: usize = 8;
-
-/// Periods of a quota since its cgroup was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct QuotaPeriods {
-    /// In which something ran.
-    all: u64,
-    /// In which it was stopped.
-    throttled: u64,
-}
 
 /// One level, by its `cpu.stat`.
 #[derive(Debug)]
 struct CgroupLevel {
     file: PathBuf,
-    last: Option<QuotaPeriods>,
+    last: Option<CpuStat>,
 }
 
 /// Reads the share of periods since its last reading.
@@ -32,7 +27,7 @@ pub(super) struct ThrottleSampler {
 impl ThrottleSampler {
     /// Of the cgroups at and above this process; nothing is ever known where there are none.
     pub(super) fn of_this_process() -> Self {
-        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let text = |path: &str| kernel_files::text(path).unwrap_or_default();
         let files = stat_files(&text("/proc/self/cgroup"), &text("/proc/self/mountinfo"));
         let levels = files.into_iter().map(|file| {
             let last = read(&file);
@@ -60,93 +55,39 @@ impl CgroupLevel {
     }
 }
 
-fn read(file: &Path) -> Option<QuotaPeriods> {
-    parse(&std::fs::read_to_string(file).ok()?)
+fn read(file: &Path) -> Option<CpuStat> {
+    parse(&kernel_files::text(file.to_str()?).ok()?)
 }
 
-/// `cpu.stat` of either version.
-fn parse(text: &str) -> Option<QuotaPeriods> {
-    let value = |name: &str| {
-        let mut lines = text.lines();
-        lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
-    };
-    Some(QuotaPeriods {
-        all: value("nr_periods ")?,
-        throttled: value("nr_throttled ")?,
-    })
+/// `cpu.stat` of a cgroup whose periods are counted.
+fn parse(text: &str) -> Option<CpuStat> {
+    let is_counted = ["nr_periods", "nr_throttled"]
+        .iter()
+        .all(|name| value_of(text, name).is_some());
+    is_counted.then(|| cgroup::cpu_stat(text))
 }
 
 /// 0 where no period has passed: there is no quota, or nothing ran.
-fn share(last: QuotaPeriods, now: QuotaPeriods) -> f64 {
-    let all = now.all.saturating_sub(last.all);
+fn share(last: CpuStat, now: CpuStat) -> f64 {
+    let all = now.periods.saturating_sub(last.periods);
     let throttled = now.throttled.saturating_sub(last.throttled).min(all);
     throttled as f64 / all.max(1) as f64
 }
 
-/// Where a hierarchy of cgroups is mounted.
-struct CgroupMount<'a> {
-    /// The cgroup that the mount point shows.
-    root: &'a str,
-    point: &'a str,
-    /// Controllers of version 1, among other options; `None` for version 2.
-    options: Option<&'a str>,
-}
-
-impl<'a> CgroupMount<'a> {
-    /// Of a line of `/proc/self/mountinfo`.
-    fn parse(line: &'a str) -> Option<Self> {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut place = place.split(' ').skip(3);
-        let (root, point) = (place.next()?, place.next()?);
-        let mut kind = kind.split(' ');
-        let options = match kind.next()? {
-            "cgroup" => Some(kind.nth(1)?),
-            "cgroup2" => None,
-            _ => return None,
-        };
-        Some(Self {
-            root,
-            point,
-            options,
-        })
-    }
-
-    fn has_cpu(&self) -> bool {
-        let options = self.options.unwrap_or_default();
-        options.split(',').any(|option| option == "cpu")
-    }
-}
-
 /// The `cpu.stat` of each level from that of the process up to the mount, from the texts of its `cgroup` and `mountinfo`.
-fn stat_files(cgroup: &str, mountinfo: &str) -> Vec<PathBuf> {
-    let mounts: Vec<CgroupMount<'_>> = mountinfo.lines().filter_map(CgroupMount::parse).collect();
-    let of_version_1 = mounts.iter().find(|mount| mount.has_cpu());
-    let (mount, controller) = match of_version_1 {
-        Some(mount) => (mount, "cpu"),
-        None => match mounts.iter().find(|mount| mount.options.is_none()) {
-            Some(mount) => (mount, ""),
-            None => return Vec::new(),
-        },
-    };
-    let Some(path) = cgroup.lines().find_map(|line| path_of(line, controller)) else {
+fn stat_files(text: &str, mountinfo: &str) -> Vec<PathBuf> {
+    let mounts = cgroup::mounts(mountinfo);
+    let Some((mount, path)) = cgroup::hierarchy_of(&mounts, text, "cpu") else {
         return Vec::new();
     };
     // A mount that shows another part of the hierarchy than the process is in has its own root at least.
     let inside = Path::new(path)
-        .strip_prefix(mount.root)
+        .strip_prefix(&mount.root)
         .unwrap_or(Path::new(""));
     let levels = inside.ancestors().take(LEVELS_MAX);
     levels
-        .map(|level| Path::new(mount.point).join(level).join("cpu.stat"))
+        .map(|level| Path::new(&mount.point).join(level).join("cpu.stat"))
         .collect()
-}
-
-/// The cgroup of a line of `/proc/self/cgroup`, where it is that of the controller; version 2 has none by name.
-fn path_of<'a>(line: &'a str, controller: &str) -> Option<&'a str> {
-    let (_, rest) = line.split_once(':')?;
-    let (controllers, path) = rest.split_once(':')?;
-    let mut controllers = controllers.split(',');
-    controllers.any(|name| name == controller).then_some(path)
 }
 
 #[cfg(test)]
