@@ -1,11 +1,12 @@
 //! The run log: one file per run, append-only.
 //!
-//! Each event is one JSON line in a gzip member of its own, so `zcat FILE` shows all of them, and a file cut off
-//! anywhere is readable up to the last complete member. Histograms are in the HdrHistogram V2 encoding.
+//! Each event is one JSON line, packed by gzip to a whole byte, so `zcat FILE` shows all of them, and a file cut off
+//! anywhere is readable up to the last complete event. Histograms are in the HdrHistogram V2 encoding.
 //!
 //! The readings of `watch` are in the same format, with another first event: [`read`] refuses them, since there is no
 //! load to judge, and [`read_readings`] reads both.
 
+mod event_file;
 mod followers;
 mod reader;
 mod shared;

@@ -15,9 +15,9 @@ use crate::input::{self, InputFile};
 
 /// Longest line accepted, bytes; a plan with ten thousand long URLs stays well below.
 const LINE_LEN_MAX: u64 = 64 << 20;
-/// How much longer events are than the file that holds them, at most. Each is packed by itself, so that they are five to
-/// twenty times as long; a file that was made to grow is up to a thousand times.
-const GROWTH_MAX: u64 = 100;
+/// How much longer events are than the file that holds them, at most. They are five to fifty times as long, the more the more each
+/// second repeats; a file that was made to grow is up to a thousand times.
+const GROWTH_MAX: u64 = 250;
 /// Bytes of events that any file may hold, however short; more for a pipe, whose length is unknown.
 const EVENTS_LEN_FREE: u64 = 64 << 20;
 const EVENTS_LEN_OF_PIPE: u64 = 4 << 30;

@@ -1,13 +1,10 @@
 //! Appends events to a run log; keeps them in memory when the disk refuses.
 
-use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use plimsoll_model::event::{Event, Header, WatchHeader};
 
+use super::event_file::EventFile;
 use super::{Followers, RunLogError};
 use crate::output;
 
@@ -18,9 +15,7 @@ const RETAINED_MAX: usize = 20_000;
 #[derive(Debug)]
 pub struct RunLog {
     path: PathBuf,
-    file: File,
-    /// Length of the file up to the last complete event.
-    complete_len: u64,
+    file: EventFile,
     retained: Vec<Event>,
     write_error: Option<std::io::Error>,
     followers: Followers,
@@ -63,15 +58,15 @@ impl RunLog {
         })?;
         let mut log = Self {
             path: path.to_owned(),
-            file,
-            complete_len: 0,
+            file: EventFile::new(file),
             retained: Vec::new(),
             write_error: None,
             followers,
         };
         let line = line(first);
-        log.write(&line)
-            .and_then(|()| log.file.sync_data())
+        log.file
+            .append(&line)
+            .and_then(|()| log.file.sync())
             .map_err(|source| RunLogError::Write {
                 path: path.to_owned(),
                 source,
@@ -89,12 +84,8 @@ impl RunLog {
     /// [`RunLog::write_error`] reports it. Followers see it either way.
     pub fn append(&mut self, event: Event) {
         let line = line(&event);
-        if self.write_error.is_none()
-            && let Err(error) = self.write(&line)
-        {
-            // What was written of the event would hide all that follows it.
-            let _ = self.file.set_len(self.complete_len);
-            self.write_error = Some(error);
+        if self.write_error.is_none() {
+            self.write_error = self.file.append(&line).err();
         }
         self.followers.event_logged(&event, &line);
         if self.write_error.is_some() && self.retained.len() < RETAINED_MAX {
@@ -116,23 +107,12 @@ impl RunLog {
     pub fn close(mut self) -> (PathBuf, Vec<Event>) {
         let mut refused = Vec::new();
         for event in std::mem::take(&mut self.retained) {
-            if !refused.is_empty() || self.write(&line(&event)).is_err() {
-                let _ = self.file.set_len(self.complete_len);
+            if !refused.is_empty() || self.file.append(&line(&event)).is_err() {
                 refused.push(event);
             }
         }
-        let _ = self.file.sync_data();
+        let _ = self.file.sync();
         (self.path, refused)
-    }
-
-    fn write(&mut self, line: &str) -> std::io::Result<()> {
-        let mut frame = GzEncoder::new(Vec::with_capacity(4096), Compression::fast());
-        frame.write_all(line.as_bytes())?;
-        frame.write_all(b"\n")?;
-        let bytes = frame.finish()?;
-        self.file.write_all(&bytes)?;
-        self.complete_len += bytes.len() as u64;
-        Ok(())
     }
 }
 
