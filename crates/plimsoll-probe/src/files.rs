@@ -92,6 +92,12 @@ impl Files {
         self.root.join(path.trim_start_matches('/'))
     }
 
+    /// Whether a path below the root is a regular file: a link to one is none.
+    pub(crate) fn is_plain_file(&self, path: &str) -> bool {
+        let about = std::fs::symlink_metadata(self.path(path));
+        about.is_ok_and(|about| about.is_file())
+    }
+
     /// The text of a file.
     pub(crate) fn read(&mut self, path: &str) -> io::Result<&str> {
         self.buffer.clear();

@@ -132,7 +132,8 @@ impl ComparisonBlocks {
         (taken_ms > 0).then(|| fit(most))
     }
 
-    /// Blocks before the first look, without which there is no interval.
+    /// Blocks before the first look, which may decide. Fewer, ended by the budget, have an interval too where each metric has
+    /// enough of them for the error that is left, but rarely one that is narrow enough.
     pub fn blocks_needed(&self) -> u32 {
         self.looks[0]
     }

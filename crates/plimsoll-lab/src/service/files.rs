@@ -273,7 +273,7 @@ pub(super) fn put_back(
             ApplyFaultKind::NotRestored,
             fault.place().to_owned(),
             format!("the file is put back, and the service has not read it: {fault}"),
-            "make the service read it",
+            "start the service if it is gone, else make it read the file; the same command then goes on",
         )
     })
 }

@@ -58,6 +58,16 @@ impl<'a> ApacheWorkers<'a> {
             .clamp(1.0, self.processes)
     }
 
+    /// Threads of each process.
+    pub(super) fn threads(&self) -> f64 {
+        self.threads
+    }
+
+    /// Where their number is written.
+    pub(super) fn file(&self) -> &'a str {
+        self.file
+    }
+
     /// Workers that it starts at most.
     pub(super) fn count(&self) -> f64 {
         self.processes() * self.threads

@@ -19,7 +19,8 @@ const BUSY_PLACES: [(ComponentKind, &str); 6] = [
 ];
 
 /// A technology, and the setting that is the length of its queue of connections.
-pub(super) const QUEUES: [(ComponentKind, &str); 3] = [
+pub(super) const QUEUES: [(ComponentKind, &str); 4] = [
+    (ComponentKind::Apache, "ListenBacklog"),
     (ComponentKind::Gunicorn, "backlog"),
     (ComponentKind::Uwsgi, "listen"),
     (ComponentKind::PhpFpm, "listen.backlog"),

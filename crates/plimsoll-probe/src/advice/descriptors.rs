@@ -68,6 +68,8 @@ fn needs<'a>(
         ComponentKind::Haproxy => Some(of_users(2.0 * demand.connections)),
         ComponentKind::Varnish => Some(of_users(demand.connections + demand.in_flight)),
         ComponentKind::Redis => set("maxclients"),
+        // Where they do not suffice, it starts with fewer connections than its file has.
+        ComponentKind::Mysql => set("max_connections"),
         // memcached itself sets its limit to `-c`, or does not start.
         // Each client that waits for a session and each session is a connection.
         ComponentKind::Pgbouncer => {

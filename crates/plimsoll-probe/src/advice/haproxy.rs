@@ -1,10 +1,13 @@
-//! `HAProxy`: each `maxconn`, of the process, its frontends and its servers.
+//! `HAProxy`: each `maxconn`, of the process, its frontends and its servers; its threads.
 
-use plimsoll_model::reading::label;
+use plimsoll_model::component::ComponentKind;
+use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
 use super::component_readings::{ComponentReadings, written};
+use super::host::usable_cpus;
 use super::{Advice, Demand};
+use crate::files::Files;
 use crate::parse::whole;
 
 /// A `maxconn` of `HAProxy`.
@@ -112,6 +115,27 @@ pub(super) fn connections(component: &ComponentReadings<'_>, demand: &Demand) ->
         .because(why)
     };
     maxconns(component).into_iter().map(of).collect()
+}
+
+/// Threads of `HAProxy`, where their number is written: each uses one CPU.
+pub(super) fn threads(files: &mut Files, readings: &Readings) -> Vec<Advice> {
+    let Some(cpus) = usable_cpus(files, readings) else {
+        return Vec::new();
+    };
+    let components = ComponentReadings::of(readings, ComponentKind::Haproxy);
+    let rows = components.filter_map(|component| {
+        let (threads, file) = component.setting("nbthread", "")?;
+        let row = Advice::new(
+            format!("nbthread of HAProxy ({})", component.at),
+            format!("{threads:.0}{}", written(file)),
+            "one for each CPU, as without it",
+            threads > 1.0 || cpus < 2.0,
+        );
+        Some(row.hint().because(format!(
+            "a thread uses one CPU, and this machine has {cpus:.0}; TLS handshakes and compression fill it first"
+        )))
+    });
+    rows.collect()
 }
 
 /// The process-wide limit applies, whatever the limits of the frontends.

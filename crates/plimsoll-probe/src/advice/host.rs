@@ -71,6 +71,13 @@ pub(super) fn quota_of(files: &mut Files, pids: &[u32]) -> Option<f64> {
     cgroups.quota(files)
 }
 
+/// Whole CPUs that programs of this machine can use, at least one; `None` where their number is not known.
+pub(super) fn usable_cpus(files: &mut Files, readings: &Readings) -> Option<f64> {
+    let &cpus = readings.values.get(metric::CPU_COUNT)?;
+    let limit = quota_of(files, &[]);
+    Some(limit.map_or(cpus, |limit| limit.min(cpus)).floor().max(1.0))
+}
+
 /// CPU time that the users need, where a run has measured what a request takes.
 fn cpus(files: &mut Files, readings: &Readings, pids: &[u32], demand: &Demand) -> Option<Advice> {
     let needed = demand.cpus?;

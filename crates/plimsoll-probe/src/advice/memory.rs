@@ -4,10 +4,12 @@ use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
 
+use super::apache::ApacheWorkers;
 use super::component_readings::{ComponentReadings, places_of, written};
 use super::service::{Service, ServiceComponent};
 use super::{Advice, Demand};
 use crate::collectors::configuration::children_of;
+use crate::collectors::node::settings::HEAP;
 use crate::files::Files;
 use crate::host::cgroups::memory_limit_of;
 use crate::parse::memory::{self, Memory};
@@ -64,6 +66,46 @@ const WORKERS: [Workers; 4] = [
     },
 ];
 
+/// Processes that a component may have.
+#[derive(Clone, Copy, Debug)]
+struct WorkerLimits<'a> {
+    processes: f64,
+    file: &'a str,
+    /// Requests that one of them handles at once.
+    threads: f64,
+    are_there: bool,
+}
+
+impl<'a> WorkerLimits<'a> {
+    /// `None` where a request takes no process, or their number is not known.
+    fn of(kind: ComponentKind, known: &ComponentReadings<'a>) -> Option<Self> {
+        if kind == ComponentKind::Apache {
+            let workers = ApacheWorkers::of(known)?;
+            return Some(Self {
+                processes: workers.processes(),
+                file: workers.file(),
+                threads: workers.threads(),
+                are_there: false,
+            });
+        }
+        let workers = WORKERS.iter().find(|workers| workers.kind == kind)?;
+        let (processes, file) = known.setting(workers.processes, "")?;
+        let threads = known.setting(workers.threads, "");
+        let threads = threads.map_or(1.0, |found| found.0);
+        let threads = if workers.is_sum {
+            threads / processes.max(1.0)
+        } else {
+            threads
+        };
+        Some(Self {
+            processes,
+            file,
+            threads,
+            are_there: workers.are_there,
+        })
+    }
+}
+
 /// Memory that may be taken, and of whom.
 type Claims = Vec<(f64, String)>;
 
@@ -90,6 +132,7 @@ pub(super) fn advice(
     }
     for (kind, setting) in [
         (ComponentKind::Jvm, "-Xmx"),
+        (ComponentKind::Node, HEAP),
         (ComponentKind::Redis, "maxmemory"),
         (ComponentKind::Memcached, "limit_maxbytes"),
     ] {
@@ -179,10 +222,21 @@ fn worker_pids(files: &mut Files, component: &ServiceComponent) -> Vec<u32> {
     if component.kind == ComponentKind::PhpFpm {
         children.retain(|child| files.command_line(*child).starts_with("php-fpm: pool "));
     }
+    if component.kind == ComponentKind::Apache {
+        // Programs that write its logs are children as well.
+        let own = name_of(files, component.pid);
+        children.retain(|child| name_of(files, *child) == own);
+    }
     if children.is_empty() {
         children.push(component.pid);
     }
     children
+}
+
+/// The name of a process.
+fn name_of(files: &mut Files, pid: u32) -> Option<String> {
+    let stat = files.read(&format!("proc/{pid}/stat")).ok();
+    Some(stat.and_then(process::stat)?.comm)
 }
 
 /// All processes that there may be, and all that the users need, must fit into memory.
@@ -192,34 +246,21 @@ fn workers(
     (memory, demand): (Memory, &Demand),
     claims: &mut Claims,
 ) -> Option<Advice> {
-    let workers = WORKERS
-        .iter()
-        .find(|workers| workers.kind == component.kind)?;
-    let (processes, file) = known.setting(workers.processes, "")?;
-    let threads = known
-        .setting(workers.threads, "")
-        .map_or(1.0, |found| found.0);
-    let threads = if workers.is_sum {
-        threads / processes.max(1.0)
-    } else {
-        threads
-    };
+    let WorkerLimits {
+        processes,
+        file,
+        threads,
+        are_there,
+    } = WorkerLimits::of(component.kind, known)?;
     let pids = worker_pids(files, component);
     let (own, count) = measured(files, &pids)?;
     let each = own / count as f64;
     let needed = (demand.workers() / threads.max(1.0)).ceil();
     let room = room(known.readings, memory) + own;
     let fits = (room / each).floor();
-    let may = if workers.are_there {
-        count as f64
-    } else {
-        processes
-    };
-    claims.push((
-        processes * each,
-        format!("{} ({})", workers.kind.name(), component.at),
-    ));
-    let name = workers.kind.name();
+    let may = if are_there { count as f64 } else { processes };
+    let name = component.kind.name();
+    claims.push((processes * each, format!("{name} ({})", component.at)));
     Some(
         Advice::new(
             format!("memory for {name}'s processes ({})", component.at),
@@ -249,14 +290,15 @@ fn heap(
     let (size, file) = component.setting(setting, "")?;
     let total = limit.unwrap_or(memory.total) as f64;
     let most = HEAP_SHARE * total;
-    let used = component.value(metric::REDIS_MEMORY).unwrap_or(0.0);
+    let used = component.value(metric::REDIS_MEMORY);
     // Redis: no limit.
     let is_unlimited = size <= 0.0;
     let (current, ok) = if is_unlimited {
-        (
-            format!("none, {:.0} MiB in use", used / MEBIBYTE),
-            used <= most / 2.0,
-        )
+        let in_use = used.map_or_else(String::new, |used| {
+            format!(", {:.0} MiB in use", used / MEBIBYTE)
+        });
+        let ok = used.is_none_or(|used| used <= most / 2.0);
+        (format!("none{in_use}"), ok)
     } else {
         claims.push((size, format!("{} ({})", kind.name(), component.at)));
         (format!("{:.0} MiB", size / MEBIBYTE), size <= most)
@@ -358,163 +400,4 @@ fn together(claims: &Claims, memory: Memory) -> Option<Advice> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn set(kind: &str, at: &str, name: &str, value: f64) -> (String, f64) {
-        let labels = [("at", at), ("kind", kind), ("setting", name)];
-        (metric::series(metric::SETTING, &labels), value)
-    }
-
-    /// The advice on a machine with this much memory, and this much of it available, MiB.
-    fn rows(
-        files: &[(&str, String)],
-        values: &[(String, f64)],
-        mebibytes: (u64, u64),
-        components: Vec<ServiceComponent>,
-    ) -> Vec<Advice> {
-        let root = tempfile::tempdir().unwrap();
-        let text = format!(
-            "MemTotal: {} kB\nMemAvailable: {} kB\n",
-            mebibytes.0 << 10,
-            mebibytes.1 << 10
-        );
-        let all = files.iter().cloned().chain([("meminfo", text)]);
-        for (path, text) in all {
-            let path = root.path().join("proc").join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let mut files = Files::new(root.path().to_owned());
-        let readings = Readings {
-            values: values.iter().cloned().collect(),
-            ..Readings::default()
-        };
-        let service = Service {
-            components,
-            servers: Vec::new(),
-        };
-        advice(&mut files, &readings, &service, &Demand::assumed(3000))
-    }
-
-    #[test]
-    fn processes_at_their_measured_size() {
-        let worker = |pid: u32| {
-            let page_len = rustix::param::page_size() as u64;
-            let pages = (100 << 20) / page_len;
-            let zeros = "0 ".repeat(19);
-            format!("{pid} (php-fpm) S 11 {zeros}{pages}")
-        };
-        let title = "php-fpm: pool www".to_owned();
-        let files = [
-            ("11/task/11/children", "12 13 14".to_owned()),
-            ("12/stat", worker(12)),
-            ("12/cmdline", title.clone()),
-            ("13/stat", worker(13)),
-            ("13/smaps_rollup", "x\nPss: 51200 kB\n".to_owned()),
-            ("13/cmdline", title),
-            ("14/stat", worker(14)),
-            ("14/cmdline", "helper".to_owned()),
-        ];
-        let component = ServiceComponent {
-            kind: ComponentKind::PhpFpm,
-            at: "pool".to_owned(),
-            pid: 11,
-            is_behind: true,
-        };
-        let at = |children: f64, mebibytes| {
-            let values = [set("php-fpm", "pool", "pm.max_children", children)];
-            let rows = rows(&files, &values, mebibytes, vec![component.clone()]);
-            assert_eq!(rows.len(), 1, "{rows:?}");
-            rows.into_iter().next().unwrap()
-        };
-        // 100 MiB and, without what is shared, 50: 75 MiB each, so that 200 fit into 15,000.
-        let enough = at(160.0, (16_000, 14_850));
-        assert_eq!(
-            (enough.ok, enough.current.as_str(), enough.advised.as_str()),
-            (true, "160 of 75 MiB", "at most 200")
-        );
-        assert_eq!(enough.binds_at, Some(4000));
-        assert!(!at(201.0, (16_000, 14_850)).ok);
-        // Few are set, but the users need more than fit.
-        let scarce = at(5.0, (4000, 3600));
-        assert_eq!((scarce.ok, scarce.binds_at), (false, Some(1000)));
-    }
-
-    #[test]
-    fn heaps_sessions_and_all_together() {
-        let values = [
-            set("jvm", "j", "-Xmx", 900.0 * MEBIBYTE),
-            set("redis", "r", "maxmemory", 0.0),
-            (
-                metric::series(metric::REDIS_MEMORY, &[("at", "r")]),
-                10.0 * MEBIBYTE,
-            ),
-            set("memcached", "m", "limit_maxbytes", 64.0 * MEBIBYTE),
-            set("postgres", "p", "shared_buffers", 128.0 * MEBIBYTE),
-            set("postgres", "p", "work_mem", 4.0 * MEBIBYTE),
-            set("postgres", "p", "max_connections", 100.0),
-            set("mariadb", "d", "innodb_buffer_pool_size", 512.0 * MEBIBYTE),
-            set("mariadb", "d", "sort_buffer_size", 2.0 * MEBIBYTE),
-            set("mariadb", "d", "join_buffer_size", 1.0 * MEBIBYTE),
-            set("mariadb", "d", "max_connections", 151.0),
-        ];
-        let rows = rows(&[], &values, (1024, 512), Vec::new());
-        let all: Vec<_> = rows
-            .iter()
-            .map(|row| (row.name.as_str(), row.ok, row.current.as_str()))
-            .collect();
-        let right = [
-            ("-Xmx of the JVM against the memory (j)", false, "900 MiB"),
-            (
-                "maxmemory of Redis against the memory (r)",
-                true,
-                "none, 10 MiB in use",
-            ),
-            (
-                "limit_maxbytes of memcached against the memory (m)",
-                true,
-                "64 MiB",
-            ),
-            (
-                "memory for sessions of PostgreSQL (p)",
-                true,
-                "528 MiB: shared_buffers 128 MiB, 100 sessions of 4.0 MiB",
-            ),
-            (
-                "memory for sessions of MariaDB (d)",
-                false,
-                "962 MiB: innodb_buffer_pool_size 512 MiB, 150 sessions of 3.0 MiB",
-            ),
-            (
-                "memory that all components may take together",
-                false,
-                "2454 MiB",
-            ),
-        ];
-        assert_eq!(all, right);
-    }
-
-    #[test]
-    fn the_limit_of_a_cgroup_counts() {
-        let labels = [("cgroup", "/shop"), ("process", metric::TARGET)];
-        let readings = Readings {
-            values: [
-                (metric::series(metric::CGROUP_MEMORY_LIMIT, &labels), 300.0),
-                (metric::series(metric::CGROUP_MEMORY, &labels), 250.0),
-                (
-                    metric::series(metric::CGROUP_MEMORY_INACTIVE, &labels),
-                    50.0,
-                ),
-            ]
-            .into(),
-            ..Readings::default()
-        };
-        let memory = Memory {
-            available: 1000,
-            ..Memory::default()
-        };
-        assert_eq!(room(&readings, memory).to_string(), "100");
-        assert_eq!(room(&Readings::default(), memory).to_string(), "1000");
-    }
-}
+mod tests;

@@ -1,11 +1,10 @@
 //! nginx: connections and descriptors of its workers, the CPUs that they use, and `tcp_nodelay`.
 
 use plimsoll_model::component::ComponentKind;
-use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
 use super::component_readings::{ComponentReadings, places_of, written};
-use super::host::quota_of;
+use super::host::usable_cpus;
 use super::{Advice, Demand};
 use crate::files::Files;
 use crate::parse::{process, whole};
@@ -102,11 +101,9 @@ pub(super) fn nodelay(component: &ComponentReadings<'_>) -> Option<Advice> {
 
 /// Worker processes of nginx: each uses one CPU.
 pub(super) fn cpus(files: &mut Files, readings: &Readings) -> Vec<Advice> {
-    let Some(&cpus) = readings.values.get(metric::CPU_COUNT) else {
+    let Some(cpus) = usable_cpus(files, readings) else {
         return Vec::new();
     };
-    let limit = quota_of(files, &[]);
-    let cpus = limit.map_or(cpus, |limit| limit.min(cpus)).floor().max(1.0);
     let places = places_of(readings, ComponentKind::Nginx).into_iter();
     let rows = places.filter_map(|at| {
         let component = ComponentReadings { at, readings };

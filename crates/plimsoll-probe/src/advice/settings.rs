@@ -7,7 +7,7 @@ use plimsoll_model::reading::Readings;
 use super::apache::{self, ApacheWorkers};
 use super::component_readings::{ComponentReadings, places_of, written};
 use super::service::Service;
-use super::{Advice, Demand, nginx};
+use super::{Advice, Demand, haproxy, nginx};
 use crate::files::Files;
 
 /// A worker that ends more often than this costs its start each time, s.
@@ -38,10 +38,11 @@ pub(super) fn advice(
     }
     for component in of(ComponentKind::Apache) {
         advice.extend(apache::keep_alive(&component));
+        advice.extend(opcache(&component, "PHP in Apache"));
     }
     for component in of(ComponentKind::PhpFpm) {
         advice.extend(started_on_demand(&component));
-        advice.extend(opcache(&component));
+        advice.extend(opcache(&component, "PHP-FPM"));
     }
     for component in of(ComponentKind::Postgres) {
         advice.extend(postgres(&component));
@@ -62,6 +63,7 @@ pub(super) fn advice(
     advice.extend(pools_of_node(readings, demand));
     advice.extend(threads_of_go(readings));
     advice.extend(nginx::cpus(files, readings));
+    advice.extend(haproxy::threads(files, readings));
     advice
 }
 
@@ -81,14 +83,14 @@ fn started_on_demand(component: &ComponentReadings<'_>) -> Option<Advice> {
 }
 
 /// `OPcache` of PHP: without it each request compiles its scripts.
-fn opcache(component: &ComponentReadings<'_>) -> Vec<Advice> {
+fn opcache(component: &ComponentReadings<'_>, program: &str) -> Vec<Advice> {
     let at = component.at;
     let mut advice = Vec::new();
     let mut row = |name: &str, advised: &str, is_right: &dyn Fn(f64) -> bool, why: &str| {
         let found = component.setting(name, "");
         advice.extend(found.map(|(value, file)| {
             let row = Advice::new(
-                format!("{name} of PHP-FPM ({at})"),
+                format!("{name} of {program} ({at})"),
                 format!("{value:.0}{}", written(file)),
                 advised,
                 is_right(value),
@@ -123,7 +125,7 @@ fn opcache(component: &ComponentReadings<'_>) -> Vec<Advice> {
     );
     row(
         "opcache.validate_timestamps",
-        "0 where deployments reload PHP-FPM",
+        "0 where deployments reload PHP",
         // One look at each file in two seconds, unless `revalidate_freq` is 0.
         &|_| true,
         "at 1 the time of each script is read again every `opcache.revalidate_freq` seconds",

@@ -5,12 +5,12 @@ use std::fs;
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::metric::SETTING;
 use plimsoll_model::reading::{Readings, label};
-use plimsoll_testkit::program::databases::Postgres;
+use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::engines::Uwsgi;
 use plimsoll_testkit::program::pool::Hikari;
-use plimsoll_testkit::program::runtimes::{PhpFpm, Puma};
+use plimsoll_testkit::program::runtimes::{PASSWORDS, PhpFpm, Puma, Script};
 use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
-use plimsoll_testkit::program::{Haproxy, Memcached, Nginx};
+use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis};
 
 use super::*;
 
@@ -278,6 +278,19 @@ fn configurations_of_real_programs_are_read_without_scraping_them() {
     let fpm = PhpFpm::without_page(5, "echo 1;");
     let wanted = [("pm", "static"), ("pm.max_children", "5")];
     settings_of(fpm.program.pid(), ComponentKind::PhpFpm, &wanted);
+    let mariadb = Mariadb::start("max_connections = 20\nskip-name-resolve");
+    let wanted = [
+        ("max_connections", "20"),
+        ("skip_name_resolve", "1"),
+        ("innodb_flush_log_at_trx_commit", "0"),
+        ("innodb_buffer_pool_size", "134217728"),
+    ];
+    settings_of(mariadb.program.pid(), ComponentKind::Mysql, &wanted);
+    let redis = Redis::start("");
+    settings_of(redis.program.pid(), ComponentKind::Redis, &[]);
+    let node = Script::start("node --max-old-space-size=64", PASSWORDS);
+    let wanted = [("processes", "1"), ("--max-old-space-size", "67108864")];
+    settings_of(node.program.pid(), ComponentKind::Node, &wanted);
 }
 
 /// The second file names the folder of the socket in place of the address.

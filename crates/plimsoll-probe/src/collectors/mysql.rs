@@ -6,6 +6,7 @@ mod discover;
 mod explain;
 mod parse;
 mod plans;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod tune;
@@ -23,4 +24,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, _, own_
     let found = discover::find(process.files, process.pid, process.words);
     process.add(found);
 })
+.with_settings(settings::of_process)
 .tunable(tune::ACCESS);

@@ -2,7 +2,7 @@
 
 mod collect;
 mod discover;
-mod settings;
+pub(crate) mod settings;
 
 use super::integration::Integration;
 pub use collect::MODULE;

@@ -12,7 +12,10 @@ mod timeouts;
 use super::integration::Integration;
 use collect::PhpFpmCollector;
 use processes::PhpFpmProcessCollector;
-pub(crate) use settings::{OVERRIDES, ini_files};
+pub(crate) use settings::{
+    OVERRIDES, ini_files, ini_files_of_module, is_php_module, lacks_opcache, module_lacks_opcache,
+    opcache_of_module,
+};
 
 /// What can be done with it.
 pub(super) const INTEGRATION: Integration =

@@ -4,6 +4,7 @@ mod collect;
 mod discover;
 mod parse;
 pub(crate) mod settings;
+mod timeouts;
 
 use super::integration::Integration;
 use collect::PumaCollector;
@@ -20,4 +21,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, _, _| {
         discover::report(process.files, process.pid, process.words);
     }
 })
+.with_timeouts(timeouts::of_process)
 .with_settings(settings::of_process);

@@ -3,11 +3,11 @@
 mod collect;
 mod discover;
 mod parse;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod tune;
 
-use super::configuration::ComponentConfig;
 use super::integration::Integration;
 use collect::RedisCollector;
 
@@ -22,12 +22,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|component, known, 
     let found = discover::find(process.pid, process.words);
     process.add(found);
 })
-.with_settings(|_, pid, words| {
-    let found = discover::find(pid, words);
-    let config = found.map(|found| ComponentConfig {
-        at: found.component.place.to_string(),
-        ..ComponentConfig::default()
-    });
-    config.into_iter().collect()
-})
+.with_settings(settings::of_process)
 .tunable(tune::ACCESS);

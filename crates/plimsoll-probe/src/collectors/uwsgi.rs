@@ -6,6 +6,7 @@ mod parse;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 use super::integration::Integration;
 use collect::UwsgiCollector;
@@ -20,4 +21,5 @@ pub(super) const INTEGRATION: Integration = Integration::new(|_, known, _| {
     let found = discover::find(process.files, process.pid, process.words, process.auto);
     process.add_once(found);
 })
+.with_timeouts(|files, pid, words| vec![timeouts::of_process(files, pid, words)])
 .with_settings(settings::of_process);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::KnobFactor;
+use super::opcache::{self, IniFiles, OPCACHE};
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
@@ -11,6 +12,9 @@ use crate::collectors::apache::settings::{
     PREFORK_PROCESSES, THREADED_PROCESSES, THREADS, THREADS_MAX,
 };
 use crate::collectors::discovery::texts_for;
+use crate::collectors::php_fpm::{
+    OVERRIDES, ini_files_of_module, is_php_module, module_lacks_opcache,
+};
 
 /// Files that are read, and how deep they include each other.
 const FILES_MAX: usize = 256;
@@ -132,6 +136,30 @@ impl ApacheFiles {
         })
     }
 
+    /// The library of PHP that runs in its processes.
+    fn php(&self) -> Option<&str> {
+        let mut loaded = self.directives.iter().rev();
+        loaded.find_map(|directive| {
+            let mut words = directive.value.split_whitespace();
+            let module = words.next().filter(|_| directive.name == "loadmodule")?;
+            let library = words.next()?.trim_matches('"');
+            is_php_module(module).then_some(library)
+        })
+    }
+
+    /// What sets a value of PHP in place of its ini files: the file, the bytes of the value, and the value.
+    fn override_of(&self, setting: &str) -> Option<(usize, Range<usize>, &str)> {
+        let mut last = self.directives.iter().rev();
+        last.find_map(|directive| {
+            let (name, rest) = directive.value.split_once(char::is_whitespace)?;
+            let is_it = OVERRIDES.contains(&directive.name.as_str()) && name == setting;
+            let value = rest.trim_start();
+            let start = directive.at.end.checked_sub(value.len())?;
+            let is_allowed = is_it && opcache::may_override(setting, value);
+            is_allowed.then_some((directive.file, start..directive.at.end, value))
+        })
+    }
+
     /// The last directive of a name that counts with an MPM.
     fn last(&self, name: &str, mpm: &str) -> Option<&ApacheDirective> {
         let name = name.to_ascii_lowercase();
@@ -188,6 +216,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     knobs.simple("KeepAlive", "On");
     knobs.simple("KeepAliveTimeout", "5");
     knobs.simple("MaxConnectionsPerChild", "0");
+    knobs.compiled_scripts();
 }
 
 /// A path that may be relative to the root of the server.
@@ -257,6 +286,36 @@ impl ApacheKnobs<'_, '_> {
         let now = now.unwrap_or_else(|| default.to_owned());
         self.reader
             .knob(NewKnob::new(setting, &now, Spot::File(file, vec![edit])));
+    }
+
+    /// The cache of compiled scripts of the PHP in its processes, which reads its ini files again when Apache does.
+    fn compiled_scripts(&mut self) {
+        let apache = self.apache;
+        let Some(library) = apache.php() else {
+            return;
+        };
+        let files = ini_files_of_module(self.reader.files, self.server.pid, library);
+        let missing = format!(
+            "no php.ini was found for {library}: a page with `phpinfo()` names the one that it reads as `Loaded Configuration \
+             File`"
+        );
+        let own = IniFiles {
+            files: &files,
+            missing: &missing,
+            is_loaded: !module_lacks_opcache(&files, library),
+        };
+        for (setting, default) in OPCACHE {
+            if let Some((index, at, value)) = apache.override_of(setting) {
+                let (path, text) = &apache.files[index];
+                let file = self.reader.file(self.server, path, text, &self.commands);
+                let spot = Spot::File(file, vec![(at, HERE.to_owned())]);
+                let now = opcache::level(value);
+                self.reader.knob(NewKnob::new(setting, now, spot));
+                continue;
+            }
+            let setting = (setting, default);
+            opcache::in_ini_files(self.reader, self.server, setting, own, &self.commands);
+        }
     }
 
     fn number(&self, name: &str, default: u64) -> u64 {

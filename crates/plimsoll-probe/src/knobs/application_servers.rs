@@ -4,6 +4,7 @@ use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
 use super::source::{HASH, INI, begin_of_section, end_of, ini, lines};
+use super::units;
 use crate::collectors::configuration::Environment;
 use crate::collectors::puma::settings::threads_of;
 
@@ -135,8 +136,7 @@ pub(super) fn gunicorn(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     let running = server.workers.len().max(1).to_string();
     let mut knob = |setting: &'static str, flags: &[&str], default: &str| {
         if server.flag(flags).is_some() {
-            reader.on_command_line(server, (setting, flags), &path);
-            return None;
+            return reader.on_command_line(server, (setting, flags), &path);
         }
         let (end, begin) = end_of(&text);
         let (now, edit) = match ini(&text, HASH, None, setting) {
@@ -236,8 +236,7 @@ pub(super) fn uwsgi(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     };
     let mut knob = |setting: &'static str, aliases: &[&str], flags: &[&str], default: &str| {
         if server.flag(flags).is_some() {
-            reader.on_command_line(server, (setting, flags), &path);
-            return None;
+            return reader.on_command_line(server, (setting, flags), &path);
         }
         let found = aliases.iter().find_map(|alias| value(alias));
         let (now, edit) = match found {
@@ -299,9 +298,13 @@ fn environment(
         .as_ref()
         .and_then(|file| Some((file.clone(), reader.text(server, file)?)));
     let Some((path, text)) = text else {
+        if let Some(spot) = units::variable(reader, server, name) {
+            return reader.knob(NewKnob::new(name, now, spot));
+        }
         let why = if service.restart().is_some() {
             format!(
-                "its unit names no file with its environment that can be read: add `EnvironmentFile=` with {name}"
+                "its unit names no file with its environment that can be read, and is none of an administrator: `systemctl \
+                 edit` it, with {name} in an `Environment=` of its `[Service]`"
             )
         } else {
             reader.no_restart()

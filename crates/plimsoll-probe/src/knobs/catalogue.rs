@@ -72,10 +72,13 @@ pub fn all() -> &'static [ReadyKnob] {
 }
 
 /// The knob of a setting.
-pub(super) fn knob(kind: Option<ComponentKind>, setting: &str) -> Option<&'static ReadyKnob> {
-    KNOBS
-        .iter()
-        .find(|knob| knob.kind == kind && knob.setting == setting)
+///
+/// # Panics
+/// When it has no row: a reader would otherwise find a setting that no draft ever has.
+pub(super) fn knob(kind: Option<ComponentKind>, setting: &str) -> &'static ReadyKnob {
+    let mut own = KNOBS.iter();
+    let found = own.find(|knob| knob.kind == kind && knob.setting == setting);
+    found.unwrap_or_else(|| panic!("`{setting}` of {kind:?} has no row in the catalogue"))
 }
 
 /// A row, with the fields in the order of the columns of the reference.
@@ -136,6 +139,8 @@ const KNOBS: &[ReadyKnob] = &[
         "connections of each worker, those to upstreams included; further clients are dropped"),
     row(Some(Nginx), "keepalive", count(1, Fixed(1024.0), Fixed(64.0)), File, 50,
         "idle connections of each worker to the servers of an upstream block; beyond them every request opens a connection"),
+    row(Some(Nginx), "upstream keepalive", KnobLevels::Words(&["# none", "keepalive 16;", "keepalive 64;", "keepalive 256;"]), File, 48,
+        "idle connections of each worker to the servers of an upstream block that keeps none; every request then opens one"),
     row(Some(Nginx), "keepalive_requests", count(100, Fixed(100_000.0), Fixed(1000.0)), File, 10,
         "requests of a client's connection before it is closed"),
     row(Some(Nginx), "keepalive_timeout", KnobLevels::number(1, Fixed(300.0), Fixed(75.0), 1, "s"), File, 8,
@@ -162,6 +167,14 @@ const KNOBS: &[ReadyKnob] = &[
         "seconds that an idle connection is kept; with prefork it occupies a process"),
     row(Some(Apache), "MaxConnectionsPerChild", count_or_none(100, Fixed(100_000.0), Fixed(10_000.0)), File, 25,
         "connections after which a process is replaced; 0 for never; a low number costs a fork each time"),
+    row(Some(Apache), "opcache.enable", KnobLevels::Words(&["1", "0"]), File, 60,
+        "whether the PHP in its processes caches compiled scripts; without it each request compiles every file"),
+    row(Some(Apache), "opcache.memory_consumption", KnobLevels::number(64 * MIB, Fixed(2e9), Fixed(268_435_456.0), MIB, ""), File, 25,
+        "MB for compiled scripts of the PHP in its processes; when it is full, scripts are compiled for each request"),
+    row(Some(Apache), "opcache.max_accelerated_files", count(2000, Fixed(200_000.0), Fixed(20_000.0)), File, 18,
+        "scripts that the PHP in its processes caches at most"),
+    row(Some(Apache), "opcache.validate_timestamps", KnobLevels::Words(&["1", "0"]), File, 20,
+        "whether each request checks if its scripts changed; with 0, deployments need a reload"),
     row(Some(PhpFpm), "pm.max_children", count(1, Fixed(2048.0), PerCpu(16.0)), File, 90,
         "processes of the pool; each request occupies one, each with its memory"),
     row(Some(PhpFpm), "pm", KnobLevels::Words(&["static", "dynamic", "ondemand"]), File, 30,
@@ -202,6 +215,14 @@ const KNOBS: &[ReadyKnob] = &[
         "garbage collector: Parallel for throughput, Z for short pauses"),
     row(Some(Jvm), "maxThreads", count(10, Fixed(1000.0), Fixed(200.0)), FileAndRestart, 65,
         "request threads of Tomcat's connector"),
+    row(Some(Jvm), "server.tomcat.threads.max", count(10, Fixed(1000.0), Fixed(200.0)), FileAndRestart, 65,
+        "request threads of the Tomcat in a program of Spring Boot"),
+    row(Some(Jvm), "server.jetty.threads.max", count(10, Fixed(1000.0), Fixed(200.0)), FileAndRestart, 62,
+        "threads of the Jetty in a program of Spring Boot"),
+    row(Some(Jvm), "jetty.threadPool.maxThreads", count(10, Fixed(1000.0), Fixed(200.0)), FileAndRestart, 62,
+        "threads of Jetty"),
+    row(Some(Jvm), "spring.datasource.hikari.maximum-pool-size", count(2, Fixed(200.0), PerCpu(4.0)), FileAndRestart, 75,
+        "connections of HikariCP to the database; further requests wait for one"),
     row(Some(Postgres), "shared_buffers", KnobLevels::number(16 * MIB, OfMemory(0.4), OfMemory(0.25), MIB, "MB"), FileAndRestart, 60,
         "cache of pages; what does not fit is read from the kernel's cache or from the disk"),
     row(Some(Postgres), "work_mem", KnobLevels::number(1 << 16, OfMemory(0.02), Fixed(16_777_216.0), 1024, "kB"), File, 45,

@@ -64,7 +64,11 @@ pub(super) fn postgres(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     // It refuses to run as root, also to check a file.
     let check = program
         .filter(|_| !rustix::process::geteuid().is_root())
-        .map(|program| command(&[&program, "-C", "shared_buffers", "-D", &data]));
+        .map(|program| {
+            // Debian has it elsewhere than the data.
+            let file = format!("config_file={main}");
+            command(&[&program, "-C", "shared_buffers", "-D", &data, "-c", &file])
+        });
     let commands = Commands {
         check,
         reload: Some(reader.signal(server, "HUP", &[&format!("{data}/postmaster.pid")])),

@@ -9,6 +9,8 @@ use crate::collectors::nginx::tree::{Directive, NginxTree};
 
 /// Backlog of nginx on Linux.
 const BACKLOG: &str = "511";
+/// The level of upstream blocks that keep no connections: a comment.
+const NONE_KEPT: &str = "# none";
 
 /// Adds a directive and what is in it, each with the name of the block around it, in their order.
 fn add_all<'t>(around: &'t str, inside: &'t [Directive], all: &mut Vec<(&'t str, &'t Directive)>) {
@@ -156,12 +158,15 @@ impl<'k> NginxKnobs<'k, '_> {
     }
 
     fn upstreams(&mut self) {
-        let speaks_1_1 = self
-            .named("proxy_http_version")
-            .any(|(_, directive)| directive.value() != "1.0")
-            || self
-                .named("fastcgi_keep_conn")
-                .any(|(_, directive)| directive.value() == "on");
+        let is_set = |name: &str, is_it: &dyn Fn(&str) -> bool| {
+            self.named(name)
+                .any(|(_, directive)| is_it(directive.value()))
+        };
+        let keeps_fastcgi = is_set("fastcgi_keep_conn", &|value| value == "on");
+        let may_keep = is_set("proxy_http_version", &|value| value != "1.0")
+            && is_set("proxy_set_header", &|value| {
+                value.eq_ignore_ascii_case("connection")
+            });
         let kept = self.named("keepalive");
         let kept = kept.filter(|(around, _)| *around == "upstream");
         let kept: Vec<&Directive> = kept.map(|(_, directive)| directive).collect();
@@ -175,21 +180,46 @@ impl<'k> NginxKnobs<'k, '_> {
             let file = self.file(first.file);
             self.reader
                 .knob(NewKnob::new("keepalive", &now, Spot::File(file, edits)));
+        } else if keeps_fastcgi || may_keep {
+            self.without_keepalive();
         } else if proxies && self.block("upstream").is_some() {
-            let why = if speaks_1_1 {
-                "no upstream block keeps connections: add `keepalive 32;` to it and draft again"
-            } else {
-                "no upstream block keeps connections: add `keepalive 32;` to it, `proxy_http_version 1.1;` and \
-                 `proxy_set_header Connection \"\";` to its location, and draft again"
-            };
+            let why = "no upstream block keeps connections: add `proxy_http_version 1.1;` and `proxy_set_header Connection \"\";` \
+                to its location, and draft again";
             self.reader
-                .knob(NewKnob::unknown("keepalive", why.to_owned()));
+                .knob(NewKnob::unknown("upstream keepalive", why.to_owned()));
         }
         // With a size of its own for busy buffers, other buffers may be invalid.
         let has_busy_size = self.first("proxy_busy_buffers_size").is_some();
         if proxies && !has_busy_size {
             self.directive("proxy_buffers", "8 4k", "http");
         }
+    }
+
+    /// Upstream blocks that keep no connections although their requests allow it: a line behind all others, since it must come
+    /// after the method of balancing.
+    fn without_keepalive(&mut self) {
+        let blocks = self.all.iter().map(|(_, directive)| *directive);
+        // A block inside is a program of a module: where it ends is not known.
+        let blocks = blocks.filter(|block| {
+            let has_block = block.inner.iter().any(|inner| inner.is_block);
+            block.is_block && block.name() == "upstream" && !has_block
+        });
+        let blocks: Vec<&Directive> = blocks.collect();
+        let Some(first) = blocks.first() else {
+            return;
+        };
+        let own = blocks.iter().filter(|block| block.file == first.file);
+        let edits = own.map(|block| {
+            let last = block.inner.iter().rfind(|last| last.file == block.file);
+            let end = last.map_or(block.end, |last| last.end);
+            // What follows on its line is no part of a comment.
+            (end..end, format!("\n    {HERE}\n"))
+        });
+        let edits = edits.collect();
+        let file = self.file(first.file);
+        let spot = Spot::File(file, edits);
+        self.reader
+            .knob(NewKnob::new("upstream keepalive", NONE_KEPT, spot));
     }
 
     fn clients(&mut self) {

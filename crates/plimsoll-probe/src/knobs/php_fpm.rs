@@ -1,22 +1,15 @@
 //! Knobs of PHP-FPM: its pools, and its cache of compiled scripts.
 
+use super::opcache::{self, IniFiles, OPCACHE};
 use super::processes::ServerProcess;
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::service::command;
-use super::source::{IniValue, PHP_INI, begin_of_section, end_of, ini, lines};
-use crate::collectors::configuration::switch;
+use super::source::{IniValue, PHP_INI, begin_of_section, ini, lines};
 use crate::collectors::discovery::texts_for;
-use crate::collectors::php_fpm::{OVERRIDES, ini_files};
+use crate::collectors::php_fpm::{OVERRIDES, ini_files, lacks_opcache};
 
 /// Pools whose settings are knobs.
 const POOLS_MAX: usize = 8;
-/// Settings of the cache of compiled scripts, with PHP's defaults.
-const OPCACHE: [(&str, &str); 4] = [
-    ("opcache.enable", "1"),
-    ("opcache.memory_consumption", "128"),
-    ("opcache.max_accelerated_files", "10000"),
-    ("opcache.validate_timestamps", "1"),
-];
 
 /// Reads the knobs of PHP-FPM.
 pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
@@ -64,7 +57,7 @@ pub(super) fn read(reader: &mut KnobReader<'_>, server: &ServerProcess) {
         let file = reader.file(server, path, text, &commands);
         pool_knobs(reader, server, (file, text), (pool, of));
     }
-    opcache(reader, server, (main, &pools), &commands);
+    compiled_scripts(reader, server, (main, &pools), &commands);
 }
 
 /// The file that has the number of the master.
@@ -140,7 +133,7 @@ fn pool_knobs(
 }
 
 /// The cache of compiled scripts: in `php.ini`, a file of its `conf.d`, or a pool that overrides these.
-fn opcache(
+fn compiled_scripts(
     reader: &mut KnobReader<'_>,
     server: &ServerProcess,
     (main, pools): (&str, &[(&str, &str, &str)]),
@@ -149,6 +142,14 @@ fn opcache(
     let comm = reader.files.read(&format!("proc/{}/comm", server.pid));
     let comm = comm.unwrap_or_default().trim_end().to_owned();
     let files = ini_files(reader.files, server.pid, main, &comm);
+    let missing = format!(
+        "no php.ini was found beside {main}: `php-fpm -i` names the one that it reads as `Loaded Configuration File`"
+    );
+    let own = IniFiles {
+        files: &files,
+        missing: &missing,
+        is_loaded: !lacks_opcache(&files, &comm),
+    };
     for (setting, default) in OPCACHE {
         let overridden = pools.iter().filter_map(|&(path, text, pool)| {
             let found = override_of(text, pool, setting)?;
@@ -158,59 +159,24 @@ fn opcache(
         for (path, text, pool, found) in &overridden {
             let file = reader.file(server, path, text, commands);
             let edit = (found.at.clone(), HERE.to_owned());
+            let now = opcache::level(found.value);
             reader.knob(NewKnob {
                 of: if pools.len() > 1 { pool } else { "" },
-                ..NewKnob::new(setting, level(found.value), Spot::File(file, vec![edit]))
+                ..NewKnob::new(setting, now, Spot::File(file, vec![edit]))
             });
         }
-        if !overridden.is_empty() && overridden.len() == pools.len() {
-            continue;
+        if overridden.is_empty() || overridden.len() < pools.len() {
+            opcache::in_ini_files(reader, server, (setting, default), own, commands);
         }
-        let Some((first, first_text)) = files.first() else {
-            let why = format!(
-                "no php.ini was found beside {main}: `php-fpm -i` names the one that it reads as `Loaded Configuration File`"
-            );
-            reader.knob(NewKnob::unknown(setting, why));
-            continue;
-        };
-        // Files of conf.d are read after php.ini, in the order of their names: the last value counts.
-        let mut written = files.iter().rev();
-        let written =
-            written.find_map(|(path, text)| Some((path, text, ini(text, PHP_INI, None, setting)?)));
-        let (path, text, now, edit) = if let Some((path, text, found)) = written {
-            (path, text, level(found.value), (found.at, HERE.to_owned()))
-        } else {
-            let (end, begin) = end_of(first_text);
-            let line = format!("{begin}{setting} = {HERE}\n");
-            (first, first_text, default, (end..end, line))
-        };
-        let file = reader.file(server, path, text, commands);
-        reader.knob(NewKnob::new(setting, now, Spot::File(file, vec![edit])));
     }
 }
 
-/// What a pool sets in place of the ini files. It cannot switch the cache on, nor give it memory.
+/// What a pool sets in place of the ini files.
 fn override_of<'t>(text: &'t str, pool: &str, setting: &str) -> Option<IniValue<'t>> {
     let mut words = OVERRIDES.into_iter();
     let found = words.find_map(|word| {
         let key = format!("{word}[{setting}]");
         ini(text, PHP_INI, Some(pool), &key)
     })?;
-    let is_off = level(found.value) == "0";
-    match setting {
-        "opcache.enable" => is_off.then_some(found),
-        "opcache.validate_timestamps" => Some(found),
-        _ => None,
-    }
-}
-
-/// A switch as its levels are written; another value as it is.
-fn level(value: &str) -> &str {
-    let value = value.trim_matches('"');
-    let is_word = value.parse::<f64>().is_err();
-    match switch(value).filter(|_| is_word) {
-        Some(on) if on > 0.0 => "1",
-        Some(_) => "0",
-        None => value,
-    }
+    opcache::may_override(setting, found.value).then_some(found)
 }

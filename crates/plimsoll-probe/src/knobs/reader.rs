@@ -13,6 +13,7 @@ use super::processes::{Listeners, ServerProcess, upstream};
 use super::service::{Service, command, no_reload, no_restart};
 use super::sizes::{self, SizeKnob};
 use super::start::{CommandLevel, FoundStart};
+use super::units;
 use super::{
     FoundFile, FoundKnob, KnobBound, KnobConstraint, KnobEdit, KnobFactor, KnobPlace, KnobsFound,
     ReadyKnob, catalogue,
@@ -211,14 +212,21 @@ impl<'a> KnobReader<'a> {
         }
     }
 
-    /// Adds a setting that the command line has, which comes before the file.
+    /// Adds a setting that the command line has, which comes before the file: in a file of its unit, else out of reach.
     pub(super) fn on_command_line(
         &mut self,
         server: &ServerProcess,
         (setting, flags): (&'static str, &[&str]),
         path: &str,
-    ) {
+    ) -> Option<KnobFactor> {
         let given = server.flag(flags).unwrap_or_default();
+        let place = server.flag_at(flags);
+        if let Some(spot) = place.and_then(|place| units::word(self, server, place)) {
+            return self.knob(NewKnob {
+                restart: true,
+                ..NewKnob::new(setting, given, spot)
+            });
+        }
         let flag = flags.last().copied().unwrap_or_default();
         let start = if self.start.is_some() {
             ", or let the experiment start it with `command`"
@@ -228,8 +236,9 @@ impl<'a> KnobReader<'a> {
         let why = format!(
             "its command line has {flag} {given}, which comes before the file: move it to {path} and draft again{start}"
         );
-        self.knob(NewKnob::new(setting, given, Spot::Unreachable(why)));
-        self.start_with(setting, server, server.flag_at(flags));
+        let knob = self.knob(NewKnob::new(setting, given, Spot::Unreachable(why)));
+        self.start_with(setting, server, place);
+        knob
     }
 
     /// The draft tells how the server was started, with the level of a setting where its command line has it: the index of a
@@ -378,7 +387,7 @@ impl<'a> KnobReader<'a> {
 
     /// Adds a knob; returns its name and present level, where it can be searched.
     pub(super) fn knob(&mut self, new: NewKnob<'_>) -> Option<KnobFactor> {
-        let ready = catalogue::knob(self.kind, new.setting)?;
+        let ready = catalogue::knob(self.kind, new.setting);
         let scale = if new.now == UNKNOWN {
             Some(Scale::unknown(UNKNOWN))
         } else {

@@ -2,7 +2,7 @@
 
 use plimsoll_model::component::ComponentKind;
 
-use super::processes::ServerProcess;
+use super::processes::{ServerProcess, has_extension};
 use super::start::FoundStart;
 use crate::files::Files;
 use crate::kernel_files;
@@ -14,6 +14,8 @@ const UNIT_FOLDERS: [&str; 4] = [
     "usr/lib/systemd/system",
     "lib/systemd/system",
 ];
+/// Where an administrator has units.
+const ADMINISTRATOR: &str = "/etc/systemd/system";
 /// Files of a unit that are read.
 const UNIT_FILES_MAX: usize = 64;
 
@@ -96,6 +98,38 @@ impl Service {
         Some(self.managed(&["restart", unit]))
     }
 
+    /// The same after its files have changed.
+    pub(super) fn restart_by_files(&self) -> Option<Vec<String>> {
+        let unit = self.unit.as_ref()?;
+        let manager = self.manager.join(" ");
+        let script = format!("{manager} daemon-reload && exec {manager} restart \"$1\"");
+        Some(command(&["sh", "-c", &script, "sh", unit]))
+    }
+
+    /// Its files that an administrator wrote, those that count less first. A link leads to the file of a package.
+    pub(super) fn files_of_administrator(&self, files: &Files) -> Vec<String> {
+        let is_user = self.manager.len() > 1;
+        let Some(unit) = self.unit.as_ref().filter(|_| !is_user) else {
+            return Vec::new();
+        };
+        let mut paths = Vec::new();
+        // Those of a template count less than those of its instance.
+        let names: Vec<String> = names_of(unit).collect();
+        for name in names.into_iter().rev() {
+            let path = format!("{ADMINISTRATOR}/{name}");
+            paths.extend(files.is_plain_file(&path).then_some(path));
+            let drop_ins = format!("{ADMINISTRATOR}/{name}.d");
+            if let Ok(names) = kernel_files::names(&files.path(&drop_ins)) {
+                let names = names.filter(|name| has_extension(name, "conf"));
+                let mut names: Vec<String> = names.collect();
+                names.sort_unstable();
+                paths.extend(names.into_iter().map(|name| format!("{drop_ins}/{name}")));
+            }
+        }
+        paths.truncate(UNIT_FILES_MAX);
+        paths
+    }
+
     fn managed(&self, words: &[&str]) -> Vec<String> {
         let words = words.iter().map(|&word| word.to_owned());
         self.manager.iter().cloned().chain(words).collect()
@@ -104,12 +138,7 @@ impl Service {
     /// The file with its environment, which its unit names.
     pub(super) fn environment_file(&self, files: &mut Files) -> Option<String> {
         let unit = self.unit.as_ref()?;
-        // An instance has the file of its template.
-        let template = unit
-            .split_once('@')
-            .map(|(name, _)| format!("{name}@.service"));
-        let names = std::iter::once(unit.clone()).chain(template);
-        for name in names {
+        for name in names_of(unit) {
             for folder in UNIT_FOLDERS {
                 let drop_ins = format!("{folder}/{name}.d");
                 let mut paths = vec![format!("{folder}/{name}")];
@@ -132,6 +161,14 @@ impl Service {
         }
         None
     }
+}
+
+/// The names of the files of a unit: an instance has the file of its template.
+fn names_of(unit: &str) -> impl Iterator<Item = String> + use<> {
+    let template = unit
+        .split_once('@')
+        .map(|(name, _)| format!("{name}@.service"));
+    std::iter::once(unit.to_owned()).chain(template)
 }
 
 /// The service in the path of a control group.
@@ -183,6 +220,29 @@ mod tests {
         );
         let file = service.environment_file(&mut files);
         assert_eq!(file.as_deref(), Some("/etc/default/shop"));
+    }
+
+    #[test]
+    fn files_of_an_instance_come_behind_those_of_its_template() {
+        let (root, mut files) = machine("0::/system.slice/system-shop.slice/shop@1.service\n");
+        let units = root.path().join("etc/systemd/system");
+        std::fs::create_dir_all(units.join("shop@1.service.d")).unwrap();
+        for name in [
+            "shop@1.service.d/b.conf",
+            "shop@1.service.d/a.conf",
+            "shop@1.service.d/a.txt",
+            "shop@.service",
+        ] {
+            std::fs::write(units.join(name), "[Service]\n").unwrap();
+        }
+        let service = Service::of(&mut files, 7);
+        let right = [
+            "shop@.service",
+            "shop@1.service.d/a.conf",
+            "shop@1.service.d/b.conf",
+        ];
+        let right = right.map(|name| format!("{ADMINISTRATOR}/{name}"));
+        assert_eq!(service.files_of_administrator(&files), right);
     }
 
     #[test]

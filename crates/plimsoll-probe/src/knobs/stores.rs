@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::processes::{ServerProcess, has_extension};
 use super::reader::{Commands, HERE, KnobReader, NewKnob, Spot};
 use super::source::{SPACED, end_of, ini, lines};
+use super::units;
 
 /// Configuration files of Redis and Valkey where a distribution puts them.
 const REDIS_FILES: [&str; 3] = [
@@ -65,6 +66,11 @@ pub(super) fn memcached(reader: &mut KnobReader<'_>, server: &ServerProcess) {
     for (flag, default) in MEMCACHED {
         let now = server.flag(&[flag]).unwrap_or(default);
         let Some(text) = &text else {
+            let place = server.flag_at(&[flag]);
+            if let Some(spot) = place.and_then(|place| units::word(reader, server, place)) {
+                reader.knob(NewKnob::new(flag, now, spot));
+                continue;
+            }
             let why = "it is on its command line, which only a start of your own changes: start it with `command`";
             reader.knob(NewKnob::new(flag, now, Spot::Unreachable(why.to_owned())));
             reader.start_with(flag, server, server.flag_at(&[flag]));

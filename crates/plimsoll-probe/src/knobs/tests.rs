@@ -1,9 +1,13 @@
 //! Knobs of machines that are folders: what is found, what becomes of the files, and what is out of reach.
 
+mod every_row;
+mod java;
+mod kernel;
 mod memory_shares;
 mod mpm;
 mod programs;
 mod strangers;
+mod units;
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -409,6 +413,10 @@ fn php_and_apache_count_their_processes() {
         "[www]\npm = dynamic\npm.max_children = 2\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 2\n",
     );
     machine.put("etc/php/fpm/php.ini", "[PHP]\nopcache.enable=0\n");
+    let loaded = "is not loaded";
+    is_out_of_reach(&machine.find(&[7, 9]), "php_opcache_enable", loaded);
+    let extension = "zend_extension=opcache.so\n";
+    machine.put("etc/php/fpm/conf.d/10-opcache.ini", extension);
     let found = machine.find(&[7, 9]);
     // A reload does not go beyond the limit of servers.
     assert_eq!(
@@ -576,12 +584,18 @@ fn the_kernel_is_found_when_it_is_wanted() {
         knob(&found, "kernel_ipv4_tcp_rmem").now,
         "4096 131072 6291456"
     );
-    if rustix::process::geteuid().is_root() {
-        assert_eq!(found.files[0].path, Path::new(KERNEL_FILE));
-        template_of(&found, KERNEL_FILE);
-    } else {
-        is_out_of_reach(&found, "kernel_swappiness", "run as root");
-    }
+    let file = &found.files[0];
+    assert_eq!(file.path, Path::new(KERNEL_FILE));
+    template_of(&found, KERNEL_FILE);
+    // Only what is searched is written.
+    let own = kernel_file(file, &|knob| knob == "kernel_swappiness");
+    assert_eq!(
+        own.text,
+        "# net.core.somaxconn = 4096\n# net.ipv4.tcp_rmem = 4096 131072 6291456\nvm.swappiness = 60\n"
+    );
+    let text = template(&own.text, &own.edits, &|_| true);
+    let right = own.text.replace("60", "{{ kernel_swappiness }}");
+    assert_eq!(text, right);
 }
 
 #[test]

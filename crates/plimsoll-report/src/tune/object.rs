@@ -8,7 +8,7 @@ use plimsoll_model::experiment::Knob;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::rows::{rejected_detail, why_word};
+use super::rows::{self, rejected_detail, why_word};
 use super::text::sentence;
 use super::{SearchedLine, TuneReport, UserRow, UserRowResult, line_from};
 use crate::pretty;
@@ -141,6 +141,9 @@ pub struct KnobObject {
     pub restart: bool,
     /// What it does.
     pub meaning: Option<String>,
+    /// What the search shows of it: `no measurable effect`, as of a knob that nothing reads, or why it is as it is; null where
+    /// there is nothing to add.
+    pub remark: Option<String>,
 }
 
 /// Trials by their outcome.
@@ -208,7 +211,7 @@ pub struct TuneFiles {
 
 impl TuneObject {
     /// Version of the object.
-    pub const FORMAT_VERSION: &'static str = "1.1";
+    pub const FORMAT_VERSION: &'static str = "1.2";
 
     /// The object of a search.
     pub fn of(report: &TuneReport<'_>) -> Self {
@@ -322,8 +325,10 @@ fn name(report: &TuneReport<'_>, knob: usize) -> String {
 
 fn knobs(report: &TuneReport<'_>) -> BTreeMap<String, KnobObject> {
     let levels = report.levels();
+    let rows = rows::knobs(report);
     let knobs = report.knobs.iter().enumerate();
     let object = |(index, knob): (usize, &Knob)| {
+        let remark = rows.get(index).map(|row| row.remark.clone());
         let importance = report.outcome.importance.get(index).copied();
         let object = KnobObject {
             from: report.level_text(index, knob.default).to_owned(),
@@ -333,6 +338,7 @@ fn knobs(report: &TuneReport<'_>) -> BTreeMap<String, KnobObject> {
             levels: knob.levels.clone(),
             restart: knob.needs_restart,
             meaning: knob.meaning.clone(),
+            remark: remark.filter(|remark| !remark.is_empty()),
         };
         (knob.name.clone(), object)
     };

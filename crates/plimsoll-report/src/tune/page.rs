@@ -105,7 +105,7 @@ fn knobs(report: &TuneReport<'_>) -> Markup {
             "The difference to what stands. Importance is the share of a knob in the differences between all settings that were \
              tried; a knob whose change gains less than 1 % went back."
         }
-        div.scroll tabindex="0" role="region" aria-label="Settings" {
+        div.scroll tabindex="0" role="group" aria-label="Settings" {
             table {
                 thead { tr {
                     th scope="col" { "knob" } th.text scope="col" { "stands" } th.text scope="col" { "change to" }
@@ -126,7 +126,7 @@ fn knobs(report: &TuneReport<'_>) -> Markup {
 fn user_rows(report: &TuneReport<'_>) -> Markup {
     html! {
         p.lead { "The smallest settings that carry so many users with a margin of 15 %, each confirmed by a trial of that many users." }
-        div.scroll tabindex="0" role="region" aria-label="Users and settings" {
+        div.scroll tabindex="0" role="group" aria-label="Users and settings" {
             table {
                 thead { tr { th scope="col" { "users" } th.text scope="col" { "settings" } } }
                 tbody { @for row in report.users { tr {
@@ -145,7 +145,7 @@ fn tried(report: &TuneReport<'_>) -> Markup {
     html! {
         @if !rows.is_empty() {
             (chart::chart(report))
-            div.scroll tabindex="0" role="region" aria-label="What was tried" {
+            div.scroll tabindex="0" role="group" aria-label="What was tried" {
                 table {
                     thead { tr {
                         th scope="col" { "setting" } th scope="col" { "load line" } th scope="col" { "trials" }
@@ -173,7 +173,7 @@ fn without_measurement(report: &TuneReport<'_>) -> Markup {
         .collect();
     html! {
         @if !rows.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label="Trials without a measurement" {
+            div.scroll tabindex="0" role="group" aria-label="Trials without a measurement" {
                 table {
                     thead { tr {
                         th scope="col" { "trial" } th.text scope="col" { "for" } th.text scope="col" { "setting" }

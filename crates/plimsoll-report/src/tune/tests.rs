@@ -246,6 +246,8 @@ fn a_kept_setting_says_why() {
     for knob in object.settings.values() {
         assert_eq!(knob.from, knob.to);
     }
+    let mut knobs = object.settings.values();
+    assert!(knobs.any(|knob| knob.remark.as_deref() == Some("no measurable effect")));
     let text = summary(&report, false);
     assert!(text.contains("no measurable effect"), "{text}");
     assert!(!text.contains("--apply"), "{text}");

@@ -139,7 +139,7 @@ impl LiveExperiment<'_> {
         let each_s = lasted_ms.div_ceil(1_000) / done.max(1) as u64 + 1;
         let minutes = (each_s * u64::from(needed + 1)).div_ceil(60);
         eprint(&format!(
-            "note: an interval takes {needed} blocks, of about {each_s} s each, and --within has room for {done}: the same command with --within {minutes}m --out {folder} goes on"
+            "note: a decision takes {needed} blocks, of about {each_s} s each, and --within has room for {done}: the same command with --within {minutes}m --out {folder} goes on"
         ));
     }
 

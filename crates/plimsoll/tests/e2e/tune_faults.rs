@@ -5,9 +5,11 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
+use plimsoll_testkit::program::Nginx;
+use plimsoll_testkit::program::runtimes::PhpFpm;
 use rustix::process::{Signal, geteuid};
 
-use crate::support::{self, CommandOutput};
+use crate::support::{self, CommandOutput, Sandbox};
 use crate::tune::{STANDS, SiteSearch};
 
 /// A change of the file of the search.
@@ -120,7 +122,7 @@ fn a_file_that_may_not_be_written_is_named_before_anything_is_tried() {
 }
 
 /// Ends with the test.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -158,4 +160,42 @@ fn a_service_that_does_not_come_back_ends_the_search() {
     let output = search(&site);
     assert_ends_with(&output, 2, "the service does not come back");
     assert_ends_with(&output, 2, "start it by hand");
+}
+
+/// PHP-FPM behind nginx, with a template that it refuses and no check: its master starts itself anew, reads it, and is gone.
+#[test]
+fn a_php_that_does_not_come_back_ends_the_search() {
+    let fpm = PhpFpm::without_page(2, "echo 1;");
+    let nginx = Nginx::start(64, false, &fpm.location());
+    let place = Sandbox::new();
+    let stands = fs::read_to_string(&fpm.configuration).unwrap();
+    let children = "pm.max_children = 2";
+    assert!(stands.contains(children), "{stands}");
+    let wrong = "pm.max_children = {{ children }}\nno_such_setting = 1";
+    fs::write(
+        place.path().join("pool.in"),
+        stands.replace(children, wrong),
+    )
+    .unwrap();
+    let (address, pid) = (fpm.address, fpm.program.pid());
+    let port = address.port();
+    let listens = format!("(: < /dev/tcp/127.0.0.1/{port}) 2> /dev/null");
+    let text = format!(
+        "knobs: {{ children: [2, 4] }}\n\
+         measure: {{ url: 'http://{}/', limit: 1m }}\n\
+         apply:\n\
+         \x20 file:\n\
+         \x20   template: pool.in\n\
+         \x20   to: '{}'\n\
+         \x20   reload: [bash, -c, 'kill -USR2 {pid}; while {listens}; do :; done']\n\
+         ready: {{ tcp: '{address}', within: 500ms }}\n\
+         settle: 0s\n",
+        nginx.address,
+        fpm.configuration.display()
+    );
+    fs::write(place.path().join("pool.yaml"), text).unwrap();
+    let output = place.run(&["tune", "pool.yaml", "--quiet"]);
+    assert_ends_with(&output, 2, "the service does not come back");
+    assert_ends_with(&output, 2, "start it by hand");
+    assert_eq!(fs::read_to_string(&fpm.configuration).unwrap(), stands);
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use plimsoll_lab::service::ApplyFaultKind;
+use plimsoll_testkit::machine::namespace::Namespace;
 
 use crate::fixture::Fixture;
 
@@ -42,6 +43,10 @@ pub(crate) const ALL: &[super::Case] = &[
     (
         "a_full_disk_keeps_nothing_from_coming_back",
         a_full_disk_keeps_nothing_from_coming_back,
+    ),
+    (
+        "settings_of_the_kernel_are_put_back",
+        settings_of_the_kernel_are_put_back,
     ),
 ];
 
@@ -303,4 +308,33 @@ fn a_reload_that_drops_connections_is_named() {
         nginx(&["-s", "stop"]);
         fixture.is_clean();
     }
+}
+
+/// In a network of its own, by the files that a draft of `plimsoll tune --discover URL --kernel` has.
+fn settings_of_the_kernel_are_put_back() {
+    let Some(_network) = Namespace::enter(32_768, 60_999) else {
+        return;
+    };
+    let present = || {
+        let path = "/proc/sys/net/ipv4/tcp_fin_timeout";
+        fs::read_to_string(path).unwrap().trim().to_owned()
+    };
+    let before = present();
+    let fixture = Fixture::new();
+    let file = |level: &str| {
+        format!("# net.ipv4.tcp_syn_retries = 6\nnet.ipv4.tcp_fin_timeout = {level}\n")
+    };
+    fixture.write("tune-kernel.conf", file(&before).as_bytes());
+    fixture.write("kernel.in", file("{{ level }}").as_bytes());
+    let text = "axes: { level: [7, 9] }\n\
+        measure: { url: \"http://127.0.0.1:1/\", loads: [10/s], for: 1s }\n\
+        apply:\n  - file: { template: kernel.in, to: tune-kernel.conf, reload: [sysctl, -q, -p, tune-kernel.conf] }\n";
+    let mut services = fixture.open(text);
+    for (cell, level) in ["7", "9"].into_iter().enumerate() {
+        let service = services.apply(cell).unwrap();
+        assert_eq!(present(), level);
+        service.stop().unwrap();
+        assert_eq!(present(), before);
+    }
+    fixture.is_clean();
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::collectors::FileSetting;
 use crate::collectors::configuration::switch;
+use crate::collectors::php_fpm::is_php_module;
 
 /// Values by name; `None` when it is another page.
 pub(crate) fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
@@ -32,6 +33,8 @@ pub(crate) struct ApacheConfig {
     pub(crate) numbers: BTreeMap<&'static str, ApacheDirective>,
     /// The module that distributes requests over its processes: `prefork`, `worker` or `event`.
     pub(crate) mpm: Option<String>,
+    /// The library of PHP that runs in its processes.
+    pub(crate) php: Option<String>,
     /// Where it listens, in the order of the files.
     pub(crate) listen: Vec<String>,
     /// Paths of the status page.
@@ -226,6 +229,9 @@ fn read_into(
                 let module = value.strip_prefix("mpm_");
                 let module = module.and_then(|module| module.strip_suffix("_module"));
                 read.mpm = module.map(str::to_owned).or(read.mpm.take());
+                let library = words.next().filter(|_| is_php_module(value));
+                let library = library.map(|library| library.trim_matches('"').to_owned());
+                read.php = library.or(read.php.take());
             }
             "<ifmodule" => modules.push(value.to_ascii_lowercase()),
             "</ifmodule>" => {
@@ -312,6 +318,7 @@ mod tests {
             <IfModule mpm_prefork_module>\nMaxRequestWorkers 250\n</IfModule>\n\
             <IfModule !mpm_netware.c>\nServerLimit 16\n</IfModule>\n<IfModule mpm_winnt_module>\nThreadsPerChild 150\n";
         let read = configuration("/a", main, &mut |_| Vec::new());
+        assert_eq!(read.php, None);
         let right = [
             FileSetting::number("KeepAlive", 0.0, "/a:2"),
             FileSetting::number("KeepAliveTimeout", 5.0, "/a:3"),
@@ -320,6 +327,14 @@ mod tests {
             FileSetting::word("MPM", "event", ""),
         ];
         assert_eq!(read.settings(), right);
+    }
+
+    #[test]
+    fn php_may_run_in_its_processes() {
+        let main = "LoadModule php_module /usr/lib/apache2/modules/libphp8.2.so\nLoadModule status_module x.so\n";
+        let read = configuration("/a", main, &mut |_| Vec::new());
+        let library = "/usr/lib/apache2/modules/libphp8.2.so";
+        assert_eq!(read.php.as_deref(), Some(library));
     }
 
     proptest! {

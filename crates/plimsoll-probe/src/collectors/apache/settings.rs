@@ -3,6 +3,7 @@
 use super::discover::{config_of, place_of};
 use super::parse::ApacheConfig;
 use crate::collectors::configuration::ComponentConfig;
+use crate::collectors::php_fpm::opcache_of_module;
 use crate::files::Files;
 
 /// `ServerLimit` of `prefork`, and of `worker` and `event`, where it is not written.
@@ -15,7 +16,14 @@ pub(crate) const THREADS_MAX: u32 = 64;
 /// Settings of an Apache, by the configuration that its command line names and what that includes.
 pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ComponentConfig> {
     let (main, read) = config_of(files, pid, words);
-    read.map(|read| config(main, &read)).into_iter().collect()
+    let Some(read) = read else {
+        return Vec::new();
+    };
+    let mut own = config(main, &read);
+    if let Some(library) = &read.php {
+        own.settings.extend(opcache_of_module(files, pid, library));
+    }
+    vec![own]
 }
 
 fn config(main: String, read: &ApacheConfig) -> ComponentConfig {

@@ -41,6 +41,8 @@ pub(crate) struct HaproxyConfig {
     pub(crate) sockets: Vec<String>,
     /// Every `maxconn`.
     pub(crate) limits: Vec<Limit>,
+    /// `nbthread`, of the process.
+    pub(crate) threads: Option<Limit>,
 }
 
 /// Parses one file.
@@ -59,10 +61,11 @@ pub(crate) fn read(text: &str) -> HaproxyConfig {
             (section, name) = (first, words.get(1).copied().unwrap_or_default());
             continue;
         }
-        let maxconn = |words: &[&str]| {
-            let at = words.iter().position(|word| *word == "maxconn")?;
+        let behind = |words: &[&str], name: &str| {
+            let at = words.iter().position(|word| *word == name)?;
             words.get(at + 1)?.parse().ok()
         };
+        let maxconn = |words: &[&str]| behind(words, "maxconn");
         let mut limit = |of: String, value: Option<u64>| {
             configuration
                 .limits
@@ -70,6 +73,11 @@ pub(crate) fn read(text: &str) -> HaproxyConfig {
         };
         match (section, first) {
             ("global", "maxconn") => limit(String::new(), maxconn(&words)),
+            ("global", "nbthread") => {
+                let of = String::new();
+                let threads = behind(&words, first).map(|value| Limit { of, value, line });
+                configuration.threads = threads;
+            }
             ("global", "stats") if words.get(1) == Some(&"socket") => {
                 configuration
                     .sockets

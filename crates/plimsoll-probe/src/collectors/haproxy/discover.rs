@@ -2,7 +2,7 @@
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::configuration::{self, HaproxyConfig};
+use super::configuration::{self, HaproxyConfig, Limit};
 use crate::collectors::discovery::{DiscoveredComponent, ExaminedProcess, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
 
@@ -75,13 +75,17 @@ pub(super) fn paths_of<'a>(words: &[&'a str]) -> Vec<&'a str> {
 
 /// The limits of a file.
 pub(super) fn settings_of(path: &str, read: HaproxyConfig) -> Vec<FileSetting> {
-    let limits = read.limits.into_iter().map(|limit| FileSetting {
-        name: "maxconn",
+    let setting = |name: &'static str, limit: Limit| FileSetting {
+        name,
         of: limit.of,
         value: limit.value as f64,
         file: format!("{path}:{}", limit.line),
-    });
-    limits.collect()
+    };
+    let threads = read.threads.into_iter();
+    let threads = threads.map(|limit| setting("nbthread", limit));
+    let limits = read.limits.into_iter();
+    let limits = limits.map(|limit| setting("maxconn", limit));
+    limits.chain(threads).collect()
 }
 
 /// An address behind `stats socket`.

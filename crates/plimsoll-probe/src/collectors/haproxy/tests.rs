@@ -72,6 +72,10 @@ fn haproxy_configurations_are_read() {
             ("web/default-server", 30, 8)
         ]
     );
+    assert_eq!(read.threads, None);
+    let threads = configuration::read("global\n  nbthread 2\ndefaults\n  nbthread 9\n").threads;
+    let threads = threads.map(|limit| (limit.value, limit.line));
+    assert_eq!(threads, Some((2, 2)));
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn jetty_of(files: &mut Files, pid: u32, words: &[&str], config: &mut ComponentC
     }
     let mut given = words.iter().filter_map(|word| threads_in(word));
     if let Some(threads) = given.next_back() {
-        let setting = FileSetting::number(JETTY_THREADS, threads, "its command line");
+        let setting = FileSetting::number(JETTY_THREADS, threads, spring::COMMAND_LINE);
         config.settings.push(setting);
         return true;
     }

@@ -30,6 +30,9 @@ const KEPT: [&str; 8] = [
     FORMER[0].1,
     FORMER[1].1,
 ];
+/// Where a property is written that no file has: on the command line, or, behind the name of a variable, in the environment.
+pub(crate) const COMMAND_LINE: &str = "its command line";
+pub(crate) const IN_ENVIRONMENT: &str = " in its environment";
 /// Folders and files that are looked into at most, and levels of a YAML file.
 const PLACES_MAX: usize = 8;
 const LEVELS_MAX: usize = 32;
@@ -128,14 +131,14 @@ impl<'a> SpringProperties<'a> {
                 (canonical(key) == wanted).then_some(value)
             });
             if let Some(value) = given {
-                return Some((self.resolved(value)?, "its command line".to_owned()));
+                return Some((self.resolved(value)?, COMMAND_LINE.to_owned()));
             }
         }
         let bare = wanted.replace('.', "");
         let is_it = |key: &str| canonical(key) == bare;
         let variable = self.environment.and_then(|own| own.find(is_it));
         if let Some((key, value)) = variable {
-            return Some((self.resolved(value)?, format!("{key} in its environment")));
+            return Some((self.resolved(value)?, format!("{key}{IN_ENVIRONMENT}")));
         }
         self.files.iter().find_map(|(path, properties)| {
             let mut properties = properties.iter().rev();
@@ -166,6 +169,14 @@ impl<'a> SpringProperties<'a> {
         let known = self.environment.and_then(|own| own.get(name));
         known.or(default).map(str::to_owned)
     }
+}
+
+/// Whether a name is that of a property, in one of its spellings or as it was called before.
+pub(crate) fn is_name(name: &str, property: &str) -> bool {
+    let mut former = FORMER.iter().filter(|(new, _)| *new == property);
+    let before = former.next().map(|(_, before)| canonical(before));
+    let name = canonical(name);
+    name == canonical(property) || before.is_some_and(|before| before == name)
 }
 
 /// The form of a name that all of its spellings share: `maximum-pool-size`, `maximumPoolSize`, `MAXIMUM_POOL_SIZE`.

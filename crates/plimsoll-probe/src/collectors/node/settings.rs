@@ -1,4 +1,4 @@
-//! The processes of a Node program and the threads of their pools, for advice.
+//! The processes of a Node program, the threads of their pools and the heap that they may have, for advice.
 
 use plimsoll_model::component::ComponentKind;
 
@@ -12,12 +12,16 @@ const POOL: &str = "UV_THREADPOOL_SIZE";
 /// Threads of the pool without it, and the most that libuv starts.
 const POOL_THREADS: f64 = 4.0;
 const POOL_THREADS_MAX: u32 = 1024;
+/// The option that sets the heap of a process, MiB, on the command line or in the variable of options.
+pub(crate) const HEAP: &str = "--max-old-space-size";
+const OPTIONS: &str = "NODE_OPTIONS";
+const MEBIBYTE: f64 = 1_048_576.0;
 /// Processes whose pools are counted, and threads of one whose names are read.
 const PROCESSES_MAX: usize = 64;
 const THREADS_MAX: usize = 2048;
 
 /// The processes of a Node program: those of its cluster, or its only one.
-pub(crate) fn of_process(files: &mut Files, pid: u32, _words: &[&str]) -> Vec<ComponentConfig> {
+pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ComponentConfig> {
     let mut workers = children_of(files, pid);
     workers.retain(|child| technology(files, *child) == Some(ComponentKind::Node));
     let count = workers.len().max(1);
@@ -28,6 +32,10 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, _words: &[&str]) -> Vec<Co
     let is_watched = files.is_socket_of(pid, &socket);
     let mut settings = vec![FileSetting::number("processes", count as f64, "")];
     settings.extend(smallest_pool(files, &workers));
+    settings.extend(heap(files, pid, words).map(|(bytes, place)| {
+        // Each process has one.
+        FileSetting::number(HEAP, bytes * count as f64, place)
+    }));
     vec![ComponentConfig {
         at: if is_watched {
             socket
@@ -37,6 +45,34 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, _words: &[&str]) -> Vec<Co
         settings,
         ..ComponentConfig::default()
     }]
+}
+
+/// The heap of one process where an option sets it, bytes, and where that is written.
+fn heap(files: &mut Files, pid: u32, words: &[&str]) -> Option<(f64, String)> {
+    if let Some(bytes) = heap_in(words.iter().copied()) {
+        return Some((bytes, "its command line".to_owned()));
+    }
+    let environment = Environment::of(files, pid)?;
+    let bytes = heap_in(environment.get(OPTIONS)?.split_whitespace())?;
+    Some((bytes, format!("{OPTIONS} in its environment")))
+}
+
+/// The heap that options set, bytes: the last of them counts.
+fn heap_in<'w>(words: impl Iterator<Item = &'w str>) -> Option<f64> {
+    let mut words = words.peekable();
+    let mut found = None;
+    while let Some(word) = words.next() {
+        // V8 takes its options with either sign.
+        let word = word.replace('_', "-");
+        let value = match word.split_once('=') {
+            Some((name, value)) if name == HEAP => Some(value.to_owned()),
+            None if word == HEAP => words.peek().map(|value| (*value).to_owned()),
+            _ => None,
+        };
+        let mebibytes = value.and_then(|value| value.parse::<u32>().ok());
+        found = mebibytes.filter(|size| *size > 0).or(found);
+    }
+    found.map(|mebibytes| f64::from(mebibytes) * MEBIBYTE)
 }
 
 /// The threads of libuv's pool in the process that has the fewest.
@@ -111,6 +147,35 @@ mod tests {
         assert_eq!(unset, [processes.clone(), default]);
         // Of another user: it is not known.
         assert_eq!(settings(&[]), [processes]);
+    }
+
+    #[test]
+    fn a_heap_is_set_by_an_option() {
+        let of = |line: &str| heap_in(line.split(' ')).map(|bytes| bytes / MEBIBYTE);
+        for (line, mebibytes) in [
+            ("node --max-old-space-size=512 a.js", Some(512.0)),
+            ("node --max_old_space_size 64 a.js", Some(64.0)),
+            (
+                "node --max-old-space-size=1 --max-old-space-size=2",
+                Some(2.0),
+            ),
+            ("node --max-old-space-size a.js", None),
+            ("node a.js", None),
+        ] {
+            assert_eq!(of(line), mebibytes, "{line}");
+        }
+        let set = settings(&[
+            ("7/task/7/children", "8 9"),
+            (
+                "7/environ",
+                "NODE_OPTIONS=--inspect --max-old-space-size=256\0",
+            ),
+            ("8/comm", "node\n"),
+            ("9/comm", "node\n"),
+        ]);
+        let place = "NODE_OPTIONS in its environment";
+        let both = FileSetting::number(HEAP, 512.0 * MEBIBYTE, place);
+        assert_eq!(set.last(), Some(&both), "{set:?}");
     }
 
     #[test]

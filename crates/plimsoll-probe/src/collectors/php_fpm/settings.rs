@@ -72,6 +72,58 @@ pub(crate) fn ini_files(
     }
 }
 
+/// Folders with ini files of PHP as a module of Apache, where none is named by its version: Red Hat, and the image of PHP.
+const OF_MODULES: [&str; 2] = ["/etc", "/usr/local/etc/php"];
+
+/// Whether a module of Apache is PHP: `php_module`, before PHP 8 `php7_module`.
+pub(crate) fn is_php_module(module: &str) -> bool {
+    let name = module.strip_suffix("_module");
+    let version = name.and_then(|name| name.strip_prefix("php"));
+    version.is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The version in the name of PHP's library for Apache, as Debian has it: `libphp8.2.so`.
+fn version_of_module(library: &str) -> Option<(u32, u32)> {
+    let name = library.rsplit('/').next()?;
+    let version = name.strip_prefix("libphp")?.strip_suffix(".so")?;
+    let (major, minor) = version.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The ini files that PHP reads as a module of Apache, by the name of its library.
+pub(crate) fn ini_files_of_module(
+    files: &mut Files,
+    pid: u32,
+    library: &str,
+) -> Vec<(String, String)> {
+    let versioned = version_of_module(library)
+        .map(|(major, minor)| format!("/etc/php/{major}.{minor}/apache2"));
+    let folders = versioned.into_iter().chain(OF_MODULES.map(str::to_owned));
+    let mut read = folders.map(|folder| ini_files_in(files, pid, &folder));
+    read.find(|read| !read.is_empty()).unwrap_or_default()
+}
+
+/// Whether these ini files of PHP-FPM, a process with this name, load no `OPcache`.
+pub(crate) fn lacks_opcache(ini: &[(String, String)], comm: &str) -> bool {
+    is_missing(&opcache(ini, version_of(comm)))
+}
+
+/// The same of a module of Apache.
+pub(crate) fn module_lacks_opcache(ini: &[(String, String)], library: &str) -> bool {
+    is_missing(&opcache(ini, version_of_module(library)))
+}
+
+fn is_missing(settings: &[FileSetting]) -> bool {
+    let mut own = settings.iter();
+    own.any(|setting| setting.name == "opcache" && setting.value == 0.0)
+}
+
+/// The settings of `OPcache` that the ini files of such a module contain.
+pub(crate) fn opcache_of_module(files: &mut Files, pid: u32, library: &str) -> Vec<FileSetting> {
+    let ini = ini_files_of_module(files, pid, library);
+    opcache(&ini, version_of_module(library))
+}
+
 fn ini_files_in(files: &mut Files, pid: u32, folder: &str) -> Vec<(String, String)> {
     let mut read = Vec::new();
     for own in ["php.ini", "php/php.ini"] {
@@ -170,6 +222,48 @@ mod tests {
         let stale = with_overrides(&[], &stale, "/p");
         let right = FileSetting::number("opcache.validate_timestamps", 0.0, "/p:2");
         assert_eq!(stale, [right]);
+    }
+
+    #[test]
+    fn php_is_a_module_of_apache() {
+        for (module, is_php) in [
+            ("php_module", true),
+            ("php7_module", true),
+            ("phpmyadmin_module", false),
+            ("proxy_module", false),
+            ("php", false),
+        ] {
+            assert_eq!(is_php_module(module), is_php, "{module}");
+        }
+        let library = "/usr/lib/apache2/modules/libphp8.2.so";
+        assert_eq!(version_of_module(library), Some((8, 2)));
+        assert_eq!(version_of_module("modules/libphp.so"), None);
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("etc/php.ini", "opcache.enable = 0\n");
+        let mut files = Files::new(root.path().to_owned());
+        let paths = |files: &mut Files| -> Vec<String> {
+            let read = ini_files_of_module(files, 7, library).into_iter();
+            read.map(|(path, _)| path).collect()
+        };
+        assert_eq!(paths(&mut files), ["/etc/php.ini"]);
+        put("etc/php/8.2/apache2/php.ini", "[PHP]\n");
+        put(
+            "etc/php/8.2/apache2/conf.d/10-opcache.ini",
+            "zend_extension=opcache.so\nopcache.enable=off\n",
+        );
+        let right = [
+            "/etc/php/8.2/apache2/php.ini",
+            "/etc/php/8.2/apache2/conf.d/10-opcache.ini",
+        ];
+        assert_eq!(paths(&mut files), right);
+        let own = opcache_of_module(&mut files, 7, library);
+        let place = format!("{}:2", right[1]);
+        assert_eq!(own[0], FileSetting::number("opcache.enable", 0.0, place));
     }
 
     #[test]

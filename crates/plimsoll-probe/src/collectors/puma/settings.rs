@@ -6,7 +6,7 @@ use crate::collectors::discovery::text_beside;
 use crate::files::Files;
 
 /// Where it reads its settings, from the folder in which it runs.
-const FILE: &str = "config/puma.rb";
+pub(super) const FILE: &str = "config/puma.rb";
 /// Threads whose names are read.
 const THREADS_MAX: usize = 1024;
 
@@ -15,7 +15,6 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
     if words.first() != Some(&"puma") {
         return Vec::new();
     }
-    let listens = listens(words);
     let text = text_beside(files, pid, FILE).unwrap_or_default();
     let mut settings = settings_of(&text);
     let workers = workers_of(files, pid);
@@ -33,11 +32,10 @@ pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Com
         ));
     }
     let config = ComponentConfig {
-        at: listens
-            .first()
-            .cloned()
+        at: listens(words)
+            .into_iter()
+            .next()
             .unwrap_or_else(|| format!("pid {pid}")),
-        listens,
         settings,
         ..ComponentConfig::default()
     };
@@ -64,7 +62,7 @@ fn sums(config: ComponentConfig) -> ComponentConfig {
 }
 
 /// The addresses in its title.
-fn listens(words: &[&str]) -> Vec<String> {
+pub(super) fn listens(words: &[&str]) -> Vec<String> {
     let title = words.iter().skip(1).find(|word| word.starts_with('('));
     let title = title.map_or("", |word| word.trim_matches(['(', ')']));
     let all = title.split(',').map(|url| {

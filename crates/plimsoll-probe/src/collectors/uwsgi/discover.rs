@@ -3,6 +3,7 @@
 use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::parse::{UwsgiOptions, command_line, configuration};
+use super::timeouts::HARAKIRI;
 use crate::collectors::discovery::{DiscoveredComponent, address_of, text_named};
 use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
@@ -84,12 +85,14 @@ pub(super) fn place_of(options: &UwsgiOptions) -> Option<ComponentAddress> {
     }
 }
 
-fn settings(options: &UwsgiOptions, file: &str) -> Vec<FileSetting> {
+/// The settings of a file, with their places.
+pub(super) fn settings(options: &UwsgiOptions, file: &str) -> Vec<FileSetting> {
     let all = [
         ("processes", options.processes),
         ("threads", options.threads),
         ("listen", options.listen),
         ("max-requests", options.max_requests),
+        (HARAKIRI, options.harakiri),
     ];
     let settings = all.into_iter().filter_map(|(name, setting)| {
         let (value, line) = setting?;

@@ -94,6 +94,8 @@ pub(crate) struct UwsgiOptions {
     pub(crate) listen: UwsgiSetting,
     /// Requests after which a worker is replaced.
     pub(crate) max_requests: UwsgiSetting,
+    /// Seconds after which a request is ended with its worker; 0 for never.
+    pub(crate) harakiri: UwsgiSetting,
     /// Addresses where it listens.
     pub(crate) sockets: Vec<String>,
     /// Its ini files.
@@ -109,6 +111,7 @@ impl UwsgiOptions {
             "threads" => self.threads = number().or(self.threads),
             "listen" | "l" => self.listen = number().or(self.listen),
             "max-requests" | "R" => self.max_requests = number().or(self.max_requests),
+            "harakiri" | "t" => self.harakiri = number().or(self.harakiri),
             "socket" | "uwsgi-socket" | "s" | "http" | "http-socket" => {
                 self.sockets.push(value.to_owned());
             }
@@ -126,6 +129,7 @@ impl UwsgiOptions {
             threads: self.threads.or(other.threads),
             listen: self.listen.or(other.listen),
             max_requests: self.max_requests.or(other.max_requests),
+            harakiri: self.harakiri.or(other.harakiri),
             sockets: [self.sockets, other.sockets].concat(),
             files: self.files,
         }

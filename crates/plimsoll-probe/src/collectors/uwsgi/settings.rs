@@ -12,12 +12,10 @@ const LISTEN: f64 = 100.0;
 /// Settings of a uWSGI, by its command line and the ini files that this names.
 pub(crate) fn of_process(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ComponentConfig> {
     let (options, written) = options_of(files, pid, words);
-    let listens = options.sockets.clone();
     let at = place_of(&options).map(|place| place.to_string());
-    let at = at.or_else(|| listens.first().cloned());
+    let at = at.or_else(|| options.sockets.first().cloned());
     let mut config = ComponentConfig {
         at: at.unwrap_or_else(|| format!("pid {pid}")),
-        listens,
         settings: written,
         ..ComponentConfig::default()
     };

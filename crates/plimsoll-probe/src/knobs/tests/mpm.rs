@@ -110,3 +110,54 @@ fn a_thread_for_each_request_never_becomes_a_process() {
     let found = machine.find(&[7]);
     assert_eq!(knob(&found, "apache_MPM").levels, ["worker", "event"]);
 }
+
+#[test]
+fn php_in_its_processes_has_its_cache_in_ini_files() {
+    let machine = apache(&[
+        ("mpm_prefork.load", PREFORK_LOAD),
+        (
+            "php8.2.load",
+            "LoadModule php_module /usr/lib/apache2/modules/libphp8.2.so\n",
+        ),
+    ]);
+    let named = "`Loaded Configuration File`";
+    is_out_of_reach(&machine.find(&[7]), "apache_opcache_enable", named);
+    machine.put(
+        "etc/php/8.2/apache2/php.ini",
+        "[PHP]\nopcache.enable=0 ; why\n",
+    );
+    machine.put(
+        "etc/php/8.2/apache2/conf.d/10-opcache.ini",
+        "zend_extension=opcache.so\nopcache.memory_consumption=16\n",
+    );
+    let found = machine.find(&[7]);
+    let cache = knob(&found, "apache_opcache_enable");
+    assert_eq!((cache.now.as_str(), cache.restart), ("0", false));
+    let ini = template_of(&found, "/etc/php/8.2/apache2/php.ini");
+    assert!(
+        ini.contains("opcache.enable={{ apache_opcache_enable }} ; why\n"),
+        "{ini}"
+    );
+    let module = template_of(&found, "/etc/php/8.2/apache2/conf.d/10-opcache.ini");
+    assert!(
+        module.contains("={{ apache_opcache_memory_consumption }}\n"),
+        "{module}"
+    );
+    let mut files = found.files.iter();
+    let file = files.find(|file| file.path.ends_with("php.ini")).unwrap();
+    assert_eq!(
+        file.reload.as_ref().unwrap().join(" "),
+        "apache2ctl -k graceful"
+    );
+    // Apache's own files have the last word.
+    machine.put(
+        "etc/apache2/mods/php8.2.conf",
+        "php_admin_flag opcache.validate_timestamps Off\nphp_admin_value opcache.enable 1\n",
+    );
+    let found = machine.find(&[7]);
+    assert_eq!(knob(&found, "apache_opcache_validate_timestamps").now, "0");
+    assert_eq!(knob(&found, "apache_opcache_enable").now, "0");
+    let own = template_of(&found, "/etc/apache2/mods/php8.2.conf");
+    let edited = "opcache.validate_timestamps {{ apache_opcache_validate_timestamps }}\n";
+    assert!(own.contains(edited), "{own}");
+}

@@ -85,6 +85,18 @@ fn nginx_accepts_levels() {
 }
 
 #[test]
+fn nginx_keeps_connections_to_servers_that_it_kept_none_to() {
+    let upstream = "upstream app { least_conn; server 127.0.0.1:1; server 127.0.0.1:2; }";
+    let location = "location / { proxy_http_version 1.1; proxy_set_header Connection ''; proxy_pass http://app; }";
+    let nginx = Nginx::start_with(64, false, ["error", upstream, location]);
+    let tried = levels_of(&nginx.program);
+    let own = "nginx_upstream_keepalive".to_owned();
+    assert!(tried.contains(&own), "{tried:?}");
+    let text = std::fs::read_to_string(&nginx.configuration).unwrap();
+    assert!(text.contains("\n    keepalive 16;\n }"), "{text}");
+}
+
+#[test]
 fn haproxy_accepts_levels() {
     let servers = "  server s1 127.0.0.1:1 maxconn 20\n  server s2 127.0.0.1:1 maxconn 20";
     let haproxy = Haproxy::start("maxconn 30", servers);

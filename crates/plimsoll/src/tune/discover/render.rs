@@ -1,14 +1,14 @@
 //! The text of a drafted tune file, with its templates and its plan.
 
+mod starts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::component::{Component, ComponentAddress};
-use plimsoll_model::redact::REDACTED;
 use plimsoll_probe::knobs::{
-    self, ConstraintText, FoundFile, FoundKnob, FoundStart, KERNEL_FILE, KnobMeans, KnobPlace,
-    KnobsFound,
+    self, ConstraintText, FoundFile, FoundKnob, KERNEL_FILE, KnobPlace, KnobsFound,
 };
 use plimsoll_report::tune::AdvisedSetting;
 
@@ -16,35 +16,49 @@ use super::{DiscoverOptions, DraftFile};
 
 /// Knobs that a draft searches: with more of them a search does not end in an evening.
 const SEARCHED_MAX: usize = 8;
+/// Of these, settings of the kernel where they are wanted: all others are likelier limits, and they would never be among them.
+const OF_KERNEL: usize = 2;
 
 /// Why a knob is not searched although it could be.
 const BEYOND: &str = "less likely a limit than the knobs above; more than 8 of them take too long";
 
 /// A draft of what was found.
 pub(super) fn draft(options: &DiscoverOptions<'_>, found: &KnobsFound) -> DraftFile {
-    let searched: BTreeSet<&str> = found
-        .knobs
-        .iter()
-        .filter(|knob| is_usable(knob))
-        .take(SEARCHED_MAX)
-        .map(|knob| knob.name.as_str())
-        .collect();
+    let mut searched = searched(found);
+    let mut notes = found.notes.clone();
+    if searched.is_empty() {
+        // Nothing but another start changes anything.
+        searched = starts::searched(found, SEARCHED_MAX);
+        notes.extend(starts::notes(found, &searched));
+    }
     let settings = found.knobs.iter().map(|knob| setting(knob, &searched));
     let mut draft = DraftFile {
         files: Vec::new(),
         settings: settings.collect(),
-        notes: found.notes.clone(),
+        notes,
     };
     if searched.is_empty() {
         return draft;
     }
-    let renderer = DraftRenderer {
+    let files = DraftRenderer {
         options,
         found,
+        notes: &draft.notes,
         searched,
-    };
-    draft.files = renderer.files();
+    }
+    .files();
+    draft.files = files;
     draft
+}
+
+/// The knobs that can be changed from here, the likeliest limits of them.
+fn searched(found: &KnobsFound) -> BTreeSet<&str> {
+    let usable = found.knobs.iter().filter(|knob| is_usable(knob));
+    let (of_kernel, others): (Vec<_>, Vec<_>) = usable.partition(|knob| knob.ready.kind.is_none());
+    let reserved = of_kernel.len().min(OF_KERNEL);
+    let others = others.into_iter().take(SEARCHED_MAX - reserved);
+    let all = others.chain(of_kernel).take(SEARCHED_MAX);
+    all.map(|knob| knob.name.as_str()).collect()
 }
 
 /// Whether a search may change it without being told so.
@@ -72,17 +86,21 @@ fn meaning(knob: &FoundKnob) -> String {
 }
 
 fn left_out(knob: &FoundKnob, searched: &BTreeSet<&str>) -> Option<String> {
-    match (&knob.place, knob.ready.caution) {
-        (KnobPlace::Unreachable(why), _) => Some(why.clone()),
-        (_, Some(caution)) => Some(caution.to_owned()),
-        _ if searched.contains(knob.name.as_str()) => None,
-        _ => Some(BEYOND.to_owned()),
+    if searched.contains(knob.name.as_str()) {
+        return None;
     }
+    let why = match (&knob.place, knob.ready.caution) {
+        (KnobPlace::Unreachable(why), _) => why.as_str(),
+        (_, Some(caution)) => caution,
+        _ => BEYOND,
+    };
+    Some(why.to_owned())
 }
 
 struct DraftRenderer<'a> {
     options: &'a DiscoverOptions<'a>,
     found: &'a KnobsFound,
+    notes: &'a [String],
     searched: BTreeSet<&'a str>,
 }
 
@@ -106,12 +124,17 @@ impl DraftRenderer<'_> {
             if !file.edits.iter().any(|edit| self.is_searched(&edit.knob)) {
                 continue;
             }
+            let is_searched = |knob: &str| self.is_searched(knob);
             let template = template_name(&stem, &file.path, &mut names);
-            let text = knobs::template(&file.text, &file.edits, &|knob| self.is_searched(knob));
             self.add_file(&mut services, file, &template);
-            if file.path == Path::new(KERNEL_FILE) {
-                beside.push((file.path.clone(), file.text.clone()));
-            }
+            let text = if file.path == Path::new(KERNEL_FILE) {
+                let own = knobs::kernel_file(file, &is_searched);
+                let text = knobs::template(&own.text, &own.edits, &is_searched);
+                beside.push((own.path, own.text));
+                text
+            } else {
+                knobs::template(&file.text, &file.edits, &is_searched)
+            };
             beside.push((template.into(), text));
         }
         let settings = self.settings();
@@ -147,7 +170,7 @@ impl DraftRenderer<'_> {
              # puts everything back. Delete knobs that must not change.\n",
             self.options.url
         );
-        for note in &self.found.notes {
+        for note in self.notes {
             add_comment(&mut text, "", &format!("note: {note}"));
         }
         text.push_str("\nmeasure:\n");
@@ -231,62 +254,6 @@ impl DraftRenderer<'_> {
         }
     }
 
-    /// How to start a program whose settings need it: as a further item of `apply`, which is a comment.
-    fn add_start(&self, text: &mut String, start: &FoundStart) {
-        let mut comment = format!(
-            "{} is not a systemd unit. To search settings that need its restart, move their lines to `knobs`, remove `reload` \
-             from its files above, stop it with `kill -TERM {}`, and uncomment what follows: the experiment then starts it \
-             with their levels, and stops it after each trial. It must stay in the foreground.",
-            start.program, start.pid
-        );
-        if start.variables.is_none() {
-            comment.push_str(" Its environment cannot be read: add `env` with what it needs.");
-        }
-        if start.command.iter().any(|word| word.contains(REDACTED)) {
-            comment.push_str(" Its command has secrets: write {{ env('NAME') }} in their place.");
-        }
-        add_comment(text, "", &comment);
-        let command = start.command.iter().enumerate().map(|(index, word)| {
-            let mut levels = start.levels.iter();
-            match levels.find(|level| level.word == index) {
-                Some(level) => {
-                    format!("{}{{{{ {} }}}}", knobs::literal(&level.before), level.knob)
-                }
-                None => knobs::literal(word),
-            }
-        });
-        let command: Vec<String> = command.collect();
-        let _ = writeln!(text, "#   - command: {}", list(&command));
-        let folder = knobs::literal(&start.folder);
-        let _ = writeln!(text, "#     folder: {}", quoted(&folder));
-        let variables = self.variables(start);
-        if !variables.is_empty() {
-            text.push_str("#     env:\n");
-        }
-        for (name, value) in variables {
-            let _ = writeln!(text, "#       {}: {}", quoted(name), quoted(&value));
-        }
-    }
-
-    /// The environment with which a program is started: levels of its knobs, what it has today, and references to secrets.
-    fn variables<'s>(&'s self, start: &'s FoundStart) -> BTreeMap<&'s str, String> {
-        let known = start.variables.as_deref().unwrap_or_default().iter();
-        let known = known.map(|variable| {
-            let name = variable.name.as_str();
-            let secret = || format!("{{{{ env('{name}') }}}}");
-            let value = variable.value.as_deref();
-            (name, value.map_or_else(secret, knobs::literal))
-        });
-        let own = self.found.knobs.iter().filter(|knob| {
-            let mut letters = knob.ready.setting.bytes();
-            knob.program == start.program
-                && knob.ready.means == KnobMeans::Environment
-                && letters.all(|letter| letter.is_ascii_uppercase() || letter == b'_')
-        });
-        let own = own.map(|knob| (knob.ready.setting, format!("{{{{ {} }}}}", knob.name)));
-        known.chain(own).collect()
-    }
-
     /// The settings that components change at run time.
     fn settings(&self) -> String {
         let mut text = String::new();
@@ -332,6 +299,12 @@ impl DraftRenderer<'_> {
             "\n# Found, and not searched. To add one, move its line to `knobs` and write {{ NAME }} where its value stands in\n\
              # the template.\n",
         );
+        if rest.iter().any(|(knob, _)| knob.ready.kind.is_none()) {
+            let more = format!(
+                "A setting of the kernel also loses the # before its line, in the template and in {KERNEL_FILE}."
+            );
+            add_comment(text, "", &more);
+        }
         for (knob, why) in rest {
             text.push_str("#\n");
             add_comment(text, "", &format!("{}. Left out: {why}.", meaning(knob)));

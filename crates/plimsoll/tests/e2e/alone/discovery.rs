@@ -1,13 +1,36 @@
 //! Components that are found on this machine and held against a demand. Programs of other tests would be found too.
 
-use std::time::Duration;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use plimsoll_testkit::program::runtimes::PhpFpm;
+use plimsoll_testkit::machine::namespace::Namespace;
+use plimsoll_testkit::port;
+use plimsoll_testkit::program::runtimes::{PASSWORDS, PhpFpm};
 use plimsoll_testkit::program::{Haproxy, Nginx};
 use plimsoll_testkit::turns::alone;
+use rustix::process::Signal;
+use serde_json::Value;
 
 use super::origin;
-use crate::support::{Sandbox, is_late};
+use crate::support::{self, Sandbox, is_late};
+use crate::tune_faults::Running;
+
+/// The settings that `tune --discover URL --advice` lists, within a minute and without a file.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a test that measures")]
+fn advised(place: &Sandbox, url: &str) -> Value {
+    let began = Instant::now();
+    let output = place.run(&["tune", "--discover", url, "--advice", "--json"]);
+    let took = began.elapsed();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
+    let json = output.json();
+    place.assert_follows_schema("tune-advice", &json);
+    assert!(!place.path().join("tune.yaml").exists(), "{json:#}");
+    json["settings"].clone()
+}
 
 /// Without a number of users, and without a status page of either program.
 #[test]
@@ -33,6 +56,13 @@ fn a_pool_of_one_process_behind_the_url_binds_early() {
     let text = place.run(&["check", &url]);
     assert!(!text.stdout.contains("No limit"), "{text:?}");
     assert!(text.stdout.contains(&name), "{text:?}");
+    let settings = advised(&place, &url);
+    for (knob, now) in [
+        ("php_pm_max_children", "1"),
+        ("nginx_worker_connections", "1024"),
+    ] {
+        assert_eq!(settings[knob]["from"], now, "{settings:#}");
+    }
 }
 
 /// The demand is that of a plan, or of a run of it.
@@ -47,7 +77,7 @@ fn the_demand_of_a_plan_and_of_a_run() {
         haproxy.address
     );
     std::fs::write(place.path().join("exam.yaml"), plan).unwrap();
-    let server = |json: &serde_json::Value| {
+    let server = |json: &Value| {
         let limits = json["limits"].as_array().unwrap();
         let name = format!(
             "maxconn of server s1 in HAProxy's app ({})",
@@ -116,4 +146,76 @@ fn settings_that_bind_for_so_many_users_are_told() {
     let output = place.run(&["check", "--for", "many"]);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains("3000-users"), "{output:?}");
+}
+
+/// In a network of its own, in front of a program that has no known settings.
+#[test]
+fn a_draft_has_settings_of_the_kernel_where_they_are_wanted() {
+    let _alone = alone();
+    let Some(_network) = Namespace::enter(32_768, 60_999) else {
+        return;
+    };
+    let (_origin, address) = origin(1);
+    let url = format!("http://{address}/");
+    let place = Sandbox::new();
+    let is_of_kernel = |settings: &Value| {
+        let mut names = settings.as_object().unwrap().keys();
+        names.any(|name| name.starts_with("kernel_"))
+    };
+    let settings = advised(&place, &url);
+    assert!(!is_of_kernel(&settings), "{settings:#}");
+    let output = place.run(&["tune", "--discover", &url, "--kernel"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    // The draft is an experiment, and its file is one that the kernel reads.
+    let advice = place.run(&["tune", "tune.yaml", "--advice", "--json"]);
+    assert_eq!(advice.code, 0, "{advice:?}");
+    assert!(is_of_kernel(&advice.json()["settings"]), "{advice:?}");
+    let status = Command::new("sysctl")
+        .args(["-q", "-p", "tune-kernel.conf"])
+        .current_dir(place.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+/// Node as somebody started it: nothing changes it while it runs, so the draft starts it, and a search of the draft does.
+#[test]
+fn a_program_that_only_a_start_changes_is_started_by_its_draft() {
+    let _alone = alone();
+    let place = Sandbox::new();
+    fs::write(place.path().join("server.js"), PASSWORDS).unwrap();
+    let address = port::unused();
+    let start = Command::new("node")
+        .args(["server.js", &address.port().to_string(), "127.0.0.1"])
+        .env("UV_THREADPOOL_SIZE", "2")
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut node = Running(start.unwrap());
+    let mut lines = BufReader::new(node.0.stdout.take().unwrap()).lines();
+    assert!(
+        lines.any(|line| line.unwrap().contains("ready")),
+        "it serves"
+    );
+    let url = format!("http://{address}/");
+    let output = place.run(&["tune", "--discover", &url]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let text = fs::read_to_string(place.path().join("tune.yaml")).unwrap();
+    for part in [
+        "\n  node_UV_THREADPOOL_SIZE: { values: [",
+        "\n  - command: [",
+        "\n      \"UV_THREADPOOL_SIZE\": \"{{ node_UV_THREADPOOL_SIZE }}\"\n",
+        "stop it before, with `kill",
+    ] {
+        let text = text.replace("\n# ", " ");
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    drop(node);
+    let mut search = place.start(&["tune", "tune.yaml"]);
+    let mut lines = BufReader::new(search.stderr.take().unwrap()).lines();
+    let is_loaded = lines.any(|line| line.unwrap().contains("in flight"));
+    assert!(is_loaded, "it ended before");
+    support::signal(&search, Signal::TERM);
+    lines.for_each(drop);
+    assert_eq!(search.wait().unwrap().code(), Some(130));
 }

@@ -7,7 +7,8 @@ use plimsoll_config::experiment;
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::price::HeldResources;
 use plimsoll_probe::knobs::{
-    CommandLevel, FoundVariable, KnobBound, KnobConstraint, KnobEdit, KnobFactor, ReadyKnob,
+    CommandLevel, FoundStart, FoundVariable, KnobBound, KnobConstraint, KnobEdit, KnobFactor,
+    ReadyKnob,
 };
 
 use super::*;
@@ -234,6 +235,85 @@ fn a_program_is_started_as_it_was_when_the_comment_is_uncommented() {
     let variables = variables.map(|(name, value)| format!("{name}={}", filled(value)));
     let right = "API_TOKEN=hidden NODE_ENV=production UV_THREADPOOL_SIZE=4";
     assert_eq!(variables.collect::<Vec<_>>().join(" "), right);
+}
+
+/// Nothing else can be changed: the draft runs as it is, once the program has ended.
+#[test]
+fn where_nothing_else_is_reachable_the_experiment_starts_the_program() {
+    let mut found = found_with_start();
+    found.knobs.retain(|knob| knob.name.starts_with("node"));
+    found.constraints.clear();
+    let started = draft(&options(), &found);
+    let files = started.files.iter();
+    let files = files.map(|(path, text)| (path.display().to_string(), text.clone()));
+    let folder = DraftFolder(files.collect());
+    let text = &folder.0["tune.yaml"];
+    let read = experiment::read(text, "tune", &folder);
+    let experiment = read.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+    let [service] = &experiment.setups[..] else {
+        unreachable!("{text}")
+    };
+    let cell = experiment.design.cell_at(1);
+    let words = service.command.iter();
+    let words: Vec<String> = words
+        .map(|word| word.in_cell(&experiment.design, &cell).unwrap())
+        .collect();
+    assert_eq!(words, ["/usr/bin/node", "app.js", "{{x}}", "--pool=8"]);
+    let stop = "stop it before, with `kill -TERM 7`";
+    assert!(
+        started.notes.iter().any(|note| note.contains(stop)),
+        "{:?}",
+        started.notes
+    );
+    assert_eq!(started.settings[0].left_out, None);
+    // What is not known of its start cannot be made up.
+    let mut unknown = found.clone();
+    unknown.starts[0].variables = None;
+    assert!(draft(&options(), &unknown).files.is_empty());
+    found.starts[0].command[1] = plimsoll_model::redact::REDACTED.to_owned();
+    assert!(draft(&options(), &found).files.is_empty());
+}
+
+#[test]
+fn settings_of_the_kernel_are_among_many_others() {
+    let mut found = found();
+    let connections = found.knobs[1].clone();
+    found.knobs = (0..12)
+        .map(|number| FoundKnob {
+            name: format!("redis_{number}"),
+            ..connections.clone()
+        })
+        .collect();
+    let of_kernel = |setting: &str| {
+        let mut all = knobs::all().iter();
+        let ready = all.find(|knob| knob.kind.is_none() && knob.setting == setting);
+        knob(ready.unwrap(), "kernel_swappiness", "4", KnobPlace::File(1))
+    };
+    found.knobs.push(of_kernel("vm.swappiness"));
+    found.files.push(FoundFile {
+        path: KERNEL_FILE.into(),
+        text: "vm.overcommit_memory = 0\nvm.swappiness = 4\n".to_owned(),
+        edits: vec![KnobEdit {
+            at: 41..42,
+            text: "{{ kernel_swappiness }}".to_owned(),
+            knob: "kernel_swappiness".to_owned(),
+        }],
+        ..FoundFile::default()
+    });
+    let draft = draft(&options(), &found);
+    let file = |name: &str| {
+        let mut files = draft.files.iter();
+        let found = files.find(|(path, _)| path == Path::new(name));
+        found.map(|(_, text)| text.as_str()).unwrap_or_default()
+    };
+    let searched = draft.settings.iter();
+    let searched = searched.filter(|setting| setting.left_out.is_none());
+    assert_eq!(searched.count(), SEARCHED_MAX);
+    assert!(draft.settings[12].left_out.is_none(), "{draft:?}");
+    let present = "# vm.overcommit_memory = 0\nvm.swappiness = 4\n";
+    assert_eq!(file(KERNEL_FILE), present);
+    let template = present.replace('4', "{{ kernel_swappiness }}");
+    assert_eq!(file("tune-kernel.conf.in"), template);
 }
 
 #[test]
