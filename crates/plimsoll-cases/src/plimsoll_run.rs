@@ -17,9 +17,9 @@ use crate::case::Case;
 /// How often the command is looked at, and the wish to stop.
 const POLL: Duration = Duration::from_millis(100);
 
-/// The objective was met, missed, undecided, or the measurement void by its own word: it prints a result with all of
-/// these.
-const RESULT_CODES: [i32; 4] = [0, 3, 4, 6];
+/// The objective was met, missed, undecided, the measurement void by its own word, or interrupted, which keeps what was
+/// measured: it prints a result with all of these.
+const RESULT_CODES: [i32; 5] = [0, 3, 4, 6, 130];
 
 impl Case {
     /// Runs `plimsoll` with the words of a template and some that hold spaces, pinned if a core is given; its files go into the
