@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use plimsoll_model::agent::AgentAddress;
 use plimsoll_peer::{ChannelError, PeerError, Refusal, TokenError};
+use plimsoll_ssh::SshError;
 
 /// An agent cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,12 +77,12 @@ pub enum AgentError {
         most: usize,
     },
     /// It cannot be sent or started.
-    #[error("cannot start an agent at {address}: {reason}")]
+    #[error("cannot start an agent at {address}: {source}")]
     Ssh {
         /// Where it should run.
         address: AgentAddress,
         /// What went wrong; `ssh` itself has printed more.
-        reason: String,
+        source: SshError,
     },
     /// A thread could not be started.
     #[error("cannot start a thread: {0}; raise the limit on processes (ulimit -u)")]

@@ -21,5 +21,5 @@ mod store;
 pub use error::{AgentError, StoreError};
 pub use name::of_this_machine;
 pub use reader::{AGENTS_MAX, AgentSpec, Agents};
-pub use server::{AgentServer, Report, is_sent_program, serve_stdio};
+pub use server::{AgentServer, Report, serve_stdio};
 pub use store::{IdentityStore, invitation_ends, write_secret};

@@ -3,14 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::ssh::{self, SshDestination};
+
 /// Longest name of a machine, characters.
 pub const NAME_MAX: usize = 64;
-
-/// Longest name of a host, bytes, as in DNS.
-const HOST_MAX: usize = 253;
-
-/// Longest name of a user, bytes.
-const USER_MAX: usize = 64;
 
 /// What is no address of an agent. The text names what is valid.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,14 +36,7 @@ pub enum AgentAddress {
         port: u16,
     },
     /// It is sent there and started over `ssh`, for as long as it is needed.
-    Ssh {
-        /// Whom to be there; `None` for what the configuration of `ssh` has.
-        user: Option<String>,
-        /// A name, an address, or a name in the configuration of `ssh`.
-        host: String,
-        /// The port; `None` for what the configuration of `ssh` has.
-        port: Option<u16>,
-    },
+    Ssh(SshDestination),
 }
 
 impl AgentAddress {
@@ -55,27 +44,27 @@ impl AgentAddress {
     pub const VALID: &str =
         "HOST:PORT, such as db1.internal:9192 or [fd00::1]:9192, or ssh://USER@HOST";
 
+    /// The host, without the brackets of an IPv6 address; over `ssh` perhaps a name in its configuration alone.
+    pub fn host(&self) -> &str {
+        match self {
+            Self::Listening { host, .. } => host,
+            Self::Ssh(destination) => destination.host(),
+        }
+    }
+
     /// Whether the agent is started over `ssh`.
     pub fn is_ssh(&self) -> bool {
-        matches!(self, Self::Ssh { .. })
+        matches!(self, Self::Ssh(_))
     }
 }
 
 impl fmt::Display for AgentAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Listening { host, port } => write!(formatter, "{}:{port}", bracketed(host)),
-            Self::Ssh { user, host, port } => {
-                formatter.write_str("ssh://")?;
-                if let Some(user) = user {
-                    write!(formatter, "{user}@")?;
-                }
-                formatter.write_str(&bracketed(host))?;
-                match port {
-                    Some(port) => write!(formatter, ":{port}"),
-                    None => Ok(()),
-                }
+            Self::Listening { host, port } => {
+                write!(formatter, "{}:{port}", ssh::bracketed(host))
             }
+            Self::Ssh(destination) => write!(formatter, "ssh://{destination}"),
         }
     }
 }
@@ -84,9 +73,10 @@ impl FromStr for AgentAddress {
     type Err = InvalidAgentAddress;
 
     fn from_str(text: &str) -> Result<Self, InvalidAgentAddress> {
-        let address = match text.strip_prefix("ssh://") {
-            Some(rest) => ssh(rest),
-            None => listening(text),
+        let address = if text.starts_with("ssh://") {
+            text.parse().ok().map(Self::Ssh)
+        } else {
+            listening(text)
         };
         // An invalid text may be long, and may be a whole URL with a password.
         address.ok_or_else(|| {
@@ -105,74 +95,9 @@ pub fn is_machine_name(name: &str) -> bool {
         && name.chars().all(is_ordinary)
 }
 
-fn bracketed(host: &str) -> String {
-    if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    }
-}
-
 fn listening(text: &str) -> Option<AgentAddress> {
-    let (host, port) = host_and_port(text)?;
+    let (host, port) = ssh::host_and_port(text)?;
     Some(AgentAddress::Listening { host, port: port? })
-}
-
-fn ssh(rest: &str) -> Option<AgentAddress> {
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let (user, place) = match rest.rsplit_once('@') {
-        Some((user, place)) => (Some(user), place),
-        None => (None, rest),
-    };
-    if user.is_some_and(|user| !is_user(user)) {
-        return None;
-    }
-    let (host, port) = host_and_port(place)?;
-    Some(AgentAddress::Ssh {
-        user: user.map(str::to_owned),
-        host,
-        port,
-    })
-}
-
-/// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`.
-fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
-    if let Some(rest) = text.strip_prefix('[') {
-        let (host, behind) = rest.split_once(']')?;
-        let address: std::net::Ipv6Addr = host.parse().ok()?;
-        let port = match behind.strip_prefix(':') {
-            Some(port) => Some(number(port)?),
-            None if behind.is_empty() => None,
-            None => return None,
-        };
-        return Some((address.to_string(), port));
-    }
-    let (host, port) = match text.split_once(':') {
-        Some((host, port)) => (host, Some(number(port)?)),
-        None => (text, None),
-    };
-    is_host(host).then(|| (host.to_owned(), port))
-}
-
-fn number(port: &str) -> Option<u16> {
-    port.parse().ok().filter(|&port| port != 0)
-}
-
-/// A name that begins with a hyphen would be an option of `ssh`.
-fn is_host(host: &str) -> bool {
-    (1..=HOST_MAX).contains(&host.len())
-        && !host.starts_with(['-', '.'])
-        && host
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
-}
-
-fn is_user(user: &str) -> bool {
-    (1..=USER_MAX).contains(&user.len())
-        && !user.starts_with('-')
-        && user
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 #[cfg(test)]

@@ -44,12 +44,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<Exit, CliError> {
 
 /// Serves the reader that started this program over `ssh`. The file that was sent is not needed any more.
 fn serve_stdio(name: &str) -> Result<Exit, CliError> {
-    if let Ok(program) = std::env::current_exe()
-        && plimsoll_agent::is_sent_program(&program)
-    {
-        // It may have been removed already.
-        let _ = std::fs::remove_file(program);
-    }
+    plimsoll_ssh::remove_own_file();
     plimsoll_agent::serve_stdio(name)
         .map(|()| Exit::Met)
         .map_err(|text| CliError::usage(format!("the reader of this agent: {text}")))

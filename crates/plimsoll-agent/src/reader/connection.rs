@@ -8,9 +8,10 @@ use std::time::Duration;
 use plimsoll_model::agent::{AgentAddress, is_machine_name};
 use plimsoll_names::host;
 use plimsoll_peer::{Channel, ChannelError, ClientStream, TlsRefusal, Token};
+use plimsoll_ssh::SentProgram;
 
 use super::AgentSpec;
-use super::ssh::SshStream;
+use super::ssh;
 use crate::clock;
 use crate::error::AgentError;
 use crate::message::{AgentMessage, GreetingError, MESSAGE_MAX, greet_agent};
@@ -24,7 +25,7 @@ pub(super) const BEGIN_MAX: Duration = Duration::from_secs(30);
 /// A stream of either kind.
 pub(super) enum AgentStream {
     Tls(Box<ClientStream>),
-    Ssh(SshStream),
+    Ssh(SentProgram),
 }
 
 impl AgentStream {
@@ -99,11 +100,10 @@ impl Connection {
                 let stream = AgentStream::Tls(Box::new(stream));
                 welcomed(&spec.address, stream, ip.is_loopback())
             }
-            AgentAddress::Ssh { user, host, port } => {
-                let stream = SshStream::start(user.as_deref(), host, *port);
-                let stream = stream.map_err(|reason| AgentError::Ssh {
+            AgentAddress::Ssh(destination) => {
+                let stream = ssh::start(destination).map_err(|source| AgentError::Ssh {
                     address: spec.address.clone(),
-                    reason,
+                    source,
                 })?;
                 welcomed(&spec.address, AgentStream::Ssh(stream), false)
             }
