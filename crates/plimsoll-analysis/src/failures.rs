@@ -181,13 +181,15 @@ fn steps(windows: &[Window], scenario: Option<&Scenario>) -> Vec<FailureCandidat
     let Some(scenario) = scenario else {
         return Vec::new();
     };
+    // They are no requests of the whole.
+    let long_polls = scenario.long_poll_ids();
     // Things, each with failed and good requests.
     let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut all = (0, 0);
     for window in windows {
         for (id, step) in &window.steps {
             let info = scenario.steps.get(*id as usize);
-            let Some(info) = info.filter(|info| !info.once) else {
+            let Some(info) = info.filter(|info| !info.once && !long_polls.contains(id)) else {
                 continue;
             };
             let failed = step.outcomes.failed();

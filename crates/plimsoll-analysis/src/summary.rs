@@ -19,6 +19,8 @@ use plimsoll_model::window::Window;
 
 pub mod breakdown;
 pub mod browser;
+pub mod cuts;
+pub mod given_up;
 pub mod phases;
 pub mod processes;
 pub mod resources;

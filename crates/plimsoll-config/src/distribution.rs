@@ -15,10 +15,10 @@ const VALID: &str =
 const FLAG_VALID: &str =
     "80ms, 60ms..120ms, 'exponential: 80ms', 'normal: [80ms, 10ms]' or 'lognormal: [80ms, 0.3]'";
 
-/// Distributions of think time.
+/// Distributions of a duration.
 pub(crate) static THINK: KeywordTable = KeywordTable {
     name: "think",
-    meaning: "Distribution of the think time; one of these.",
+    meaning: "Distribution of a think time, or of the time that users wait before they give up; one of these.",
     words: &[
         word!(
             "exponential",

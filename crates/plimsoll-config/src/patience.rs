@@ -10,7 +10,8 @@ use crate::{Problem, units};
 /// What is valid as the bands of a flag.
 const FLAG_VALID: &str = "names with a time each, such as instant=100ms,fluent=1s";
 /// What is valid in a plan.
-const PLAN_VALID: &str = "names with a time each, such as { instant: 100ms, fluent: 1s }";
+const PLAN_VALID: &str = "names with a time each, such as { instant: 100ms, fluent: 1s }; users who leave when they have \
+     waited too long have `gives_up: 5s`";
 const NAME_VALID: &str = "1 to 40 characters";
 const NUMBER_VALID: &str = "1 to 20 bands";
 const TIMES_VALID: &str = "a different name and time for each band";

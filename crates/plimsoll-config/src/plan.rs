@@ -12,6 +12,7 @@ mod functions;
 mod journeys;
 mod keywords;
 mod load;
+mod polls;
 mod process;
 mod reference;
 mod replay;
@@ -36,6 +37,7 @@ use plimsoll_model::patience::PatienceBand;
 use plimsoll_model::plan::GoodStatus;
 use plimsoll_model::price::Price;
 
+use crate::distribution::THINK;
 use crate::document::Shape::{
     Count, Duration as DurationShape, Either, ListOf, MapOf, MapWith, Of, OneOf, Status, Steps,
     Switch, Text,
@@ -123,6 +125,9 @@ settings! {
         /// For a plan with one journey: whether each user forgets its cookies and its cache after each iteration. Default:
         /// false.
         "forgets": Switch;
+        /// For a plan with one journey: how long a user waits for a step before it gives up and leaves for good. Default:
+        /// until the time-out.
+        "gives_up": Either(&[Text, Of(&THINK)]);
         /// For a plan with one journey: connections per user.
         "connections": Count(1, 6);
         /// For a plan with one journey: external script that drives the users, with its arguments.

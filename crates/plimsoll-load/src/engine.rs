@@ -41,7 +41,9 @@ mod sending;
 mod user_answers;
 mod user_carry_over;
 mod user_pages;
+mod user_polls;
 mod user_steps;
+mod websocket_cuts;
 mod websocket_ends;
 mod websocket_events;
 mod websocket_hooks;
@@ -60,6 +62,7 @@ use crate::connections::{ConnectionLimits, Connections};
 use crate::error::LoadError;
 use crate::http2::Http2LoopState;
 use crate::poller::Poller;
+use crate::polls::Polls;
 use crate::prepared_load::{Paths, PreparedLoad};
 use crate::process::ExternalScripts;
 use crate::receive_buffer::ReceiveBuffer;
@@ -92,6 +95,8 @@ pub(crate) struct Engine {
     virtual_users: Option<Box<VirtualUsers>>,
     /// WebSockets, in a load of WebSockets.
     websockets: Option<Box<WebSocketSessions>>,
+    /// What users fetch by polling, in a load in which some do.
+    polls: Option<Box<Polls>>,
     /// How users resume from the previous load, in a session carry-over.
     returns: Option<Returns>,
     /// External scripts that drive users.
@@ -152,6 +157,7 @@ impl Engine {
             requests: Requests::new(prepared.timing().timeout_ns(), prepared.waiting_max()),
             virtual_users,
             websockets: WebSocketSessions::new(prepared, index),
+            polls: Polls::new(prepared),
             returns,
             scripts,
             connections: Connections::new(limits, index),

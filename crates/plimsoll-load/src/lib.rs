@@ -32,6 +32,7 @@ mod load_changes;
 mod loop_share;
 mod null_server;
 mod poller;
+mod polls;
 mod prepared_load;
 mod process;
 mod realtime_priority;

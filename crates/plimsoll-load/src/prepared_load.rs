@@ -236,6 +236,11 @@ impl PreparedLoad {
         self.agenda.is_some() || program.is_some_and(Program::has_sockets)
     }
 
+    /// Whether users fetch messages by polling.
+    pub(crate) fn has_polls(&self) -> bool {
+        self.program.as_ref().is_some_and(Program::has_polls)
+    }
+
     /// Whether arrivals are due by the clock, not only after responses.
     pub(crate) fn is_paced(&self) -> bool {
         !matches!(self.load, Load::Closed { .. })

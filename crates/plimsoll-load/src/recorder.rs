@@ -3,6 +3,7 @@
 //! At most two seconds are open: the current one, and the one before while its arrivals are still handled. Only a
 //! generator that is more than a second late counts an arrival in a later second than its own.
 
+mod cut_window;
 mod duration_tally;
 mod partial_reads;
 mod step_window;

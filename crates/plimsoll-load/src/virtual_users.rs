@@ -3,8 +3,11 @@
 mod answers;
 mod calls;
 mod carry_over;
+mod cuts;
 mod messages;
 mod pages;
+mod patience;
+mod polls;
 mod scripts;
 mod sockets;
 mod user;
@@ -25,6 +28,7 @@ use rand::RngExt as _;
 use slab::Slab;
 
 use crate::jar::Jar;
+use crate::polls::UserPoll;
 use crate::prepared_load::PreparedLoad;
 use crate::scenario::feed::{Feeds, RowDraw};
 use crate::scenario::program::Program;
@@ -81,6 +85,8 @@ pub(crate) struct VirtualUsers {
     scratch: Vec<u8>,
     /// The run is ending: nothing new is started.
     ending: bool,
+    /// Whether WebSockets of any journey are cut from this side.
+    cuts_sockets: bool,
 }
 
 /// A user who has left.
@@ -92,6 +98,8 @@ pub(crate) struct DepartedUser {
     pub(crate) connections: Vec<(u16, u32)>,
     /// The external script that drove it.
     pub(crate) process: Option<usize>,
+    /// What it polled.
+    pub(crate) poll: Option<Box<UserPoll>>,
 }
 
 /// The result of an admission.
@@ -122,6 +130,7 @@ impl VirtualUsers {
             _ => (None, Some(1)),
         };
         Some(Box::new(Self {
+            cuts_sockets: program.cuts_sockets(),
             // Regular expressions keep their scratch space per clone: loops then never contend for it.
             program: program.clone(),
             inputs: Arc::clone(prepared.inputs()),
@@ -162,6 +171,7 @@ impl VirtualUsers {
                 RowDraw::Error => return UserAdmission::FeedExhausted(feed),
             }
         }
+        let patience_ns = patience::draw_ns(journey.gives_up, &mut random);
         let id = self.users.insert(User {
             number: newcomer.number,
             place: newcomer.place,
@@ -184,6 +194,8 @@ impl VirtualUsers {
             script_session: None,
             paces: vec![(0, 0); self.program.paces()].into(),
             socket: None,
+            patience_ns,
+            poll: None,
         });
         UserAdmission::Goes(u32::try_from(id).expect("users are far below 2^32"))
     }
@@ -220,6 +232,7 @@ impl VirtualUsers {
             number: user.number,
             place: user.place,
             connections: user.lines,
+            poll: user.poll,
             process: session.map(|session| session.process),
         }
     }
@@ -320,8 +333,9 @@ impl VirtualUsers {
     pub(crate) fn suspend(&mut self, now: u64, pauses: &HashMap<u32, u64>) -> LoopCarryOver {
         let mut carry_over = std::mem::take(&mut self.carry_over);
         for (id, user) in std::mem::take(&mut self.users) {
-            // A WebSocket does not outlast its loop.
-            let is_bound = user.script_session.is_some() || user.socket.is_some();
+            // Neither a WebSocket nor what was polled outlasts its loop.
+            let is_bound =
+                user.script_session.is_some() || user.socket.is_some() || user.poll.is_some();
             let stays = user.iteration > 0 && !user.in_doubt && !is_bound;
             if stays && user.place > 0 {
                 let id = u32::try_from(id).expect("users are far below 2^32");

@@ -30,6 +30,7 @@ use crate::finder::MarkFinder;
 use crate::handshake::{AFTER_KEY, KEY};
 use crate::prepared_load::PreparedLoad;
 use crate::recorder::WebSocketWindowBuilder;
+use crate::scenario::program::Program;
 
 /// Label of the random numbers of handshakes and masks among the seeds derived from a trial's.
 const MASKS_LABEL: u64 = 0x6d61_736b;
@@ -75,15 +76,21 @@ impl WebSocketSessions {
             None => 0,
         };
         let seed = prepared.seed().derive(MASKS_LABEL).derive(u64::from(index));
+        let mut schedule = MessageSchedule::default();
+        let disconnects = prepared.program().map(Program::disconnects);
+        for (at_ns, socket, place) in disconnects.into_iter().flatten() {
+            let timer = WebSocketTimer::Disconnect(socket, place);
+            schedule.push_timer(prepared.start_ns().saturating_add(at_ns), timer);
+        }
         Some(Box::new(Self {
             rows: Vec::with_capacity(connections),
             channel_stats: BTreeMap::new(),
-            is_alone: prepared.plan().cores == 1,
+            is_alone: prepared.plan().cores == 1 && !prepared.has_polls(),
             finder: MarkFinder::default(),
             finders: Vec::new(),
             named: HashSet::new(),
             returning: HashMap::new(),
-            schedule: MessageSchedule::default(),
+            schedule,
             limits: agenda::limits(prepared.plan()),
             inflater: None,
             inflated: Vec::new(),

@@ -5,6 +5,7 @@
 //! plan can be stored without it.
 
 mod path;
+mod poll;
 mod redact;
 mod socket;
 mod step;
@@ -16,12 +17,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::DurationDistribution;
 use crate::objective::Objective;
 use crate::target::Target;
 
 pub use crate::distribution::DurationDistribution as ThinkTime;
 pub use path::bounded_json_path;
-pub use socket::{Layout, OutgoingMessage, Reconnect, SendStep, SocketStep, SubscribeStep};
+pub use poll::PollStep;
+pub use socket::{
+    Disconnect, Drops, Layout, OutgoingMessage, Reconnect, SendStep, SocketStep, SubscribeStep,
+};
 pub use step::{
     Capture, Choice, Condition, Expectation, Extractor, MultipartPart, Operator, Pick, RepeatRange,
     RequestBody, RequestStep, Resources, Step, TextMatch,
@@ -79,6 +84,10 @@ pub struct Journey {
     /// A user forgets its cookies and its cache when an iteration ends, as if the next one were of another visitor.
     #[serde(default)]
     pub forgets: bool,
+    /// How long a user waits for a step before it gives up and leaves; each user draws once. `None` where users wait until
+    /// time-outs end their steps. Not for users that an external script drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gives_up: Option<DurationDistribution>,
     /// Headers of every request of the journey that does not set them itself.
     pub headers: Vec<(String, TextTemplate)>,
     /// Connections per user and origin, 1 to 6 as in browsers.
@@ -260,12 +269,14 @@ impl Scenario {
         }
     }
 
-    /// The steps that `scope` means. A group's own time, which holds those of other steps, is meant by its label only.
+    /// The steps that `scope` means. A group's own time, which holds those of other steps, and the wait of a long poll are meant
+    /// by their labels only.
     pub fn steps_in(&self, scope: &Scope) -> Vec<StepId> {
-        let groups = self.group_ids();
+        let mut apart = self.group_ids();
+        apart.append(&mut self.long_poll_ids());
         let is_in = |id: StepId, info: &StepInfo| match scope {
             Scope::Step(label) => info.label == *label,
-            _ if groups.contains(&id) => false,
+            _ if apart.contains(&id) => false,
             Scope::Everything => !info.once,
             Scope::Journey(index) => !info.once && info.journey == *index,
             Scope::Group(name) => info.groups.contains(name),

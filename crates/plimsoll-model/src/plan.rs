@@ -342,6 +342,12 @@ impl Plan {
         self.load.websockets().is_some() || scenario.is_some_and(Scenario::has_sockets)
     }
 
+    /// Whether broadcasts are received: over WebSockets and streams, or by polling.
+    pub fn receives_broadcasts(&self) -> bool {
+        let scenario = self.scenario.as_ref();
+        self.opens_websockets() || scenario.is_some_and(Scenario::has_polls)
+    }
+
     /// The plan as it may be stored and shown: secret headers and the body's content replaced.
     #[must_use]
     pub fn redacted(&self) -> Self {

@@ -74,6 +74,41 @@ impl WebSocketLoad {
     }
 }
 
+/// Why open WebSockets of users are cut from this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SocketCut {
+    /// Their users drop out of their network, one by one.
+    Dropped,
+    /// Many are cut together at this moment of the load, ms from its start.
+    Disconnected(u64),
+}
+
+/// WebSockets that were cut in one way, and what became of them, in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CutWindow {
+    /// Open ones that were cut.
+    pub cut: u64,
+    /// Attempts to open one again that began.
+    pub attempts: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Those that stay closed: their attempts were used up.
+    pub abandoned: u64,
+    /// Until one was ready again, µs: from the cut of many together, from the return of a user that dropped.
+    pub back: Histogram,
+}
+
+impl CutWindow {
+    /// Adds the counts of another loop or another second.
+    pub fn merge(&mut self, other: &Self) {
+        self.cut += other.cut;
+        self.attempts += other.attempts;
+        self.failed += other.failed;
+        self.abandoned += other.abandoned;
+        self.back.merge(&other.back);
+    }
+}
+
 /// What WebSockets did in one second. Handshakes count with the requests of the window as well, and so do messages that
 /// wait for an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -130,6 +165,12 @@ pub struct WebSocketWindow {
     /// Messages that were to be sent and were not: none was open, or the target did not read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent: u64,
+    /// Those of users who dropped out of their network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<Box<CutWindow>>,
+    /// Those that were cut together, by the moment of the load, ms from its start.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub disconnects: BTreeMap<u64, CutWindow>,
 }
 
 impl WebSocketWindow {
@@ -155,6 +196,12 @@ impl WebSocketWindow {
         self.reconnects_failed += other.reconnects_failed;
         self.reconnect.merge(&other.reconnect);
         self.unsent += other.unsent;
+        if let Some(dropped) = &other.dropped {
+            self.dropped.get_or_insert_default().merge(dropped);
+        }
+        for (&at_ms, cuts) in &other.disconnects {
+            self.disconnects.entry(at_ms).or_default().merge(cuts);
+        }
         for (&channel, broadcast) in &other.channels {
             self.channels.entry(channel).or_default().merge(broadcast);
         }
@@ -226,6 +273,10 @@ mod tests {
             first_us: 10,
             received: 2,
         });
+        let cuts = first.disconnects.entry(60_000).or_default();
+        (cuts.cut, cuts.attempts) = (5, 6);
+        cuts.back.record(700_000, 4);
+        first.dropped.get_or_insert_default().abandoned = 1;
         let text = serde_json::to_string(&first).unwrap();
         assert_eq!(
             serde_json::from_str::<WebSocketWindow>(&text).unwrap(),
@@ -237,6 +288,9 @@ mod tests {
         assert_eq!((both.connected, both.handshake.count()), (6, 6));
         assert_eq!((both.failed["status 403"], both.closed[&1006]), (4, 2));
         assert_eq!((both.channels[&0].gaps, both.ahead_us_max), (8, 7));
+        let cuts = &both.disconnects[&60_000];
+        assert_eq!((cuts.cut, cuts.attempts, cuts.back.count()), (10, 12, 8));
+        assert_eq!(both.dropped.map(|dropped| dropped.abandoned), Some(2));
         assert_eq!(both.channels[&0].sightings.len(), 2);
     }
 }

@@ -82,7 +82,8 @@ pub struct Window {
     /// The same by index of the journey.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub journey_iterations: BTreeMap<u32, u64>,
-    /// Users that left because a `once` step failed, no unique row was left, or their external script failed.
+    /// Users that left because a `once` step failed, no unique row was left, their external script failed, or they gave up
+    /// ([`StepWindow::given_up`]).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub users_lost: u64,
     /// Results by step of a scenario. Steps of `once` count here and nowhere else.
@@ -143,6 +144,9 @@ pub struct StepWindow {
     pub failed: Histogram,
     /// Bytes of answers, heads included.
     pub bytes_in: u64,
+    /// How long users had waited for this step when they gave up and left, µs: one value for each.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub given_up: Histogram,
 }
 
 /// Results of the external scripts of one journey in one second.
@@ -204,6 +208,7 @@ impl StepWindow {
         self.response.merge(&other.response);
         self.failed.merge(&other.failed);
         self.bytes_in += other.bytes_in;
+        self.given_up.merge(&other.given_up);
     }
 }
 
@@ -240,6 +245,11 @@ impl Window {
     /// Requests that ended.
     pub fn completed(&self) -> u64 {
         self.outcomes.total()
+    }
+
+    /// Users that gave up waiting for a step and left; [`Window::users_lost`] counts them too.
+    pub fn users_given_up(&self) -> u64 {
+        self.steps.values().map(|step| step.given_up.count()).sum()
     }
 
     /// Adds the results of another loop in the same second.

@@ -8,6 +8,8 @@ mod required;
 mod table_cells;
 mod websockets;
 
+use plimsoll_analysis::summary::websockets::WebSocketSummary;
+use plimsoll_model::journey::Scenario;
 use plimsoll_model::load_line::{Estimate, LoadLine, NoLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::plan::LoadUnit;
@@ -19,14 +21,14 @@ use crate::number::{self, count, load, micros, percent, rate, short};
 use crate::report::Report;
 
 use journeys::nobody_got_in;
-pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
+pub(crate) use journeys::{Bound, bounds, given_up, processes, thresholds, users};
 pub(crate) use pages::pages_text;
 pub(crate) use patience::{band_shares, patience_text};
 pub use remarks::remarks;
 pub(crate) use required::{margin_text, required_answer, required_sentence};
 pub(crate) use table_cells::step_cells;
 pub(crate) use websockets::{
-    kind as websocket_kind, load as websocket_load, none_opened, opened, received, sent,
+    cuts, kind as websocket_kind, load as websocket_load, none_opened, opened, received, sent,
 };
 
 /// The result in a sentence; before it, the answer to the demand that was asked about.
@@ -214,6 +216,9 @@ fn run_sentence(report: &Report<'_>) -> String {
         None => "no good answer".to_owned(),
     };
     let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
+    if let Some(polled) = polled(report).filter(|_| summary.requests == 0) {
+        return format!("{verdict}{url} {}.{cut}", websockets::polled(polled));
+    }
     let is_held = report.run.header.plan.load.websockets().is_some();
     if let Some(websocket) = summary.websocket.as_ref().filter(|_| is_held) {
         return format!(
@@ -237,7 +242,17 @@ fn run_sentence(report: &Report<'_>) -> String {
 pub(crate) fn measured_nothing(report: &Report<'_>) -> bool {
     let is_held = report.run.header.plan.load.websockets().is_some();
     let websocket = report.summary.websocket.as_ref().filter(|_| is_held);
-    report.summary.requests == 0 && websocket.is_none_or(|websocket| websocket.connected == 0)
+    report.summary.requests == 0
+        && polled(report).is_none()
+        && websocket.is_none_or(|websocket| websocket.connected == 0)
+}
+
+/// What users received by polling; `None` without any message.
+fn polled<'a>(report: &'a Report<'_>) -> Option<&'a WebSocketSummary> {
+    let scenario = report.run.header.plan.scenario.as_ref();
+    let polls = scenario.is_some_and(Scenario::has_polls);
+    let websocket = report.summary.websocket.as_ref().filter(|_| polls);
+    websocket.filter(|websocket| websocket.messages_in > 0)
 }
 
 /// `Met (p95 < 500ms)`, or the first bounds missed; `None` when nothing was judged.

@@ -212,7 +212,7 @@ fn windows(run: &Run) -> ExportTable {
     for (name, pick) in counts {
         table.counts(name, rows.iter().map(pick));
     }
-    if run.header.plan.opens_websockets() {
+    if run.header.plan.receives_broadcasts() {
         websockets::columns(&mut table, rows);
     }
     // Percentiles of several seconds come from merged histograms only, so they are here too.

@@ -78,6 +78,8 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Most mass disconnects on one screen.
+const CUTS_MAX: usize = 3;
 /// Most external scripts on one screen.
 const PROCESSES_MAX: usize = 3;
 
@@ -118,19 +120,12 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     if let Some(users) = answer::users(report) {
         blocks.push((1, block(style, "users", &users, 3)));
     }
-    if let Some(websocket) = &summary.websocket {
-        let kind = match answer::websocket_kind(&report.run.header.plan.load) {
-            "WebSockets" => "websockets",
-            _ => "streams",
-        };
-        blocks.push((1, block(style, kind, &answer::opened(websocket), 3)));
-        if let Some(asked) = answer::sent(websocket) {
-            blocks.push((1, block(style, "messages", &asked, 3)));
-        }
-        if let Some(received) = answer::received(websocket) {
-            blocks.push((1, block(style, "received", &received, 4)));
-        }
+    let given_up = answer::given_up(report);
+    if !given_up.is_empty() {
+        let text = printable(&given_up.join("; "));
+        blocks.push((1, block(style, "gave up", &text, 3)));
     }
+    blocks.extend(messages(report, style));
     if let Some(browser) = &summary.browser {
         let text = printable(&answer::pages_text(browser));
         blocks.push((1, block(style, "pages", &text, 4)));
@@ -160,6 +155,31 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
         blocks.push((2, block(style, "failures", &failures.sentence, 3)));
     }
     blocks.push((5, block(style, "generator", &generator(report), 1)));
+    blocks
+}
+
+/// WebSockets and streams, and messages: also those that users poll for.
+fn messages(report: &Report<'_>, style: Style) -> Vec<Block> {
+    let Some(websocket) = &report.summary.websocket else {
+        return Vec::new();
+    };
+    let mut blocks = Vec::new();
+    let plan = &report.run.header.plan;
+    if plan.opens_websockets() {
+        let kind = match answer::websocket_kind(&plan.load) {
+            "WebSockets" => "websockets",
+            _ => "streams",
+        };
+        blocks.push((1, block(style, kind, &answer::opened(websocket), 3)));
+    }
+    if let Some(asked) = answer::sent(websocket) {
+        blocks.push((1, block(style, "messages", &asked, 3)));
+    }
+    if let Some(received) = answer::received(websocket) {
+        blocks.push((1, block(style, "received", &received, 4)));
+    }
+    let cuts = answer::cuts(websocket).into_iter().take(CUTS_MAX);
+    blocks.extend(cuts.map(|text| (1, block(style, "cut", &text, 3))));
     blocks
 }
 

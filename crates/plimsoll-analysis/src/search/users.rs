@@ -184,6 +184,19 @@ impl Cycle {
                     cycle.add(Self::of(steps), rounds);
                     cycle.think_s += rounds * interval_s;
                 }
+                Step::Poll(poll) => {
+                    let lasting_s = poll.lasting.unwrap_or_default().as_secs_f64();
+                    // A long poll is answered when there is something: how often is not known before.
+                    let (requests, think_s) = match poll.interval {
+                        Some(interval) => {
+                            let interval_s = interval.as_secs_f64();
+                            ((lasting_s / interval_s).max(1.0), lasting_s.max(interval_s))
+                        }
+                        None => (1.0, lasting_s),
+                    };
+                    cycle.requests += requests;
+                    cycle.think_s += think_s;
+                }
                 Step::Set(..) | Step::Close(_) => {}
             }
         }

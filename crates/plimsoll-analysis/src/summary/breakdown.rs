@@ -14,6 +14,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::window::{StepWindow, Window};
 
+use super::given_up::GivenUpSummary;
 use super::processes::ProcessSummary;
 use super::users::UsersSummary;
 use super::websockets::WebSocketSummary;
@@ -32,6 +33,8 @@ pub struct Breakdown {
     pub thresholds: Vec<ThresholdResult>,
     /// How many users there were; `None` without any.
     pub users: Option<UsersSummary>,
+    /// Users who gave up waiting, by step; empty without any.
+    pub given_up: Vec<GivenUpSummary>,
     /// The cost of external scripts; one row for each journey that has them.
     pub processes: Vec<ProcessSummary>,
 }
@@ -318,8 +321,14 @@ impl Breakdown {
             groups: self::groups(scenario, &totals, &groups),
             thresholds,
             users: UsersSummary::of(run, scenario, &totals, spans, is_search),
+            given_up: GivenUpSummary::all(run, scenario),
             processes: ProcessSummary::all(run, scenario, spans),
         })
+    }
+
+    /// Users who gave up waiting, at all steps together.
+    pub fn users_given_up(&self) -> u64 {
+        self.given_up.iter().map(|row| row.users).sum()
     }
 
     /// What the thresholds make of the run: `Some(false)` when one is missed, `None` when one could not be judged.
@@ -334,7 +343,10 @@ impl Breakdown {
 }
 
 /// Ids by (journey, label, once), in the order of the plan.
-fn rows(scenario: &Scenario, is_in: impl Fn(StepId) -> bool) -> Vec<(&StepInfo, Vec<StepId>)> {
+pub(super) fn rows(
+    scenario: &Scenario,
+    is_in: impl Fn(StepId) -> bool,
+) -> Vec<(&StepInfo, Vec<StepId>)> {
     let mut rows: Vec<(&StepInfo, Vec<StepId>)> = Vec::new();
     for (id, info) in (0..).zip(&scenario.steps).filter(|pair| is_in(pair.0)) {
         let same = |row: &&mut (&StepInfo, Vec<StepId>)| {
@@ -348,7 +360,7 @@ fn rows(scenario: &Scenario, is_in: impl Fn(StepId) -> bool) -> Vec<(&StepInfo, 
     rows
 }
 
-fn journey_name(scenario: &Scenario, index: u32) -> String {
+pub(super) fn journey_name(scenario: &Scenario, index: u32) -> String {
     let journey = usize::try_from(index)
         .ok()
         .and_then(|index| scenario.journeys.get(index));

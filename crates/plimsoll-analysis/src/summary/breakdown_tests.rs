@@ -214,6 +214,44 @@ fn users_and_requests_belong_together() {
     assert!((little.ratio.unwrap() - 1.0).abs() < 0.1, "{little:?}");
 }
 
+#[test]
+fn users_who_gave_up_have_their_steps_and_times() {
+    let mut run = users_run();
+    assert!(breakdown(&run).given_up.is_empty());
+    for (second, id, us, users) in [
+        (0, LOGIN, 4_000_000, 1),
+        (1, HOME, 2_000_000, 2),
+        (2, HOME_AGAIN, 3_000_000, 3),
+        (2, READ, 1_000_000, 2),
+    ] {
+        let window = &mut run.windows[second];
+        let step = window.steps.get_mut(&id).unwrap();
+        step.given_up.record(us, users);
+        window.users_lost += users;
+    }
+    let breakdown = breakdown(&run);
+    let rows: Vec<(&str, &str, bool, u64)> = breakdown
+        .given_up
+        .iter()
+        .map(|row| {
+            let (label, journey) = (row.label.as_str(), row.journey.as_str());
+            (label, journey, row.once, row.users)
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("GET /home", "candidate", false, 5),
+            ("GET /home", "reader", false, 2),
+            ("POST /login", "candidate", true, 1),
+        ]
+    );
+    let waited = breakdown.given_up[0].waited_us;
+    assert!((2_900_000..3_100_000).contains(&waited.p50), "{waited:?}");
+    assert_eq!(breakdown.users_given_up(), 8);
+    assert_eq!(breakdown.users.unwrap().lost, 9);
+}
+
 fn threshold_verdicts(thresholds: &[(Scope, Objective)]) -> (Verdict, Vec<Option<bool>>) {
     let mut run = users_run();
     let scenario = run.header.plan.scenario.as_mut().unwrap();

@@ -14,7 +14,7 @@ pub struct UsersSummary {
     pub max: u64,
     /// On average over the judged seconds.
     pub mean: f64,
-    /// Users that left because a `once` step failed or no unique row was left, over the whole run.
+    /// Users that left because a `once` step failed, no unique row was left or they gave up, over the whole run.
     pub lost: u64,
     /// Iterations that users finished in the judged seconds, failed ones included.
     pub iterations: u64,

@@ -9,6 +9,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::websocket::WebSocketWindow;
 
+use super::cuts::CutSummary;
 use super::{MeasuredSpan, percentiles};
 
 /// The WebSockets of a run. Times are of the judged seconds, all else is of the whole run: whether a message reached
@@ -59,6 +60,8 @@ pub struct WebSocketSummary {
     pub broadcasts: BroadcastSummary,
     /// The same by channel.
     pub channels: Vec<ChannelSummary>,
+    /// Those that were cut from this side, by users who dropped and by each mass disconnect.
+    pub cuts: Vec<CutSummary>,
 }
 
 /// Delivery of messages.
@@ -91,7 +94,7 @@ impl WebSocketSummary {
     /// `None` for another kind of load.
     pub(super) fn of(run: &Run, spans: &[MeasuredSpan]) -> Option<Self> {
         let plan = &run.header.plan;
-        if !plan.opens_websockets() {
+        if !plan.receives_broadcasts() {
             return None;
         }
         let mut reaches = BTreeMap::<u32, BroadcastReach>::new();
@@ -153,6 +156,7 @@ impl WebSocketSummary {
             ahead_us_max: total.ahead_us_max,
             broadcasts: all,
             channels,
+            cuts: CutSummary::all(run),
         })
     }
 

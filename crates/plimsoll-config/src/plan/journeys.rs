@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_model::distribution::DurationDistribution;
 use plimsoll_model::journey::{Journey, TextTemplate};
 
 use super::keywords::{HEADERS, PROCESS_SHAPE};
 use super::process::process;
 use super::scope::{PlanScope, VisibleSlots, index};
 use super::steps::{Walk, can_take_time, names_set};
-use crate::document::Shape::{Number, Steps};
+use crate::distribution::{THINK, duration_distribution};
+use crate::document::Shape::{Either, Number, Of, Steps, Text};
 use crate::document::{
     DocumentKey, DocumentNode, DocumentReader, MapFields, NodeKind, SettingsMap as _, count,
     count_as, settings, switch,
@@ -17,13 +19,14 @@ use crate::document::{
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;
 /// Keys of a journey that may also stand at the top level of a plan.
-const OWN_WORDS: [&str; 8] = [
+const OWN_WORDS: [&str; 9] = [
     "once",
     "steps",
     "iterations",
     "cookies",
     "cache",
     "forgets",
+    "gives_up",
     "connections",
     "process",
 ];
@@ -49,6 +52,10 @@ settings! {
         cache: bool = false, "cache": switch();
         /// Whether each user forgets its cookies and its cache after each iteration, like another visitor.
         forgets: bool = false, "forgets": switch();
+        /// How long a user waits for a step before it gives up and leaves for good: `5s`, `1s..15s` or a distribution, from
+        /// which each user draws once, when it arrives. Users who gave up count as lost, and others take their places.
+        /// Default: users wait until the time-out.
+        gives_up: Option<DurationDistribution> = None, "gives_up": Either(&[Text, Of(&THINK)]) => gives_up;
         /// Headers of every request of this journey.
         "headers": HEADERS;
         /// Connections per user and origin. Default: 6 for journeys with pages, else 1.
@@ -187,6 +194,7 @@ fn journey(
         cookies: settings.cookies,
         cache: settings.cache,
         forgets: settings.forgets,
+        gives_up: settings.gives_up,
         headers,
         connections: settings.connections.unwrap_or(connections_default),
         process,
@@ -268,6 +276,26 @@ fn weight(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
         return None;
     }
     Some(weight)
+}
+
+/// How long users wait before they give up.
+fn gives_up(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<DurationDistribution> {
+    let patience = duration_distribution(reader, node)?;
+    let is_never_above_zero = match patience {
+        DurationDistribution::Fixed(longest) | DurationDistribution::Uniform(_, longest) => {
+            longest.is_zero()
+        }
+        // Their means and medians are above 0.
+        DurationDistribution::Exponential(_)
+        | DurationDistribution::Normal(..)
+        | DurationDistribution::LogNormal(..) => false,
+    };
+    if is_never_above_zero {
+        let valid = "above 0, such as 5s, 1s..15s or { exponential: 5s }";
+        reader.report(node, "users would not wait for any response", valid);
+        return None;
+    }
+    Some(patience)
 }
 
 fn check_steps(

@@ -9,8 +9,9 @@ use super::data::DATA;
 use super::journeys::JOURNEY;
 use super::load::find::FIND;
 use super::load::{LOAD, PHASE};
+use super::polls::POLLED;
 use super::process::PROCESS;
-use super::sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
+use super::sockets::{AWAIT, BEAT, DISCONNECT, MESSAGE, RECONNECT, SUBSCRIBE};
 use super::steps::{CHOICE, RESOURCE, STEP};
 use super::thresholds::ABORT;
 use super::transport::TRANSPORT;
@@ -26,7 +27,7 @@ pub(crate) const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 pub(crate) const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// All tables, in the order of the reference.
-pub(crate) static TABLES: [&KeywordTable; 31] = [
+pub(crate) static TABLES: [&KeywordTable; 33] = [
     &PLAN,
     &JOURNEY,
     &PROCESS,
@@ -44,7 +45,9 @@ pub(crate) static TABLES: [&KeywordTable; 31] = [
     &AWAIT,
     &SUBSCRIBE,
     &RECONNECT,
+    &DISCONNECT,
     &BEAT,
+    &POLLED,
     &DATA,
     &LOAD,
     &PHASE,

@@ -25,7 +25,7 @@ settings! {
 }
 
 /// Keys of a journey that are not allowed with a process.
-const OF_STEPS: [&str; 3] = ["once", "steps", "cache"];
+const OF_STEPS: [&str; 4] = ["once", "steps", "cache", "gives_up"];
 
 /// Reads `process:` of a journey.
 pub(crate) fn process(

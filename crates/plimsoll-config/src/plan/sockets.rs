@@ -1,6 +1,7 @@
 //! Reads WebSocket steps.
 
 mod beat;
+mod cuts;
 mod messages;
 mod presets;
 mod reconnect;
@@ -13,6 +14,7 @@ use plimsoll_model::journey::{
 };
 
 pub(crate) use self::beat::BEAT;
+pub(crate) use self::cuts::DISCONNECT;
 pub(crate) use self::messages::{AWAIT, AWAITED, MESSAGE, OUTGOING_MESSAGE};
 pub(crate) use self::presets::PRESET;
 use self::presets::Preset;
@@ -110,6 +112,7 @@ impl Walk<'_, '_> {
         let ready = fields.get("ready").map(|node| self.meant(node));
         let replies = fields.get("replies").map(|node| self.replies(node));
         let beat = fields.get("beat").map(|node| beat::beat(reader, node));
+        let cuts = cuts::cuts(reader, fields)?;
         Some(Step::Socket(Box::new(SocketStep {
             request: RequestStep {
                 timeout: timeout?,
@@ -117,7 +120,9 @@ impl Walk<'_, '_> {
             },
             protocols: protocols.unwrap_or(Some(preset.protocols))?,
             compress: compress.unwrap_or(Some(false))?,
-            reconnect: reconnect.unwrap_or(Some(None))?,
+            reconnect: cuts.reconnect(reconnect.unwrap_or(Some(None))?),
+            drops: cuts.drops,
+            disconnects: cuts.disconnects,
             first: match first {
                 Some(first) => Some(first?),
                 None => preset.first,
@@ -149,6 +154,7 @@ impl Walk<'_, '_> {
         let reconnect = fields
             .get("reconnect")
             .map(|node| reconnect::reconnect(reader, node));
+        let cuts = cuts::cuts(reader, fields)?;
         let plain = Preset::Plain.socket();
         Some(Step::Socket(Box::new(SocketStep {
             request: RequestStep {
@@ -157,7 +163,9 @@ impl Walk<'_, '_> {
             },
             protocols: plain.protocols,
             compress: false,
-            reconnect: reconnect.unwrap_or(Some(None))?,
+            reconnect: cuts.reconnect(reconnect.unwrap_or(Some(None))?),
+            drops: cuts.drops,
+            disconnects: cuts.disconnects,
             first: plain.first,
             ready: plain.ready,
             replies: plain.replies,
@@ -370,7 +378,7 @@ pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &
 
 /// `None` only for a value that is invalid.
 #[expect(clippy::option_option, reason = "written or not, readable or not")]
-fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
+pub(crate) fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
     match read {
         Some(read) => read.map(Some),
         None => Some(None),

@@ -321,7 +321,11 @@ pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n Document
 /// Whether these steps can take any time: users that only compute would never yield the event loop.
 pub(crate) fn can_take_time(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
-        Step::Request(_) | Step::Page { .. } | Step::Socket(_) | Step::Every { .. } => true,
+        Step::Request(_)
+        | Step::Page { .. }
+        | Step::Socket(_)
+        | Step::Every { .. }
+        | Step::Poll(_) => true,
         Step::Think(pause) => !matches!(pause, ThinkTime::Fixed(lasting) if lasting.is_zero()),
         Step::Repeat { times, steps } => times.max > 0 && can_take_time(steps),
         Step::Choose(choices) => choices.iter().any(|choice| can_take_time(&choice.steps)),

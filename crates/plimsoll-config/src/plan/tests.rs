@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_model::distribution::DurationDistribution;
+
 use super::*;
 use crate::document::{NodeKind, TestSurroundings};
 
@@ -84,6 +86,46 @@ fn bands_of_patience_are_read_in_order() {
             "{bands}: {lines:?}"
         );
     }
+}
+
+#[test]
+fn users_give_up_by_a_distribution() {
+    let text = |journey: &str| {
+        format!(
+            "target: http://site\nload: {{ users: 1, hold: 1s }}\njourneys:\n  a:\n    {journey}\n    steps: [{{ get: / }}]\n"
+        )
+    };
+    for (written, expected) in [
+        ("5s", DurationDistribution::Fixed(Duration::from_secs(5))),
+        (
+            "0s..4s",
+            DurationDistribution::Uniform(Duration::ZERO, Duration::from_secs(4)),
+        ),
+        (
+            "{ exponential: 8s }",
+            DurationDistribution::Exponential(Duration::from_secs(8)),
+        ),
+    ] {
+        let text = text(&format!("gives_up: {written}"));
+        let scenario = read(&text, &given(), &desktop()).unwrap().scenario.unwrap();
+        assert_eq!(scenario.journeys[0].gives_up, Some(expected), "{written}");
+    }
+    let plain =
+        "target: http://site\nload: { users: 1, hold: 1s }\ngives_up: 2s\nsteps: [{ get: / }]\n";
+    let scenario = read(plain, &given(), &desktop()).unwrap().scenario.unwrap();
+    assert!(scenario.journeys[0].gives_up.is_some());
+    check(
+        &text("gives_up: 0s"),
+        (5, 15),
+        "users would not wait for any response; valid: above 0",
+    );
+    check(&text("gives_up: 5"), (5, 16), "the unit is missing");
+    check(&text("gives_up: { exponential: 0s }"), (5, 30), "0s");
+    check(
+        "target: http://site\nload: { users: 1, hold: 1s }\ngives_up: 2s\nprocess: [./users]\n",
+        (3, 1),
+        "`gives_up` and `process` are mutually exclusive",
+    );
 }
 
 #[test]

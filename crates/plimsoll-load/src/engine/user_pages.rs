@@ -3,6 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
+use super::user_steps::StepEnd;
 use crate::virtual_users::{RequestRole, UserRequest};
 
 impl Engine {
@@ -39,6 +40,10 @@ impl Engine {
 
     /// Requests the remaining resources, within the page's connections; ends the page when none is left.
     fn load_resources(&mut self, user: u32, is_unsent: bool, now: u64) {
+        let has_given_up = self.virtual_users().gives_up_at(user, now) <= now;
+        if has_given_up {
+            self.virtual_users().skip_resources(user);
+        }
         let over_http2 = self.has_http2(user);
         while let Some((request, named)) = self.virtual_users().next_resource(user, over_http2) {
             // A resource that cannot be sent ends within this call, which then calls this again.
@@ -48,9 +53,23 @@ impl Engine {
             return;
         };
         let response_ns = now.saturating_sub(page.due);
+        let outcome = if has_given_up && page.outcome.is_ok() {
+            // The page came, and not all that belongs to it.
+            Outcome::Timeout
+        } else {
+            page.outcome
+        };
         let second = self.recorder.current();
-        second.step_ended(page.id, page.outcome, response_ns, page.bytes_in);
-        self.step_done(user, page.outcome, response_ns, page.once, is_unsent, now);
+        second.step_ended(page.id, outcome, response_ns, page.bytes_in);
+        let step = StepEnd {
+            id: page.id,
+            outcome,
+            busy_ns: response_ns,
+            once: page.once,
+            is_unsent,
+            gave_up: has_given_up,
+        };
+        self.step_done(user, &step, now);
     }
 
     /// Whether a user has a connection of HTTP/2.

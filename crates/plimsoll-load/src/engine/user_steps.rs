@@ -1,5 +1,6 @@
 //! Steps of users: a due user continues until it waits for a response or for time to pass.
 
+use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
@@ -26,6 +27,19 @@ const COARSE_PAUSE_NS: u64 = 20 * PAUSE_GRID_NS;
 
 /// Pause of a user whose WebSocket is being reopened: without it each of its steps would fail at once.
 const LOST_PAUSE_NS: u64 = 1_000_000_000;
+
+/// How a step of a user ended.
+pub(super) struct StepEnd {
+    /// Id under which it is counted.
+    pub(super) id: StepId,
+    pub(super) outcome: Outcome,
+    /// Time since it was due, ns.
+    pub(super) busy_ns: u64,
+    pub(super) once: bool,
+    pub(super) is_unsent: bool,
+    /// Its user gave up waiting for it.
+    pub(super) gave_up: bool,
+}
 
 /// When a user whose pause starts at this moment is due again.
 fn end_of_pause(from: u64, pause: u64) -> u64 {
@@ -82,6 +96,9 @@ impl Engine {
 
     /// Advances a user until it has to wait.
     pub(super) fn go_on(&mut self, user: u32, due: ScheduledArrival, now: u64) {
+        if let Some(until) = self.virtual_users().waits_until(user, now) {
+            return self.people().think(user, until);
+        }
         let mut budget = OPS_MAX;
         loop {
             match self.virtual_users().walk(user, now, &mut budget) {
@@ -109,6 +126,8 @@ impl Engine {
                 }
                 NextAction::Listen(subscription) => self.listen(user, subscription, now),
                 NextAction::Close(code) => self.close_socket(user, code, now),
+                NextAction::BeginPoll(poll) => self.begin_poll(user, poll),
+                NextAction::EndPoll => self.end_poll(user),
                 NextAction::Obey => return self.consult(user, due, now),
                 NextAction::Begin => {
                     if !self.begin(user, now) {
@@ -176,7 +195,8 @@ impl Engine {
 
     /// A user leaves, and its connections are closed. Its place is reassigned when `vacates`.
     pub(super) fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
-        let gone = self.virtual_users().remove(user);
+        let mut gone = self.virtual_users().remove(user);
+        self.close_poll(gone.poll.take());
         if let Some(process) = gone.process {
             self.scripts[process].remove_user(gone.number);
         }
@@ -234,8 +254,7 @@ impl Engine {
         if call.is_fresh() {
             return self.is_had(user, call, due, now);
         }
-        let timeout_ns = self.virtual_users().timeout_of(request);
-        let expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
+        let expiry = self.own_expiry(user, request, role, due);
         call.set_expiry(expiry);
         let cannot_go = call.is_empty();
         let id = self.await_response(user, call, due, now);
@@ -244,6 +263,30 @@ impl Engine {
             return self.end_request(id, Outcome::Dropped, now);
         }
         self.dispatch_call(id, now);
+    }
+
+    /// The deadline of a user's request where it differs from the plan's time-out: by a time-out of its own, or where its user
+    /// gives up before.
+    pub(super) fn own_expiry(
+        &mut self,
+        user: u32,
+        request: u32,
+        role: RequestRole,
+        due: u64,
+    ) -> Option<u64> {
+        let timeout_ns = self.virtual_users().timeout_of(request);
+        let expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
+        if role == RequestRole::Reopening {
+            // Nobody waits for it.
+            return expiry;
+        }
+        let gives_up_at = self.virtual_users().gives_up_at(user, due);
+        let usual = expiry.unwrap_or(self.prepared.timing().expiry_of(due));
+        if gives_up_at < usual {
+            Some(gives_up_at)
+        } else {
+            expiry
+        }
     }
 
     /// Adds a request of a user to those that are pending; returns its id.
@@ -335,7 +378,7 @@ impl Engine {
     pub(super) fn call_ended(
         &mut self,
         request: &Request,
-        call: Box<UserRequest>,
+        mut call: Box<UserRequest>,
         outcome: Outcome,
         now: u64,
     ) {
@@ -344,6 +387,10 @@ impl Engine {
             self.virtual_users().take_back(call);
             return self.reopening_ended(user, outcome, now);
         }
+        if self.polls.is_some() && call.is_once() && self.poll_is_over(user) {
+            // A long poll waits until the load is over, which is no failure of it.
+            return self.virtual_users().take_back(call);
+        }
         if call.role() == RequestRole::Opening && !outcome.is_ok() {
             self.handshake_failed(outcome);
             self.virtual_users().drop_socket(user);
@@ -351,9 +398,14 @@ impl Engine {
         if !call.is_once() {
             self.recorder.ended(request.ended(outcome, now));
         }
+        let gave_up =
+            !outcome.is_ok() && self.virtual_users().gives_up_at(user, request.due()) <= now;
         if !outcome.is_ok() {
             if call.role() != RequestRole::Resource {
                 self.doubt(user, call.status());
+            }
+            if gave_up && call.reason().is_empty() {
+                call.set_reason(self.virtual_users().give_up_reason(user));
             }
             self.record_failure(&FailureDetails {
                 now,
@@ -364,19 +416,30 @@ impl Engine {
                 body: call.body(),
             });
         }
+        if outcome.is_ok() && self.polls.is_some() {
+            self.poll_answered(user, &call, (request.due(), now));
+        }
         let response_ns = now.saturating_sub(request.due());
         if call.role() != RequestRole::Page {
             let second = self.recorder.current();
             second.step_ended(call.id(), outcome, response_ns, call.bytes_in());
         }
-        let (role, once) = (call.role(), call.is_once());
+        let role = call.role();
+        let step = StepEnd {
+            id: call.id(),
+            outcome,
+            busy_ns: response_ns,
+            once: call.is_once(),
+            is_unsent,
+            gave_up,
+        };
         match role {
             RequestRole::Step
             | RequestRole::Opening
             | RequestRole::Reopening
             | RequestRole::Message => {
                 self.virtual_users().take_back(call);
-                self.step_done(user, outcome, response_ns, once, is_unsent, now);
+                self.step_done(user, &step, now);
             }
             RequestRole::Page => self.page_ended(user, call, outcome, is_unsent, now),
             RequestRole::Resource => self.resource_ended(user, call, outcome, now),
@@ -387,25 +450,29 @@ impl Engine {
     }
 
     /// A step is done: its user continues, or the page or script that it belongs to does.
-    pub(super) fn step_done(
-        &mut self,
-        user: u32,
-        outcome: Outcome,
-        busy_ns: u64,
-        once: bool,
-        is_unsent: bool,
-        now: u64,
-    ) {
-        self.virtual_users().count_in_groups(user, busy_ns, outcome);
+    pub(super) fn step_done(&mut self, user: u32, step: &StepEnd, now: u64) {
+        let (outcome, is_unsent) = (step.outcome, step.is_unsent);
+        let virtual_users = self.virtual_users();
+        virtual_users.count_in_groups(user, step.busy_ns, outcome);
         if outcome.is_ok() {
             return self.people().be_ready(user, now);
         }
+        if self.polls.is_some() && self.virtual_users().is_polling(user) {
+            return self.poll_again(user, now);
+        }
         let groups = self.virtual_users().break_off(user);
         self.close_groups(groups, outcome);
-        if once {
-            return self.leave(user, false, true, now);
+        if !step.once {
+            self.count_iteration(user);
         }
-        self.count_iteration(user);
+        if step.gave_up {
+            let second = self.recorder.current();
+            second.user_gave_up(step.id, step.busy_ns);
+        }
+        if step.once || step.gave_up {
+            // Others come for those who lost their patience. A login that fails would fail for others too.
+            return self.leave(user, step.gave_up, true, now);
+        }
         if is_unsent && self.virtual_users().misses_socket(user) {
             self.people().think(user, now + LOST_PAUSE_NS);
         } else if is_unsent {

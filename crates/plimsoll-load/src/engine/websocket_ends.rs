@@ -108,6 +108,7 @@ impl Engine {
 
     /// At the end of the drain: no subscriber is left.
     pub(super) fn leave_all(&mut self, now: u64) {
+        self.close_polls();
         let open = self
             .websockets
             .as_ref()

@@ -45,6 +45,7 @@ impl Engine {
         if let Some(websockets) = &mut self.websockets {
             websockets.flush(self.recorder.current().websocket());
         }
+        self.flush_polls();
     }
 
     /// Counts a failed handshake; does nothing where none is pending.

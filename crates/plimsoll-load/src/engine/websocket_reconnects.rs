@@ -57,14 +57,28 @@ impl Engine {
         if outcome.is_ok() {
             return;
         }
-        self.recorder.current().websocket().reconnect_failed();
-        let is_over = self.websockets_are_over();
-        if !is_over
-            && !self.remind_to_reopen(user, now)
-            && self.virtual_users().has_lost_socket(user)
-        {
-            self.virtual_users().drop_socket(user);
+        let cut = self.virtual_users().cut_of(user);
+        let second = self.recorder.current().websocket();
+        match cut {
+            Some(cut) => second.of_cut(cut).count_failure(),
+            None => second.reconnect_failed(),
         }
+        let is_over = self.websockets_are_over();
+        if !is_over {
+            self.reopen_later(user, now);
+        }
+    }
+
+    /// Schedules the next attempt to reopen a lost WebSocket; without one the user has none any more.
+    pub(super) fn reopen_later(&mut self, user: u32, now: u64) {
+        if self.remind_to_reopen(user, now) || !self.virtual_users().has_lost_socket(user) {
+            return;
+        }
+        if let Some(cut) = self.virtual_users().cut_of(user) {
+            let second = self.recorder.current().websocket();
+            second.of_cut(cut).count_abandoned();
+        }
+        self.virtual_users().drop_socket(user);
     }
 
     /// Carries out due work on users' WebSockets.
@@ -79,6 +93,8 @@ impl Engine {
                 WebSocketTimer::Beat(id, generation) => self.beat(id, generation, at),
                 WebSocketTimer::Reopen(user, number) => self.reopen(user, number, now),
                 WebSocketTimer::Return(lost) => self.reconnect_websocket(lost, now),
+                WebSocketTimer::Drop(id, generation) => self.drop_out(id, generation, now),
+                WebSocketTimer::Disconnect(socket, place) => self.disconnect(socket, place, now),
             }
         }
     }
@@ -113,6 +129,10 @@ impl Engine {
         let virtual_users = self.virtual_users();
         if let Some(index) = virtual_users.lost_socket(user, number) {
             let request = virtual_users.socket(index).request;
+            if let Some(cut) = virtual_users.cut_of(user) {
+                let second = self.recorder.current().websocket();
+                second.of_cut(cut).count_attempt();
+            }
             self.start_request(user, request, RequestRole::Reopening, None, now, now);
         }
     }

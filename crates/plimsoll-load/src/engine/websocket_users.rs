@@ -188,6 +188,7 @@ impl Engine {
             index,
             number,
             lost_ns,
+            cut,
         }) = opened
         else {
             // Its user has left, or has opened another.
@@ -195,11 +196,13 @@ impl Engine {
             return self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         };
         let builder = self.recorder.current().websocket();
-        if is_return {
-            builder.reconnected(now.saturating_sub(lost_ns));
-        } else {
-            builder.connected(now.saturating_sub(due));
+        let lost_for = now.saturating_sub(lost_ns);
+        match cut {
+            Some(cut) => builder.of_cut(cut).back(lost_for),
+            None if is_return => builder.reconnected(lost_for),
+            None => builder.connected(now.saturating_sub(due)),
         }
+        self.schedule_drop(id, user, index, now);
         let beat = self.virtual_users().socket(index).beat.as_ref();
         if let Some(every_ns) = beat.map(|(every_ns, _)| *every_ns)
             && let Some(websockets) = &mut self.websockets
@@ -271,8 +274,7 @@ impl Engine {
     /// The request under which an awaited message is counted.
     fn await_message(&mut self, user: u32, awaited: u32, due: u64, now: u64) -> u32 {
         let mut call = self.virtual_users().awaiting(user, awaited);
-        let timeout_ns = self.virtual_users().timeout_of(awaited);
-        call.set_expiry(timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns)));
+        call.set_expiry(self.own_expiry(user, awaited, RequestRole::Message, due));
         self.await_response(user, call, due, now)
     }
 
@@ -326,15 +328,21 @@ impl Engine {
         }
         let id = self.requests[request].connection();
         self.recorder.current().websocket().unanswered();
+        let mut generation = None;
         if id != NONE {
-            self.connections[id].take_request();
+            let connection = &mut self.connections[id];
+            connection.take_request();
+            generation = Some(connection.generation());
             if let Some(websockets) = &mut self.websockets {
                 websockets.unwant(id);
             }
         }
         self.end_request(request, Outcome::Timeout, now);
-        let is_over = self.websockets_are_over();
-        if id != NONE && is_over {
+        // A user who left for it has closed its WebSocket already.
+        let is_there = generation.is_some_and(|generation| {
+            self.connections.contains(id, generation) && !self.connections[id].is_closing()
+        });
+        if is_there && self.websockets_are_over() {
             self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
         }
         true

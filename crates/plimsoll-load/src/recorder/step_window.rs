@@ -14,6 +14,7 @@ pub(super) struct StepWindowBuilder {
     response: DurationTally,
     failed: DurationTally,
     bytes_in: u64,
+    given_up: DurationTally,
 }
 
 impl StepWindowBuilder {
@@ -28,6 +29,11 @@ impl StepWindowBuilder {
         }
     }
 
+    /// A user gave up waiting for this step, whose end is counted in the same second.
+    pub(super) fn give_up(&mut self, waited_ns: u64) {
+        self.given_up.add(waited_ns / 1000);
+    }
+
     /// Its counts, if it has any; it is empty then.
     fn take(&mut self) -> Option<StepWindow> {
         (self.outcomes.total() > 0).then(|| StepWindow {
@@ -35,6 +41,7 @@ impl StepWindowBuilder {
             response: self.response.take(),
             failed: self.failed.take(),
             bytes_in: std::mem::take(&mut self.bytes_in),
+            given_up: self.given_up.take(),
         })
     }
 }

@@ -1,8 +1,11 @@
 //! Counts of WebSockets in one second, in the form that the hot path writes.
 
-use plimsoll_model::broadcast::BroadcastWindow;
-use plimsoll_model::websocket::WebSocketWindow;
+use std::collections::BTreeMap;
 
+use plimsoll_model::broadcast::BroadcastWindow;
+use plimsoll_model::websocket::{SocketCut, WebSocketWindow};
+
+use super::cut_window::CutWindowBuilder;
 use super::duration_tally::DurationTally;
 
 /// Counts of the WebSockets of one loop in one second.
@@ -13,6 +16,7 @@ pub(crate) struct WebSocketWindowBuilder {
     handshake: DurationTally,
     request: DurationTally,
     reconnect: DurationTally,
+    cuts: BTreeMap<SocketCut, CutWindowBuilder>,
 }
 
 impl WebSocketWindowBuilder {
@@ -20,6 +24,11 @@ impl WebSocketWindowBuilder {
     pub(crate) fn reconnected(&mut self, duration_ns: u64) {
         self.window.reconnected += 1;
         self.reconnect.add(duration_ns / 1000);
+    }
+
+    /// The counts of those that were cut in this way.
+    pub(crate) fn of_cut(&mut self, cut: SocketCut) -> &mut CutWindowBuilder {
+        self.cuts.entry(cut).or_default()
     }
 
     /// A handshake opened a WebSocket.
@@ -95,10 +104,24 @@ impl WebSocketWindowBuilder {
         known.merge(broadcasts);
     }
 
+    /// All counts, for tests of who makes them.
+    #[cfg(test)]
+    pub(crate) fn close_for_test(self) -> WebSocketWindow {
+        self.close()
+    }
+
     pub(super) fn close(mut self) -> WebSocketWindow {
         self.window.handshake = self.handshake.take();
         self.window.request = self.request.take();
         self.window.reconnect = self.reconnect.take();
+        for (cut, counts) in self.cuts {
+            match cut {
+                SocketCut::Dropped => self.window.dropped = Some(Box::new(counts.close())),
+                SocketCut::Disconnected(at_ms) => {
+                    self.window.disconnects.insert(at_ms, counts.close());
+                }
+            }
+        }
         self.window
     }
 }

@@ -289,6 +289,11 @@ impl WindowBuilder {
         self.window.users_lost += 1;
     }
 
+    /// A user gave up waiting for a step, whose end is counted already, after this time.
+    pub(crate) fn user_gave_up(&mut self, id: StepId, waited_ns: u64) {
+        counts_of(&mut self.steps, id).give_up(waited_ns);
+    }
+
     /// A user has ended an iteration of a journey.
     pub(crate) fn count_iteration(&mut self, journey: u32) {
         self.window.iterations += 1;
@@ -415,7 +420,19 @@ mod tests {
         let step = &window.steps[&2];
         assert_eq!((step.outcomes.total(), step.bytes_in), (2, 150));
         assert_eq!((step.response.count(), step.failed.count()), (1, 1));
-        assert!(second.close().steps.is_empty());
+        assert!(step.given_up.is_empty() && second.close().steps.is_empty());
+    }
+
+    #[test]
+    fn users_who_gave_up_are_counted_with_their_step() {
+        let mut second = WindowBuilder::new(1000);
+        second.step_ended(4, Outcome::Timeout, 3_000_000_000, 0);
+        second.user_gave_up(4, 3_000_000_000);
+        let window = second.close();
+        assert_eq!(window.users_given_up(), 1);
+        assert_eq!(window.steps[&4].given_up.quantile(0.5), Some(3_000_319));
+        second.step_ended(4, Outcome::Ok, 1_000_000, 0);
+        assert_eq!(second.close().users_given_up(), 0);
     }
 
     #[test]

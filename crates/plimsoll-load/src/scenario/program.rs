@@ -1,5 +1,6 @@
 //! A scenario as a program: steps flattened into operations with jumps, in which each user has a program counter.
 
+use plimsoll_model::distribution::DurationDistribution;
 use plimsoll_model::journey::{
     Inputs, Journey, RepeatRange, RequestStep, Resources, Scenario, Step, StepId, ThinkTime,
 };
@@ -12,8 +13,10 @@ use super::text::CompiledText;
 use crate::error::LoadError;
 
 mod check;
+mod polls;
 mod sockets;
 
+pub(crate) use polls::CompiledPoll;
 pub(crate) use sockets::{CompiledSocket, MessageExchange, Subscription, UnsolicitedMessages};
 
 /// One operation.
@@ -63,6 +66,10 @@ pub(crate) enum Op {
         interval_ns: u64,
         after: u32,
     },
+    /// Begins to fetch messages by the poll of this index.
+    BeginPoll(u32),
+    /// Ends it.
+    EndPoll,
     /// Lets the external script drive the user until it ends the iteration.
     Obey,
     /// An iteration begins.
@@ -97,6 +104,8 @@ pub(crate) struct CompiledJourney {
     pub(crate) cache: bool,
     /// Cookies and cache last for one iteration.
     pub(crate) forgets: bool,
+    /// How long its users wait for a step before they give up.
+    pub(crate) gives_up: Option<DurationDistribution>,
 }
 
 /// All journeys of a scenario. Its operations name requests, pages, sockets and each other by index: only compiling
@@ -111,6 +120,7 @@ pub(crate) struct Program {
     sockets: Vec<CompiledSocket>,
     exchanges: Vec<MessageExchange>,
     subscriptions: Vec<Subscription>,
+    polls: Vec<CompiledPoll>,
     /// Greatest nesting depth of repetitions.
     levels: usize,
     /// Number of intervals in all journeys.
@@ -143,6 +153,7 @@ impl Program {
                 sockets: Vec::new(),
                 exchanges: Vec::new(),
                 subscriptions: Vec::new(),
+                polls: Vec::new(),
                 levels: 0,
                 paces: 0,
             },
@@ -282,6 +293,8 @@ impl Builder<'_> {
             feeds_each,
             cache: journey.cache,
             forgets: journey.forgets,
+            // Whoever is driven by a script leaves by its script.
+            gives_up: journey.gives_up.filter(|_| journey.process.is_none()),
         });
         Ok(())
     }
@@ -365,6 +378,7 @@ impl Builder<'_> {
                 steps,
             } => self.every((*interval, *lasting), steps, journey, once, level)?,
             Step::Close(code) => self.program.ops.push(Op::Close(*code)),
+            Step::Poll(poll) => self.poll(poll, journey, once)?,
             Step::Group { id, steps } => {
                 self.program.ops.push(Op::OpenGroup(*id));
                 self.steps(steps, journey, once, level)?;

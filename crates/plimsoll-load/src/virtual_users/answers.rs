@@ -189,7 +189,8 @@ impl VirtualUsers {
     }
 }
 
-fn answer(call: &UserRequest, len_max: u64) -> ParsedAnswer<'_> {
+/// The response of a call, as it is read.
+pub(super) fn answer(call: &UserRequest, len_max: u64) -> ParsedAnswer<'_> {
     let answer = ParsedAnswer::new(call.status, &call.head, &call.body, call.coding, len_max);
     let decoded_len = answer.decoded_len().filter(|&len| len < len_max);
     if decoded_len.is_some() && call.body.len() < call.retained_len_max {

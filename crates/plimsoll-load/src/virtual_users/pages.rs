@@ -69,13 +69,14 @@ impl VirtualUsers {
         user.count_in_groups(0, outcome);
     }
 
-    /// The next resource to request within the page's connections: its request, and its target when the page named it.
+    /// The next resource to request within the page's connections: its request, and its target when the page named it. `None`
+    /// also for a user who has left.
     pub(crate) fn next_resource(
         &mut self,
         id: u32,
         over_http2: bool,
     ) -> Option<(u32, Option<OriginTarget>)> {
-        let page = self.users[id as usize].page.as_mut()?;
+        let page = self.users.get_mut(id as usize)?.page.as_mut()?;
         if self.ending {
             page.left.clear();
         }
@@ -95,7 +96,8 @@ impl VirtualUsers {
     /// The page of a user, once nothing of it is left to load.
     pub(crate) fn take_loaded_page(&mut self, id: u32) -> Option<LoadedPage> {
         let is_done = |page: &mut Box<PageLoad>| page.under_way == 0 && page.left.is_empty();
-        let page = self.users[id as usize].page.take_if(is_done)?;
+        let user = self.users.get_mut(id as usize)?;
+        let page = user.page.take_if(is_done)?;
         Some(LoadedPage {
             id: self.program.page(page.page).id,
             due: page.due,

@@ -1,6 +1,7 @@
 //! The WebSockets of users: which each has opened, lost, and subscribed to.
 
 use plimsoll_model::journey::Reconnect;
+use plimsoll_model::websocket::SocketCut;
 
 use super::VirtualUsers;
 use super::user::UserSocket;
@@ -17,6 +18,8 @@ pub(crate) struct OpenedSocket {
     pub(crate) number: u64,
     /// When it was lost; [`NEVER`] for a first opening.
     pub(crate) lost_ns: u64,
+    /// Why it was cut, where it was lost from this side.
+    pub(crate) cut: Option<SocketCut>,
 }
 
 impl VirtualUsers {
@@ -70,6 +73,7 @@ impl VirtualUsers {
             index: socket.index,
             number: user.number,
             lost_ns: std::mem::replace(&mut socket.lost_ns, NEVER),
+            cut: socket.cut.take(),
         })
     }
 

@@ -141,7 +141,8 @@ impl Interpreter {
             | Step::Send(_)
             | Step::Subscribe(_)
             | Step::Every { .. }
-            | Step::Close(_) => unreachable!("none is made"),
+            | Step::Close(_)
+            | Step::Poll(_) => unreachable!("none is made"),
         }
     }
 }

@@ -100,6 +100,10 @@ pub(crate) enum NextAction {
     Listen(u32),
     /// Closes the WebSocket with a code.
     Close(u16),
+    /// Begins to poll.
+    BeginPoll(u32),
+    /// Ends polling.
+    EndPoll,
     /// Is driven by its external script.
     Obey,
     /// Is about to begin an iteration.
@@ -110,6 +114,25 @@ pub(crate) enum NextAction {
     Group(StepId, Outcome, u64),
     /// Took too many steps without a request or a pause.
     Lost,
+}
+
+impl NextAction {
+    /// The action that an operation is by itself, without a change of the user.
+    #[inline]
+    fn of(op: &Op) -> Option<Self> {
+        match op {
+            Op::Request(request) => Some(Self::Request(*request)),
+            Op::Page(page) => Some(Self::Page(*page)),
+            Op::Begin => Some(Self::Begin),
+            Op::Open(socket) => Some(Self::Open(*socket)),
+            Op::Exchange(exchange) => Some(Self::Exchange(*exchange)),
+            Op::Listen(subscription) => Some(Self::Listen(*subscription)),
+            Op::Close(code) => Some(Self::Close(*code)),
+            Op::BeginPoll(poll) => Some(Self::BeginPoll(*poll)),
+            Op::EndPoll => Some(Self::EndPoll),
+            _ => None,
+        }
+    }
 }
 
 impl VirtualUsers {
@@ -131,8 +154,6 @@ impl VirtualUsers {
             let op = program.op(user.at);
             user.at += 1;
             match op {
-                Op::Request(request) => return NextAction::Request(*request),
-                Op::Page(page) => return NextAction::Page(*page),
                 Op::Think(pause) => {
                     let pause = pause.draw_ns(&mut user.random);
                     if pause > 0 {
@@ -163,10 +184,6 @@ impl VirtualUsers {
                         return NextAction::Group(group.id, group.outcome, group.busy_ns);
                     }
                 }
-                Op::Open(socket) => return NextAction::Open(*socket),
-                Op::Exchange(exchange) => return NextAction::Exchange(*exchange),
-                Op::Listen(subscription) => return NextAction::Listen(*subscription),
-                Op::Close(code) => return NextAction::Close(*code),
                 Op::Every { .. } => user.begin_pace(op, now),
                 Op::Round { .. } => {
                     if let Some(at) = user.next_round(op, now) {
@@ -179,10 +196,14 @@ impl VirtualUsers {
                     user.at -= 1;
                     return NextAction::Obey;
                 }
-                Op::Begin => return NextAction::Begin,
                 Op::End(begin) => {
                     user.at = *begin;
                     return NextAction::Ended { acted: user.acted };
+                }
+                other => {
+                    if let Some(action) = NextAction::of(other) {
+                        return action;
+                    }
                 }
             }
         }
@@ -200,6 +221,7 @@ impl VirtualUsers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::due::NEVER;
     use crate::jar::Jar;
     use plimsoll_model::seed::Seed;
 
@@ -226,6 +248,8 @@ mod tests {
             script_session: None,
             paces: Box::new([(0, 0)]),
             socket: None,
+            patience_ns: NEVER,
+            poll: None,
         }
     }
 

@@ -14,6 +14,10 @@ pub(crate) enum WebSocketTimer {
     Reopen(u32, u64),
     /// Reopens one of a load from flags.
     Return(Lost),
+    /// The user of the one on this connection of this generation drops.
+    Drop(u32, u32),
+    /// Cuts those of this index in the program, by the moment of this index there.
+    Disconnect(u32, u32),
 }
 
 /// A lost WebSocket of a load from flags.

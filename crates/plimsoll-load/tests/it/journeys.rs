@@ -6,6 +6,8 @@ mod ending;
 mod expecting;
 mod loading;
 mod logging_in;
+mod patience;
+mod polling;
 mod redirects;
 pub(crate) mod scenario_builder;
 mod scripts;

@@ -38,6 +38,7 @@ fn redact_command(command: &mut [String]) {
 fn redact_step(step: &mut Step) {
     match step {
         Step::Request(request) => redact_request(request),
+        Step::Poll(poll) => redact_request(&mut poll.request),
         Step::Page { page, resources } => {
             redact_request(page);
             resources.listed.iter_mut().for_each(redact_request);

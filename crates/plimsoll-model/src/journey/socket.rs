@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Expectation, RequestStep, TextTemplate};
+use crate::distribution::DurationDistribution;
 
 /// Opens a WebSocket, which stays until it is closed, the user opens another, or the user leaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,12 @@ pub struct SocketStep {
     pub compress: bool,
     /// Opens it again when it is lost.
     pub reconnect: Option<Reconnect>,
+    /// Its users drop out of their network now and then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drops: Option<Drops>,
+    /// Moments at which open ones are cut together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disconnects: Vec<Disconnect>,
     /// Sent as soon as it is open, each time.
     pub first: Option<OutgoingMessage>,
     /// Conditions of the message that makes it ready; without any it is ready once it is open.
@@ -56,6 +63,24 @@ pub struct Reconnect {
     pub up_to: Duration,
     /// Tries at most.
     pub times: u32,
+}
+
+/// Users drop out of their network, as phones in a tunnel do, and come back.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drops {
+    /// Share of the open ones that drop per second.
+    pub per_second: f64,
+    /// How long a user is away before it opens its WebSocket again.
+    pub away: DurationDistribution,
+}
+
+/// A moment at which open WebSockets are cut together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disconnect {
+    /// From the start of the load.
+    pub at: Duration,
+    /// Share of the open ones, above 0 to 1.
+    pub share: f64,
 }
 
 impl Reconnect {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SendStep, SlotId, SocketStep, StepId, SubscribeStep, TextTemplate, ThinkTime};
+use super::{
+    PollStep, SendStep, SlotId, SocketStep, StepId, SubscribeStep, TextTemplate, ThinkTime,
+};
 use crate::status::GoodStatus;
 
 /// One step of a journey.
@@ -67,6 +69,8 @@ pub enum Step {
     },
     /// Closes the WebSocket with a code (RFC 6455, 7.4).
     Close(u16),
+    /// Fetches messages by polling.
+    Poll(Box<PollStep>),
 }
 
 /// How often steps are taken.

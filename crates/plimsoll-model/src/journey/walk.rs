@@ -37,7 +37,8 @@ fn each_of<'a>(steps: &'a [Step], see: &mut dyn FnMut(&'a Step)) {
             | Step::Socket(_)
             | Step::Send(_)
             | Step::Subscribe(_)
-            | Step::Close(_) => {}
+            | Step::Close(_)
+            | Step::Poll(_) => {}
         }
     }
 }
@@ -62,6 +63,17 @@ impl Scenario {
         })
     }
 
+    /// Ids of long polls: they last until there is something new, which is no time that the target needed.
+    pub fn long_poll_ids(&self) -> BTreeSet<StepId> {
+        self.ids_of(|step, ids| {
+            if let Step::Poll(poll) = step
+                && poll.interval.is_none()
+            {
+                ids.insert(poll.request.id);
+            }
+        })
+    }
+
     /// Whether users request whole pages: several requests at once.
     pub fn has_pages(&self) -> bool {
         let mut has = false;
@@ -76,7 +88,7 @@ impl Scenario {
         let mut has = false;
         for journey in &self.journeys {
             journey.each_step(&mut |step| {
-                has |= matches!(step, Step::Request(_) | Step::Page { .. });
+                has |= matches!(step, Step::Request(_) | Step::Page { .. } | Step::Poll(_));
             });
         }
         has
@@ -91,6 +103,15 @@ impl Scenario {
         has
     }
 
+    /// Whether users fetch messages by polling.
+    pub fn has_polls(&self) -> bool {
+        let mut has = false;
+        for journey in &self.journeys {
+            journey.each_step(&mut |step| has |= matches!(step, Step::Poll(_)));
+        }
+        has
+    }
+
     /// Ids of the requests and pages with expectations beyond a good status.
     pub fn expecting_ids(&self) -> BTreeSet<StepId> {
         self.ids_of(|step, ids| {
@@ -101,6 +122,7 @@ impl Scenario {
             };
             match step {
                 Step::Request(request) => add(request),
+                Step::Poll(poll) => add(&poll.request),
                 Step::Page { page, resources } => {
                     add(page);
                     resources.listed.iter().for_each(add);
@@ -121,7 +143,7 @@ impl Scenario {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Resources, Scope, StepInfo};
+    use super::super::{PollStep, Resources, Scope, StepInfo};
     use super::*;
 
     fn request(id: StepId) -> RequestStep {
@@ -181,5 +203,34 @@ mod tests {
             assert_eq!(scenario.steps_in(&scope), [1, 2, 3], "{scope:?}");
         }
         assert_eq!(scenario.steps_in(&Scope::Step("buy".to_owned())), [0]);
+    }
+
+    #[test]
+    fn a_long_poll_counts_nowhere_but_under_its_own_name() {
+        let poll = |id, interval| {
+            Step::Poll(Box::new(PollStep {
+                request: request(id),
+                interval,
+                lasting: None,
+                messages: None,
+                channel: None,
+                timestamp: None,
+                sequence: None,
+            }))
+        };
+        let second = std::time::Duration::from_secs(1);
+        let scenario = Scenario {
+            journeys: vec![Journey {
+                steps: vec![poll(0, Some(second)), poll(1, None)],
+                ..Journey::default()
+            }],
+            steps: vec![StepInfo::default(), StepInfo::default()],
+            ..Scenario::default()
+        };
+        assert!(scenario.has_polls());
+        for scope in [Scope::Everything, Scope::Journey(0)] {
+            assert_eq!(scenario.steps_in(&scope), [0], "{scope:?}");
+        }
+        assert_eq!(scenario.steps_in(&Scope::Step(String::new())), [0, 1]);
     }
 }

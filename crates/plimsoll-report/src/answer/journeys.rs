@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_analysis::summary::breakdown::Measured;
+use plimsoll_analysis::summary::breakdown::{Breakdown, Measured};
 use plimsoll_analysis::summary::processes::ProcessSummary;
 use plimsoll_analysis::summary::users::Little;
 
@@ -79,7 +79,12 @@ pub(crate) fn users(report: &Report<'_>) -> Option<String> {
         texts.push(format!("{} iterations", count(users.iterations)));
     }
     if users.lost > 0 {
-        texts.push(format!("{} lost", count(users.lost)));
+        let breakdown = report.summary.breakdown.as_ref();
+        let how = match breakdown.map_or(0, Breakdown::users_given_up) {
+            0 => String::new(),
+            gave_up => format!(" ({} gave up)", count(gave_up)),
+        };
+        texts.push(format!("{} lost{how}", count(users.lost)));
     }
     let law = users.little.map(|little| {
         let text = format!("; {}", little_text(&little));
@@ -91,6 +96,29 @@ pub(crate) fn users(report: &Report<'_>) -> Option<String> {
             })
     });
     Some(texts.join(", ") + &law.unwrap_or_default())
+}
+
+/// Where users gave up waiting, a fragment for each step: `8 at GET /slow after 3.1 s (p50), 9.2 s (p99)`.
+pub(crate) fn given_up(report: &Report<'_>) -> Vec<String> {
+    let Some(breakdown) = &report.summary.breakdown else {
+        return Vec::new();
+    };
+    let has_several = breakdown.journeys.len() > 1;
+    let rows = breakdown.given_up.iter().map(|row| {
+        let of = if has_several {
+            format!(" of {}", row.journey)
+        } else {
+            String::new()
+        };
+        format!(
+            "{} at {}{of} after {} (p50), {} (p99)",
+            count(row.users),
+            row.label,
+            micros(row.waited_us.p50),
+            micros(row.waited_us.p99)
+        )
+    });
+    rows.collect()
 }
 
 /// Cost of each journey's external script, a sentence each.

@@ -1,10 +1,12 @@
 //! Results of WebSockets, as sentences.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
+use plimsoll_analysis::summary::cuts::CutSummary;
 use plimsoll_analysis::summary::websockets::WebSocketSummary;
 use plimsoll_model::plan::Load;
-use plimsoll_model::websocket::WebSocketLoad;
+use plimsoll_model::websocket::{SocketCut, WebSocketLoad};
 
 use crate::number::{count, duration, micros, percent, short};
 use crate::report::Report;
@@ -57,6 +59,39 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
         ));
     }
     texts.join(", ")
+}
+
+/// What became of WebSockets that were cut from this side, a fragment each; empty without any.
+pub(crate) fn cuts(websocket: &WebSocketSummary) -> Vec<String> {
+    let text = |cuts: &CutSummary| {
+        let (number, back) = (count(cuts.count), |what: &str, us: Option<u64>| match us {
+            Some(us) => format!("{what} back after {}", micros(us)),
+            None => format!("{what} never back"),
+        });
+        let mut texts = vec![match cuts.cut {
+            SocketCut::Dropped => format!("{number} dropped out of their network"),
+            SocketCut::Disconnected(at_ms) => {
+                let at = duration(Duration::from_millis(at_ms));
+                format!("{number} disconnected at {at}")
+            }
+        }];
+        texts.push(back("50 %", cuts.half_back_us));
+        texts.push(back("99 %", cuts.p99_back_us));
+        texts.push(format!(
+            "{} attempts/s at most",
+            count(cuts.attempts_per_second_max)
+        ));
+        for (number, what) in [
+            (cuts.failed, "attempts failed"),
+            (cuts.abandoned, "stay closed"),
+        ] {
+            if number > 0 {
+                texts.push(format!("{} {what}", count(number)));
+            }
+        }
+        texts.join(", ")
+    };
+    websocket.cuts.iter().map(text).collect()
 }
 
 /// Messages sent and answered; `None` when nothing was sent.
@@ -244,6 +279,22 @@ pub(super) fn sentence(websocket: &WebSocketSummary, load: &Load) -> String {
     text
 }
 
+/// The result of a run whose users received messages by long polling alone, as a fragment.
+pub(super) fn polled(websocket: &WebSocketSummary) -> String {
+    let mut text = format!(
+        "answered polls with {} messages",
+        count(websocket.messages_in)
+    );
+    if let Some(reach) = websocket.broadcasts.reached.ratio() {
+        let _ = write!(text, "; broadcasts reached {}", percent_exactly(reach));
+    }
+    if let Some(times) = &websocket.broadcast_us {
+        let (p95, p99) = (micros(times.p95), micros(times.p99));
+        let _ = write!(text, "; broadcast p95 {p95}, p99 {p99}");
+    }
+    text
+}
+
 /// The name of the connections: WebSockets, or event streams if there is nothing else.
 pub(crate) fn kind(load: &Load) -> &'static str {
     kind_of(matches!(load, Load::WebSockets(load) if load.is_stream))
@@ -286,6 +337,31 @@ mod tests {
         assert_eq!(percent_exactly(1.0 - 1e-9), "99.9999 %");
         assert_eq!(percent_exactly(0.99991), "99.9910 %");
         assert_eq!(percent_exactly(0.5), percent(0.5));
+    }
+
+    #[test]
+    fn a_mass_disconnect_has_the_time_until_all_are_back() {
+        let storm = CutSummary {
+            cut: SocketCut::Disconnected(60_000),
+            count: 1000,
+            back: 985,
+            half_back_us: Some(620_000),
+            p99_back_us: None,
+            attempts: 1400,
+            attempts_per_second_max: 812,
+            failed: 415,
+            abandoned: 0,
+        };
+        let websocket = WebSocketSummary {
+            cuts: vec![storm],
+            ..WebSocketSummary::default()
+        };
+        assert_eq!(
+            cuts(&websocket),
+            [
+                "1,000 disconnected at 60 s, 50 % back after 620 ms, 99 % never back, 812 attempts/s at most, 415 attempts failed"
+            ]
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             h2 #patience-heading { "Patience" }
             @if report.is_search() { p.lead { "Over the judged seconds of all valid trials together." } }
             p.lead { "Requests by how long they took from the moment they were due, in the bands of the plan." }
-            div.scroll tabindex="0" role="region" aria-labelledby="patience-heading" {
+            div.scroll tabindex="0" role="group" aria-labelledby="patience-heading" {
                 table.classes {
                     thead { tr {
                         th scope="col" { "band" } th scope="col" { "within" } th scope="col" { "requests" }

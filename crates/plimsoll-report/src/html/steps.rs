@@ -2,12 +2,14 @@
 
 use maud::{Markup, html};
 use plimsoll_analysis::summary::breakdown::{Breakdown, ScopeMetrics};
+use plimsoll_analysis::summary::given_up::GivenUpSummary;
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::window::FailureSample;
 
 use crate::answer;
 use crate::chart::axis::clock;
 use crate::chart::steps::StepCharts;
+use crate::number::{count, micros};
 use crate::printable::printable;
 use crate::report::Report;
 use crate::text::unbroken;
@@ -37,6 +39,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 (table("journeys", "Journeys and groups", "label", &other_rows(breakdown)))
             }
         }
+        (given_up(report))
         (processes(report))
         (thresholds(report))
         (over_time(report))
@@ -91,7 +94,7 @@ const NAMES: [&str; 10] = [
 pub(super) fn table(id: &str, caption: &str, heading: &str, rows: &[StepRow<'_>]) -> Markup {
     let several = rows.iter().any(|row| row.0 != rows[0].0);
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(caption) {
+        div.scroll tabindex="0" role="group" aria-label=(caption) {
             table.steps.sortable #{ "table-" (id) } {
                 caption { (caption) }
                 thead { tr {
@@ -111,6 +114,41 @@ pub(super) fn table(id: &str, caption: &str, heading: &str, rows: &[StepRow<'_>]
                         }
                     }
                 } }
+            }
+        }
+    }
+}
+
+/// Users who gave up waiting; nothing without any.
+fn given_up(report: &Report<'_>) -> Markup {
+    let rows = report.summary.breakdown.iter();
+    let rows: Vec<&GivenUpSummary> = rows.flat_map(|breakdown| &breakdown.given_up).collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="gave-up-heading" {
+            h2 #gave-up-heading { "Users who gave up" }
+            p.lead {
+                "Users who left because a step took longer than they wait (" code { "gives_up" } "), and how long they had waited, \
+                 over the whole run. They count as lost; others took their places."
+            }
+            div.scroll tabindex="0" role="group" aria-labelledby="gave-up-heading" {
+                table.thresholds {
+                    thead { tr {
+                        th scope="col" { "step" } th.text scope="col" { "journey" } th scope="col" { "users" }
+                        th scope="col" { "p50" } th scope="col" { "p95" } th scope="col" { "longest" }
+                    } }
+                    tbody { @for row in &rows { tr {
+                        th scope="row" {
+                            (printable(&row.label))
+                            @if row.once { " " span.badge.possible { "once" } }
+                        }
+                        td.text { (printable(&row.journey)) }
+                        td { (count(row.users)) }
+                        @for us in [row.waited_us.p50, row.waited_us.p95, row.waited_us.max] { td { (micros(us)) } }
+                    } } }
+                }
             }
         }
     }
@@ -136,7 +174,7 @@ fn processes(report: &Report<'_>) -> Markup {
             @if !lines.is_empty() {
                 details {
                     summary { "Standard error" }
-                    pre tabindex="0" role="region" aria-label="Standard error of processes" {
+                    pre tabindex="0" role="group" aria-label="Standard error of processes" {
                         code { @for line in lines { (printable(line)) "\n" } }
                     }
                 }
@@ -156,7 +194,7 @@ fn thresholds(report: &Report<'_>) -> Markup {
             h2 #thresholds-heading { "Thresholds" }
             @if let Some(early) = early { p.notice { "The run " (early) "." } }
             @if !bounds.is_empty() {
-                div.scroll tabindex="0" role="region" aria-labelledby="thresholds-heading" {
+                div.scroll tabindex="0" role="group" aria-labelledby="thresholds-heading" {
                     table.thresholds {
                         thead { tr {
                             th scope="col" { "threshold" } th scope="col" { "measured" } th.text scope="col" { "judgement" }
@@ -195,7 +233,7 @@ fn over_time(report: &Report<'_>) -> Markup {
             (charts.draw())
             details {
                 summary { "The same as a table" }
-                div.scroll tabindex="0" role="region" aria-label="p95 of steps over time" { (charts.table()) }
+                div.scroll tabindex="0" role="group" aria-label="p95 of steps over time" { (charts.table()) }
             }
         }
     }
@@ -235,7 +273,7 @@ fn failure(scenario: &Scenario, sample: &FailureSample) -> Markup {
         }
         @if !sample.reason.is_empty() { p { (printable(&sample.reason)) } }
         @if !sample.body.is_empty() {
-            pre tabindex="0" role="region" aria-label="Start of the response" { code { (printable(&sample.body)) } }
+            pre tabindex="0" role="group" aria-label="Start of the response" { code { (printable(&sample.body)) } }
         }
     }
 }

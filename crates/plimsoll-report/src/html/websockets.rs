@@ -17,13 +17,20 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
     let Some(websocket) = &report.summary.websocket else {
         return html! {};
     };
-    let kind = heading(answer::websocket_kind(&report.run.header.plan.load));
+    let plan = &report.run.header.plan;
+    let opens = plan.opens_websockets();
+    let kind = if opens {
+        heading(answer::websocket_kind(&plan.load))
+    } else {
+        "Messages"
+    };
     html! {
         section aria-labelledby="websockets-heading" {
             h2 #websockets-heading { (kind) }
-            p.lead { (unbroken(&answer::opened(websocket))) "." }
+            @if opens { p.lead { (unbroken(&answer::opened(websocket))) "." } }
             @if let Some(asked) = answer::sent(websocket) { p { "Messages: " (unbroken(&asked)) "." } }
             @if let Some(received) = answer::received(websocket) { p { "Received: " (unbroken(&received)) "." } }
+            @for text in answer::cuts(websocket) { p { "Cut from this side: " (unbroken(&text)) "." } }
             (times(websocket, kind))
             (channels(websocket))
         }
@@ -50,7 +57,7 @@ fn times(websocket: &WebSocketSummary, kind: &str) -> Markup {
     .collect();
     html! {
         @if !rows.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label=(format!("Times of {kind}")) {
+            div.scroll tabindex="0" role="group" aria-label=(format!("Times of {kind}")) {
                 table {
                     thead { tr {
                         th scope="col" { "time" }
@@ -80,7 +87,7 @@ fn channels(websocket: &WebSocketSummary) -> Markup {
     let shown: Vec<_> = active.take(CHANNELS_MAX).collect();
     html! {
         @if !shown.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label="Channels" {
+            div.scroll tabindex="0" role="group" aria-label="Channels" {
                 table {
                     thead { tr {
                         th.text scope="col" { "channel" }

@@ -1,7 +1,8 @@
 //! The objects of steps, journeys, groups, thresholds and users.
 
 use plimsoll_analysis::summary::breakdown::{Breakdown, Measured, ScopeMetrics, ThresholdResult};
-use plimsoll_analysis::summary::users::{Little, UsersSummary};
+use plimsoll_analysis::summary::given_up::GivenUpSummary;
+use plimsoll_analysis::summary::users::Little;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -123,12 +124,32 @@ pub struct UsersObject {
     pub max: u64,
     /// On average over the judged seconds.
     pub mean: f64,
-    /// Users that left for good because a `once` step failed or no unique row was left.
+    /// Users that left for good because a `once` step failed, no unique row was left or they gave up, over the whole run.
     pub lost: u64,
+    /// Of these, users that gave up waiting (`gives_up`).
+    pub gave_up: u64,
+    /// The same by step, most users first; empty without any.
+    pub gave_up_at: Vec<GaveUpObject>,
     /// Iterations that ended in the judged seconds, failed ones included.
     pub iterations: u64,
     /// Users and requests by Little's law; null for a search, and without requests.
     pub little: Option<LittleObject>,
+}
+
+/// Users that gave up at the steps of one label in one journey.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "GaveUp")]
+pub struct GaveUpObject {
+    /// As the plan has it.
+    pub label: String,
+    /// Name of the journey.
+    pub journey: String,
+    /// Whether each user runs the step once, before the measured loop.
+    pub once: bool,
+    /// Number of users.
+    pub users: u64,
+    /// How long they had waited, ms.
+    pub waited_ms: TimesObject,
 }
 
 /// Little's law from measured values: users = throughput × (response + think).
@@ -242,13 +263,30 @@ impl ProcessObject {
 }
 
 impl UsersObject {
-    pub(super) fn of(users: &UsersSummary) -> Self {
-        Self {
+    /// `None` without users.
+    pub(super) fn of(breakdown: &Breakdown) -> Option<Self> {
+        let users = breakdown.users?;
+        let rows = breakdown.given_up.iter();
+        Some(Self {
             max: users.max,
             mean: users.mean,
             lost: users.lost,
+            gave_up: breakdown.users_given_up(),
+            gave_up_at: rows.map(GaveUpObject::of).collect(),
             iterations: users.iterations,
             little: users.little.as_ref().map(LittleObject::of),
+        })
+    }
+}
+
+impl GaveUpObject {
+    fn of(row: &GivenUpSummary) -> Self {
+        Self {
+            label: row.label.clone(),
+            journey: row.journey.clone(),
+            once: row.once,
+            users: row.users,
+            waited_ms: TimesObject::of(Some(row.waited_us)),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_analysis::summary::cuts::CutSummary;
 use plimsoll_analysis::summary::websockets::{BroadcastSummary, ChannelSummary, WebSocketSummary};
+use plimsoll_model::websocket::SocketCut;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -78,8 +80,46 @@ pub struct WebSocketObject {
     pub reconnect_ms: TimesObject,
     /// Messages that could not be sent: no WebSocket was open, or the target did not read.
     pub unsent: u64,
+    /// WebSockets of users who dropped out of their network (`drop`); null without any.
+    pub dropped: Option<CutObject>,
+    /// WebSockets that were cut together (`disconnect`), by their moment.
+    pub disconnects: Vec<DisconnectObject>,
     /// The same by channel, which is the URL or what a plan's `subscribe` names; the first 100.
     pub channels: Vec<ChannelObject>,
+}
+
+/// What became of WebSockets that were cut from this side, over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Cut")]
+pub struct CutObject {
+    /// WebSockets that were cut.
+    pub cut: u64,
+    /// Those that were open again.
+    pub back: u64,
+    /// Until half of all that were cut were open again, ms: from a mass disconnect, or from the return of users who had
+    /// dropped; null when fewer were.
+    pub back_ms_p50: Option<f64>,
+    /// The same for 99 % of all.
+    pub back_ms_p99: Option<f64>,
+    /// Attempts to open one again.
+    pub attempts: u64,
+    /// Most attempts in one second.
+    pub attempts_per_second_max: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// WebSockets that stay closed: their attempts were used up.
+    pub abandoned: u64,
+}
+
+/// A mass disconnect.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Disconnect")]
+pub struct DisconnectObject {
+    /// Its moment, s from the start of the load.
+    pub at_s: f64,
+    /// What became of the WebSockets.
+    #[serde(flatten)]
+    pub cut: CutObject,
 }
 
 /// Broadcasts of one channel.
@@ -119,6 +159,8 @@ impl WebSocketObject {
         } = summary.broadcasts;
         let codes = summary.close_codes.iter();
         let channels = summary.channels.iter().take(CHANNELS_MAX);
+        let mut cuts = summary.cuts.iter();
+        let dropped = cuts.find(|cuts| cuts.cut == SocketCut::Dropped);
         Self {
             connected: summary.connected,
             failed: summary.failed(),
@@ -151,8 +193,41 @@ impl WebSocketObject {
             reconnects_failed: summary.reconnects_failed,
             reconnect_ms: TimesObject::of(summary.reconnect_us),
             unsent: summary.unsent,
+            dropped: dropped.map(CutObject::of),
+            disconnects: summary
+                .cuts
+                .iter()
+                .filter_map(DisconnectObject::of)
+                .collect(),
             channels: channels.map(ChannelObject::of).collect(),
         }
+    }
+}
+
+impl CutObject {
+    fn of(cuts: &CutSummary) -> Self {
+        Self {
+            cut: cuts.count,
+            back: cuts.back,
+            back_ms_p50: cuts.half_back_us.map(millis),
+            back_ms_p99: cuts.p99_back_us.map(millis),
+            attempts: cuts.attempts,
+            attempts_per_second_max: cuts.attempts_per_second_max,
+            failed: cuts.failed,
+            abandoned: cuts.abandoned,
+        }
+    }
+}
+
+impl DisconnectObject {
+    fn of(cuts: &CutSummary) -> Option<Self> {
+        let SocketCut::Disconnected(at_ms) = cuts.cut else {
+            return None;
+        };
+        Some(Self {
+            at_s: at_ms as f64 / 1e3,
+            cut: CutObject::of(cuts),
+        })
     }
 }
 

@@ -133,6 +133,8 @@ fn every_step_has_a_row_and_a_picture() {
     assert!(page.contains("Users over time"));
     assert_eq!(page.matches("✓ met").count(), 5);
     assert!(!page.contains("Some failures in full"));
+    assert!(!page.contains("Users who gave up"));
+    assert!(render(&runs::users_impatient()).contains("Users who gave up"));
     let missed = render(&runs::users_missed());
     assert!(missed.contains("✗ missed") && missed.contains("Some failures in full"));
     assert!(missed.contains("&lt;form action=") && !missed.contains("<form"));

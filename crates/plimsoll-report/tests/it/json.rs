@@ -61,6 +61,7 @@ fn every_run_is_valid_against_the_schema() {
         runs::plain_void(),
         runs::users(),
         runs::users_missed(),
+        runs::users_impatient(),
         runs::websockets(),
         runs::header_only("run"),
     ] {
@@ -130,6 +131,32 @@ fn run_has_the_promised_names() {
         object["run_file"],
         json!("plimsoll/20261121-180000-news.run")
     );
+}
+
+#[test]
+fn users_who_gave_up_have_their_steps() {
+    let users = &run_json(&runs::users())["users"];
+    assert_eq!(
+        (&users["gave_up"], &users["gave_up_at"]),
+        (&json!(0), &json!([]))
+    );
+    let users = &run_json(&runs::users_impatient())["users"];
+    assert_eq!((&users["lost"], &users["gave_up"]), (&json!(9), &json!(9)));
+    let rows: Vec<(&Value, &Value, &Value)> = users["gave_up_at"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (&row["label"], &row["once"], &row["users"]))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (&json!("GET /home"), &json!(false), &json!(7)),
+            (&json!("POST /accounts/login"), &json!(true), &json!(2)),
+        ]
+    );
+    let waited = users["gave_up_at"][0]["waited_ms"]["p50"].as_f64().unwrap();
+    assert!((2_999.0..3_003.0).contains(&waited), "{waited}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) use search::{
     gate, search, search_not_confirmed, search_out_of_time, search_users, search_void,
     search_without_line,
 };
-pub(crate) use users::{users, users_missed};
+pub(crate) use users::{users, users_impatient, users_missed};
 pub(crate) use websockets::{websockets, websockets_behind_their_warmup};
 
 use readings::readings;

@@ -61,6 +61,18 @@ fn users_summary() {
 }
 
 #[test]
+fn users_who_gave_up_are_in_the_summary() {
+    let text = summary(&runs::users_impatient());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(text.contains("9 lost (9 gave up)"), "{text}");
+    assert!(
+        text.contains("gave up 7 at GET /home of candidate after 3 s (p50), 3 s (p99); 2 at POST"),
+        "{text}"
+    );
+}
+
+#[test]
 fn search_summary() {
     insta::assert_snapshot!(summary(&runs::search()));
 }

@@ -147,9 +147,9 @@ pub(super) fn fit_users(plan: &mut Plan) -> Result<(), CliError> {
         .objective
         .as_ref()
         .is_some_and(Objective::has_broadcast_bounds);
-    if bounds_broadcasts && !plan.opens_websockets() {
+    if bounds_broadcasts && !plan.receives_broadcasts() {
         return Err(CliError::usage(
-            "the objective bounds broadcasts, and no step opens a WebSocket",
+            "the objective bounds broadcasts, and no step opens a WebSocket or polls",
         )
         .remedy("add a step `ws: URL` to the plan or use --ws, or bound requests: p95 < 500ms"));
     }

@@ -1,6 +1,8 @@
 //! `plimsoll run --ws` against servers on Node's `ws` that lose, double, swap, delay, refuse and die as planned.
 
+mod cuts;
 pub(crate) mod plans;
+mod polling;
 mod presets;
 mod processes;
 pub(crate) mod server;

@@ -14,9 +14,10 @@ use crate::document::{DocumentNode, KeywordTable, MapFields, count, settings, sw
 use crate::plan::answer::{CAPTURE, EXPECT};
 use crate::plan::body::{BODY_FILE, GRAPHQL, MULTIPART_PART};
 use crate::plan::keywords::HEADERS;
+use crate::plan::polls::POLLED;
 use crate::plan::request::FOLLOW_MAX;
 use crate::plan::sockets::{
-    AWAIT_OPTIONS, AWAITED, BEAT, OUTGOING_MESSAGE, PRESET, RECONNECT, SUBSCRIBE,
+    AWAIT_OPTIONS, AWAITED, BEAT, DISCONNECT, OUTGOING_MESSAGE, PRESET, RECONNECT, SUBSCRIBE,
 };
 
 /// Reads a step of a kind, from its map, the key of the kind, and the value of that key.
@@ -159,7 +160,7 @@ macro_rules! steps {
         /// One step.
         pub(crate) static STEP: KeywordTable = KeywordTable {
             name: "step",
-            meaning: "One step: a request (get, post, …), page, think, repeat, choose, if, group or set; or a WebSocket \
+            meaning: "One step: a request (get, post, …), page, poll, think, repeat, choose, if, group or set; or a WebSocket \
                       step: ws, sse, send, await, subscribe, every, hold or close.",
             words: &[
                 $(word!($method, Template, $url.trim_ascii_start()),)+
@@ -189,9 +190,20 @@ const WS: &[&str] = &[
     "ready",
     "replies",
     "beat",
+    "drop",
+    "for",
+    "disconnect",
 ];
 /// Keys beside `sse`.
-const SSE: &[&str] = &["label", "headers", "timeout", "reconnect"];
+const SSE: &[&str] = &[
+    "label",
+    "headers",
+    "timeout",
+    "reconnect",
+    "drop",
+    "for",
+    "disconnect",
+];
 /// Keys beside `send`.
 const SEND: &[&str] = &["await", "label", "timeout", "capture"];
 
@@ -280,6 +292,12 @@ steps! {
         "replies": MapOf(&Text);
         /// With `ws`: keep-alive message, sent at an interval.
         "beat": Of(&BEAT);
+        /// With `ws` or `sse`: users drop out of their network, as phones in a tunnel do, so many of the open ones in a time:
+        /// `5%/min`. Their connections are reset without a close frame. They come back after `for`, and reconnect. Default:
+        /// none.
+        "drop": Text;
+        /// With `ws` or `sse`: moments at which a share of the open ones is cut together.
+        "disconnect": OneOrMore(&Of(&DISCONNECT));
         /// Sends a message on the user's WebSocket. With `await`, the time until the response is recorded like that of
         /// a request.
         "send": OUTGOING_MESSAGE
@@ -294,15 +312,24 @@ steps! {
         "subscribe": Of(&SUBSCRIBE)
             => with(&AWAIT_OPTIONS, |walk, fields, (_, value)| walk.subscribe(fields, value));
         /// Takes `steps` once per interval, with users spread evenly over it; if the steps take longer than the
-        /// interval, rounds are skipped. Ends after `for`, or with the load.
+        /// interval, rounds are skipped. Ends after `for`, or with the load. With `poll`: its interval.
         "every": Duration
-            => with(&["steps", "for"], |walk, fields, (_, value)| walk.every(fields, value));
-        /// With `every`: total duration.
-        "for": Duration;
+            => with(&["steps", "for"], |walk, fields, (_, value)| walk.every(fields, value)).unless_option();
+        /// With `every` and `poll`: total duration. With `drop`: how long a user is away, as a duration, a range or a distribution. Default
+        /// with `drop`: 10s..60s.
+        "for": Either(&[Text, Of(&THINK)]);
         /// Keeps the connection open for this time: receives messages and answers pings.
         "hold": Duration => alone(|walk, _, (_, value)| walk.hold(value));
         /// Closes the user's WebSocket with this code; `normal` is 1000.
         "close": Either(&[Count(1000, 4999), OneOf(&["normal"])])
             => alone(|walk, _, (_, value)| walk.close(value));
+        /// Fetches messages by polling a path of the target, or an absolute URL: with `every` at an interval, without it again
+        /// as soon as the last request was answered (long polling). Ends after `for`, or with the load. A failed request is
+        /// counted, and the next follows after a second. The time of a long poll contains the wait for a message: it counts
+        /// under this step alone.
+        "poll": Template
+            => requesting(&["every", "for", "messages"], |walk, fields, (_, url)| walk.poll(fields, url));
+        /// With `poll`: how messages are found in the answers.
+        "messages": Of(&POLLED);
     }
 }

@@ -1,6 +1,6 @@
 //! Steps on WebSockets.
 
-use plimsoll_model::journey::{Layout, Reconnect, Step};
+use plimsoll_model::journey::{Disconnect, Drops, Layout, Reconnect, Step, TextTemplate};
 
 use super::*;
 use crate::document::Shape;
@@ -31,6 +31,68 @@ fn a_preset_says_how_its_protocol_opens_and_what_is_written_goes_before() {
     assert_eq!(socket.layout, Layout::AfterNumber);
     assert_eq!(socket.replies, [("2".to_owned(), "3".to_owned())]);
     assert_eq!(socket.ready.len(), 1);
+}
+
+#[test]
+fn sockets_are_cut_one_by_one_and_at_a_moment() {
+    let s = Duration::from_secs;
+    let socket = |text: &str| match steps(text).remove(0) {
+        Step::Socket(socket) => socket,
+        other => panic!("{other:?}"),
+    };
+    let dropping = socket("  - { ws: /live, drop: 5%/min, for: 10s..60s }\n");
+    let drops = Drops {
+        per_second: 0.05 / 60.0,
+        away: DurationDistribution::Uniform(s(10), s(60)),
+    };
+    assert_eq!(dropping.drops, Some(drops));
+    assert_eq!(dropping.reconnect, Some(Reconnect::DEFAULT));
+    let usual = socket("  - { sse: /live, drop: 60%/h }\n");
+    assert_eq!(usual.drops.map(|drops| drops.away), Some(drops.away));
+    let text = "  - ws: /live\n    reconnect: { after: 1s }\n    disconnect: [{ at: 60s, share: 100% }, { at: 90s, share: 0.5 }]\n";
+    let stormy = socket(text);
+    let moments = [(60, 1.0), (90, 0.5)];
+    let moments = moments.map(|(at, share)| Disconnect { at: s(at), share });
+    assert_eq!(stormy.disconnects, moments);
+    let after = stormy.reconnect.map(|reconnect| reconnect.after);
+    assert_eq!(after, Some(s(1)));
+    let plain = socket("  - ws: /live\n");
+    assert!(plain.drops.is_none() && plain.disconnects.is_empty() && plain.reconnect.is_none());
+}
+
+#[test]
+fn polls_are_short_or_long() {
+    let poll = |text: &str| match steps(text).remove(0) {
+        Step::Poll(poll) => poll,
+        other => panic!("{other:?}"),
+    };
+    let short = poll(
+        "  - poll: /news\n    every: 3s\n    for: 10m\n    timeout: 5s\n    messages: { at: '$.items[*]', seq: $.id, stamp: $.at, channel: news }\n",
+    );
+    assert_eq!(short.interval, Some(Duration::from_secs(3)));
+    assert_eq!(short.lasting, Some(Duration::from_mins(10)));
+    assert_eq!(short.request.timeout, Some(Duration::from_secs(5)));
+    assert_eq!(short.messages.as_deref(), Some("$.items[*]"));
+    assert_eq!(short.timestamp.as_deref(), Some("$.at"));
+    let channel = short.channel.as_ref().and_then(TextTemplate::as_literal);
+    assert_eq!(channel, Some("news"));
+    let long = poll("  - poll: /news\n");
+    assert_eq!((long.interval, long.messages), (None, None));
+    check(
+        &with_steps("  - poll: /news\n    every: 0s\n"),
+        (5, 12),
+        "above zero",
+    );
+    check(
+        &with_steps("  - poll: /news\n    messages: { path: $.a }\n"),
+        (5, 17),
+        "path",
+    );
+    check(
+        &with_steps("  - get: /news\n    messages: { at: $.a }\n"),
+        (5, 5),
+        "messages",
+    );
 }
 
 #[test]
@@ -108,6 +170,33 @@ const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
         "    beat: { every: 5s }\n",
         (5, 11),
         "an interval and a text",
+    ),
+    (true, "    drop: 5%\n", (5, 11), "the time is missing"),
+    (true, "    drop: 5%/day\n", (5, 11), "unknown unit of time"),
+    (true, "    drop: 0%/min\n", (5, 11), "no user would drop"),
+    (
+        true,
+        "    for: 10s\n",
+        (5, 5),
+        "`for` has no effect without `drop`",
+    ),
+    (
+        true,
+        "    disconnect: { share: 50% }\n",
+        (5, 17),
+        "`at` is missing",
+    ),
+    (
+        true,
+        "    disconnect: { at: 60s, share: 0% }\n",
+        (5, 17),
+        "no WebSocket would be cut",
+    ),
+    (
+        true,
+        "    reconnect: false\n    disconnect: { at: 60s }\n",
+        (5, 16),
+        "with `disconnect` lost WebSockets come back",
     ),
     (true, "  - close: 1006\n", (5, 12), "not a close code"),
     (

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_model::journey::{
-    Journey, Layout, OutgoingMessage, Reconnect, RequestStep, SendStep, SocketStep, Step,
-    SubscribeStep,
+    Disconnect, Drops, Journey, Layout, OutgoingMessage, Reconnect, RequestStep, SendStep,
+    SocketStep, Step, SubscribeStep,
 };
 use plimsoll_wire::websocket::deflate::Offer;
 use plimsoll_wire::websocket::handshake;
@@ -27,6 +27,8 @@ pub(crate) struct CompiledSocket {
     /// The compression offered.
     pub(crate) offer: Option<Offer>,
     pub(crate) reconnect: Option<Reconnect>,
+    pub(crate) drops: Option<Drops>,
+    pub(crate) disconnects: Box<[Disconnect]>,
     pub(crate) first: Option<MessageTemplate>,
     pub(crate) ready: Option<Expectations>,
     pub(crate) replies: Vec<AutoReply>,
@@ -113,7 +115,28 @@ impl Subscription {
     }
 }
 
+impl CompiledSocket {
+    /// Whether open ones are cut from this side.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.drops.is_some() || !self.disconnects.is_empty()
+    }
+}
+
 impl Program {
+    /// Whether WebSockets of any journey are cut from this side.
+    pub(crate) fn cuts_sockets(&self) -> bool {
+        self.sockets.iter().any(CompiledSocket::is_cut)
+    }
+
+    /// Every mass disconnect, ns from the start of the load: the WebSocket that it cuts, and its index there.
+    pub(crate) fn disconnects(&self) -> impl Iterator<Item = (u64, u32, u32)> {
+        let sockets = (0_u32..).zip(&self.sockets);
+        sockets.flat_map(|(socket, compiled)| {
+            let moments = (0_u32..).zip(compiled.disconnects.iter());
+            moments.map(move |(place, disconnect)| (nanoseconds(disconnect.at), socket, place))
+        })
+    }
+
     /// Feeds whose columns an operation on a WebSocket uses.
     pub(super) fn feeds_of_socket(&self, op: &Op, named: &mut Vec<u32>) {
         let template = match op {
@@ -123,6 +146,12 @@ impl Program {
                 let subscription = &self.subscriptions[*subscription as usize];
                 subscription.conditions.feeds(named);
                 if let Some(channel) = &subscription.channel {
+                    channel.feeds(named);
+                }
+                None
+            }
+            Op::BeginPoll(poll) => {
+                if let Some(channel) = &self.polls[*poll as usize].channel {
                     channel.feeds(named);
                 }
                 None
@@ -163,6 +192,8 @@ impl Builder<'_> {
             protocols: step.protocols.clone(),
             offer,
             reconnect: step.reconnect,
+            drops: step.drops,
+            disconnects: step.disconnects.as_slice().into(),
             first: step.first.as_ref().map(MessageTemplate::new),
             ready: ready.transpose().map_err(socket_error)?,
             replies: replies

@@ -2,12 +2,14 @@
 
 use plimsoll_model::journey::{Inputs, StepId};
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::websocket::SocketCut;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::cache::UserCache;
 use crate::due::NEVER;
 use crate::jar::Jar;
 use crate::list::NONE;
+use crate::polls::UserPoll;
 use crate::scenario::text::TemplateValues;
 
 /// One virtual user. Kept small: there may be tens of thousands.
@@ -50,6 +52,10 @@ pub(crate) struct User {
     pub(in crate::virtual_users) paces: Box<[(u64, u64)]>,
     /// Its WebSocket, while it is open or being reopened.
     pub(in crate::virtual_users) socket: Option<Box<UserSocket>>,
+    /// How long it waits for a step before it gives up, ns; [`NEVER`] for as long as the step's time-out.
+    pub(in crate::virtual_users) patience_ns: u64,
+    /// What it polls, while it does.
+    pub(in crate::virtual_users) poll: Option<Box<UserPoll>>,
 }
 
 /// A user's WebSocket.
@@ -66,6 +72,8 @@ pub(crate) struct UserSocket {
     pub(in crate::virtual_users) tries: u32,
     /// The id of the last event of an event stream.
     pub(in crate::virtual_users) last_event: String,
+    /// Why it was cut, where it was lost from this side and is not open again.
+    pub(in crate::virtual_users) cut: Option<SocketCut>,
 }
 
 impl UserSocket {
@@ -78,6 +86,7 @@ impl UserSocket {
             lost_ns: NEVER,
             tries: 0,
             last_event: String::new(),
+            cut: None,
         }
     }
 
@@ -99,6 +108,11 @@ impl UserSocket {
     /// The id of the last event of an event stream.
     pub(crate) fn last_event(&self) -> &str {
         &self.last_event
+    }
+
+    /// Why it was cut, where it was lost from this side and is not open again.
+    pub(crate) fn cut(&self) -> Option<SocketCut> {
+        self.cut
     }
 
     /// Whether it was lost, and is not open again.

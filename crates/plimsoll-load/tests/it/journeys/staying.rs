@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_load::{Job, SessionCarryOver, Stay, start_with};
+use plimsoll_load::{Job, LoopShare, RunningLoad, SessionCarryOver, Stay, start_share, start_with};
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Inputs, Scenario, TextPiece};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Plan;
@@ -44,10 +44,10 @@ impl Loads {
         }
     }
 
-    /// A load of this many users, where new ones arrive within 100 ms. The time between loads passes on their clock
-    /// only: the epoch of each is set so that it starts at once.
+    /// A load of this many users. The time between loads passes on their clock only: the epoch of each is set so that it
+    /// starts at once.
     #[expect(clippy::disallowed_methods, reason = "a load starts now")]
-    fn run(&mut self, count: f64) -> Window {
+    fn job(&mut self, count: f64) -> Job {
         let plan = Plan {
             scenario: Some(self.scenario.clone()),
             ..self.plan.clone()
@@ -55,7 +55,7 @@ impl Loads {
         self.start_second += 2;
         let start_second = self.start_second;
         let start = Instant::now() + LEAD;
-        let job = Job {
+        Job {
             plan: Arc::new(plan),
             load: users(count, ms(1000)),
             epoch: start
@@ -64,16 +64,26 @@ impl Loads {
             start_second,
             seed: Seed(u64::from(start_second)),
             inputs: Arc::clone(&self.inputs),
-        };
-        let stay = Stay {
-            carry_over: std::mem::take(&mut self.carry_over),
-            within: ms(100),
-            seed: Seed(7),
-        };
+        }
+    }
+
+    /// Such a load goes on.
+    fn run(&mut self, count: f64) -> Window {
+        let job = self.job(count);
+        let stay = stay(std::mem::take(&mut self.carry_over));
         let mut running = start_with(job, stay).unwrap();
         let total = finish(&mut running);
         self.carry_over = running.take_carry_over();
         total
+    }
+}
+
+/// Users return, and new ones arrive within 100 ms.
+fn stay(carry_over: SessionCarryOver) -> Stay {
+    Stay {
+        carry_over,
+        within: ms(100),
+        seed: Seed(7),
     }
 }
 
@@ -121,6 +131,38 @@ fn who_stays_does_not_log_in_again() {
         assert_eq!(places, (1..=9).collect::<Vec<u64>>());
         assert_eq!(site.accepted(), 6 + 9 + 4 + 9, "connections are new");
     }
+}
+
+#[test]
+fn who_stays_on_one_of_two_hosts_does_not_log_in_again() {
+    let site = site::start().unwrap();
+    let mut loads = Loads::new(site.address(), 4, patient());
+    let mut stayed = [SessionCarryOver::default(), SessionCarryOver::default()];
+    for (count, new) in [(6.0, 6), (9.0, 3), (4.0, 0), (9.0, 0)] {
+        let before = site.count("POST /login");
+        let job = loads.job(count);
+        let hosts: Vec<RunningLoad> = (0..2)
+            .zip(&mut stayed)
+            .map(|(host, users)| {
+                let share = LoopShare::of_process(host, 2);
+                let stay = stay(std::mem::take(users));
+                start_share(job.clone(), share, Some(stay)).unwrap()
+            })
+            .collect();
+        for (mut host, users) in hosts.into_iter().zip(&mut stayed) {
+            let total = finish(&mut host);
+            *users = host.take_carry_over();
+            if is_disturbed(&total) {
+                return;
+            }
+            assert_all(&total, Outcome::Ok);
+            assert_eq!(total.users_lost, 0);
+        }
+        assert_eq!(site.count("POST /login") - before, new, "{count} users");
+    }
+    let places = stayed.iter().flat_map(SessionCarryOver::places);
+    let places: BTreeSet<u64> = places.map(|(place, _)| place).collect();
+    assert_eq!(places, (1..=9).collect::<BTreeSet<u64>>());
 }
 
 #[test]

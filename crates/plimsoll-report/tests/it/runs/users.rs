@@ -200,6 +200,18 @@ pub(crate) fn users_missed() -> Run {
     run
 }
 
+/// The same, with users who gave up: two at the login, seven at the first step of candidates.
+pub(crate) fn users_impatient() -> Run {
+    let mut run = users();
+    for (second, id, us, users) in [(3, LOGIN, 5_000_000, 2), (25, 1, 3_000_000, 7)] {
+        let window: &mut Window = &mut run.windows[second];
+        window.users_lost = users;
+        let step = window.steps.entry(id).or_default();
+        step.given_up.record(us, users);
+    }
+    run
+}
+
 fn window(second: u32, random: &mut impl Rng) -> Window {
     let mut window = Window::new(second);
     let users = f64::from((second + 1).min(20)) * 25.0;

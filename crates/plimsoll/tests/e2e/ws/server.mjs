@@ -16,7 +16,7 @@ import { WebSocketServer } from "ws";
 
 const wanted = Number(process.argv[2]);
 const plan = JSON.parse(process.argv[3] ?? "{}");
-const counts = { opened: 0, received: 0, bytes: 0, sent: 0, deflated: 0, pongs: 0, published: 0, late_ms: 0 };
+const counts = { opened: 0, received: 0, bytes: 0, sent: 0, deflated: 0, pongs: 0, polls: 0, published: 0, late_ms: 0 };
 Object.assign(counts, { closed: {}, cookies: [], protocols: [], last_ids: [] });
 const channels = new Map();
 
@@ -37,6 +37,7 @@ const waiting = [];
 
 const tell = (request, response) => {
   if (request.url.startsWith("/events")) return stream(request, response);
+  if (request.url.startsWith("/poll") || request.url.startsWith("/wait")) return poll(request, response);
   if (request.url === "/counts") {
     waiting.push(response);
     return left();
@@ -74,11 +75,34 @@ function stamp(path, ago_ms) {
   return now_ms;
 }
 
+// What was published, and who waits for more.
+const messages = [];
+const polling = [];
+
+// Whoever polls gets what is newer than `since`: from /poll at once, from /wait when there is something, or nothing after
+// five seconds.
+function poll(request, response) {
+  const url = new URL(request.url, "http://server");
+  const since = Number(url.searchParams.get("since") ?? 0);
+  const answer = () => {
+    if (response.writableEnded) return;
+    const items = messages.filter(({ seq }) => seq > since);
+    response.setHeader("Content-Type", "application/json");
+    response.end(JSON.stringify({ items, last: items.at(-1)?.seq ?? since }));
+  };
+  counted("polls");
+  if (url.pathname === "/poll" || messages.some(({ seq }) => seq > since)) return answer();
+  polling.push(answer);
+  setTimeout(answer, 5000);
+}
+
 function publish(rules) {
   const has = (list, client, seq) => (list ?? []).some(([c, s]) => c === client && s === seq);
   let seq = 0;
   const timer = setInterval(() => {
     seq += 1;
+    messages.push({ seq, at: stamp("", rules.ago_ms ?? 0) });
+    polling.splice(0).forEach((answer) => answer());
     for (const [path, clients] of channels) {
       const text = JSON.stringify({ data: { seq, at: stamp(path, rules.ago_ms ?? 0) }, filler: "x".repeat(100) });
       clients.forEach((client, number) => {
