@@ -133,6 +133,12 @@ impl Agents {
         names.collect()
     }
 
+    /// Name of each machine, and the host under which its agent is reached.
+    pub fn hosts(&self) -> Vec<(String, String)> {
+        let hosts = self.specs.iter().map(|spec| spec.address.host().to_owned());
+        self.names().into_iter().zip(hosts).collect()
+    }
+
     /// Has them read from now on: this target where it is on their machine. Second 0 of the run begins at `epoch`.
     ///
     /// # Errors

@@ -8,7 +8,6 @@ mod transport;
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -35,9 +34,6 @@ const GLANCE: Timespec = Timespec {
 
 /// How long a reader may be silent where it must speak, and may leave what it is sent unread.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-
-/// Begin of the names of programs that are sent over `ssh`.
-const SENT_PROGRAM: &str = "plimsoll-agent.";
 
 /// Receives what happens, for a log: it has no secrets and no readings.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
@@ -186,6 +182,7 @@ fn open(target: Target) -> Probe {
     let is_named = target.address.is_some() || !target.processes.is_empty();
     let whole = ProbePlan {
         auto: true,
+        is_agent: true,
         ..ProbePlan::default()
     };
     if !is_named {
@@ -216,10 +213,4 @@ pub fn serve_stdio(name: &str) -> Result<(), String> {
         Ok(()) | Err(SessionError::Closed) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// Whether a program was sent over `ssh`, by its file: it is removed as soon as it runs.
-pub fn is_sent_program(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with(SENT_PROGRAM))
 }

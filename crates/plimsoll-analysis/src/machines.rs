@@ -4,6 +4,7 @@
 pub mod usage;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use plimsoll_model::component::ComponentKind;
 use plimsoll_model::labels::{self, label};
@@ -90,21 +91,50 @@ impl<'a> MachineTable<'a> {
         if self.name.is_none() {
             return MachineTier::Generator;
         }
-        let kinds = self.readings.names().filter_map(kind_here);
+        let kinds = self.readings.names();
+        let kinds = kinds.filter_map(|series| self.kind_of(series));
         kinds
             .filter_map(tier_of)
             .max()
             .unwrap_or(MachineTier::Application)
     }
+
+    /// Names of the components that run there, as far as they are known.
+    pub(crate) fn components(&self) -> Vec<&'static str> {
+        // Which server an interpreter runs is not known by its process.
+        let named = |series: &&str| label(series, "comm") != Some("ruby");
+        let series = self.readings.names().filter(named);
+        let programs = series.filter_map(|series| program_of(self.kind_of(series)?));
+        let programs: BTreeSet<ComponentKind> = programs.collect();
+        programs.into_iter().map(ComponentKind::name).collect()
+    }
+
+    /// The technology that a series shows on the machine: of a component that was scraped, or of a process.
+    fn kind_of(&self, series: &str) -> Option<ComponentKind> {
+        let metric = labels::metric(series);
+        if metric == metric::PROCESS_CPU {
+            return ComponentKind::of_process(label(series, "comm")?);
+        }
+        // An agent scrapes what listens on its own machine, by whichever of its addresses; the generator others too.
+        let is_there = self.name.is_some() || label(series, "at").is_none_or(is_here);
+        ComponentKind::of_metric(metric).filter(|_| is_there)
+    }
 }
 
-/// The technology that a series shows on its own machine: of a component that was scraped there, or of a process.
-fn kind_here(series: &str) -> Option<ComponentKind> {
-    let metric = labels::metric(series);
-    if metric == metric::PROCESS_CPU {
-        return ComponentKind::of_process(label(series, "comm")?);
+/// The program that a technology is of; `None` where it shows what any program reports.
+fn program_of(kind: ComponentKind) -> Option<ComponentKind> {
+    match kind {
+        ComponentKind::NginxLog | ComponentKind::NginxAccessLog => Some(ComponentKind::Nginx),
+        ComponentKind::HaproxyLog => Some(ComponentKind::Haproxy),
+        ComponentKind::PhpFpmSlowlog => Some(ComponentKind::PhpFpm),
+        ComponentKind::Cadvisor
+        | ComponentKind::NodeExporter
+        | ComponentKind::Otlp
+        | ComponentKind::Prometheus
+        | ComponentKind::Statsd
+        | ComponentKind::Telegraf => None,
+        program => Some(program),
     }
-    ComponentKind::of_metric(metric).filter(|_| label(series, "at").is_none_or(is_here))
 }
 
 /// Whether the address of a component is on the machine where it was scraped: a path, a command, or a loopback address.
@@ -141,11 +171,13 @@ fn tier_of(kind: ComponentKind) -> Option<MachineTier> {
         | ComponentKind::Postgres
         | ComponentKind::Redis => Some(MachineTier::Store),
         // A pooler stands beside programs as well as beside databases; the others show what all kinds of programs report.
-        ComponentKind::NodeExporter
+        ComponentKind::Cadvisor
+        | ComponentKind::NodeExporter
         | ComponentKind::Otlp
         | ComponentKind::Pgbouncer
         | ComponentKind::Prometheus
-        | ComponentKind::Statsd => None,
+        | ComponentKind::Statsd
+        | ComponentKind::Telegraf => None,
     }
 }
 
@@ -208,8 +240,9 @@ mod tests {
             ),
             (Some("app"), local(), 0.0),
             (Some("app"), program("ruby"), 0.4),
-            // A cache that it asks from afar is not there.
-            (Some("app"), at(metric::REDIS_HITS, "cache:6379"), 3.0),
+            // A cache that is scraped from afar, and whose machine is not known.
+            (None, at(metric::REDIS_HITS, "cache:6379"), 3.0),
+            (Some("cache"), at(metric::REDIS_HITS, "10.0.0.6:6379"), 3.0),
             (Some("db"), program("postgres"), 0.9),
             (Some("db"), program("nginx"), 0.1),
             (Some("any"), metric::CPU_BUSY.to_owned(), 0.1),
@@ -223,11 +256,18 @@ mod tests {
             "- generator",
             "any application",
             "app application",
+            "cache store",
             "db store",
             "inner proxy",
             "lb target",
         ];
         assert_eq!(tiers, right);
+        let components: Vec<String> = tables(&table)
+            .iter()
+            .map(|machine| machine.components().join(", "))
+            .collect();
+        let right = ["", "", "", "Redis", "nginx, PostgreSQL", "nginx", "HAProxy"];
+        assert_eq!(components, right);
         assert!(MachineTier::Target < MachineTier::Store);
     }
 }

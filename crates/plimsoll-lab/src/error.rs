@@ -17,6 +17,16 @@ pub enum LabError {
     /// An agent of another machine cannot be read.
     #[error(transparent)]
     Agent(#[from] plimsoll_agent::AgentError),
+    /// Readings of an agent and of an exporter would have one name.
+    #[error(
+        "the agent of {name} and the {exporter} would give readings of one name, which could not be told apart"
+    )]
+    SameMachine {
+        /// The name of both machines.
+        name: String,
+        /// The exporter, and where it is.
+        exporter: String,
+    },
     /// Workers could not carry the load.
     #[error(transparent)]
     Workers(#[from] plimsoll_workers::WorkersError),

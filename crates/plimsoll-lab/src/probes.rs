@@ -3,6 +3,7 @@
 //! Others may control the files read: a probe that does not return is abandoned, and the run ends without it.
 
 mod browser_cpu;
+mod component_machines;
 mod with_agents;
 
 use std::collections::VecDeque;
@@ -24,7 +25,7 @@ use crate::clock::RunClock;
 use crate::error::LabError;
 use crate::run_log::SharedLog;
 use browser_cpu::BrowserCpu;
-pub(crate) use with_agents::{RemoteTarget, WithAgents};
+pub(crate) use with_agents::{RemotePlan, WithAgents, connect};
 
 /// How long a probe may take to return when a run ends: a second's sample waits for components, and for files of
 /// others.
@@ -167,12 +168,12 @@ impl Probes {
         log: SharedLog,
     ) -> Result<Self, LabError> {
         let open = move |activity| {
-            let target = RemoteTarget::of(&plan);
+            let remote = RemotePlan::of(&plan, &agents);
             let probe = WithBrowser {
                 probe: Probe::open_with(plan, activity),
                 browser: browser.map(|process| BrowserCpu::new(process, clock)),
             };
-            WithAgents::new(probe, agents, target)
+            WithAgents::new(probe, agents, remote)
         };
         Self::start_with(open, clock, log)
     }

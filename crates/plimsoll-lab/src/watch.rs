@@ -5,13 +5,13 @@ mod log;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use plimsoll_agent::{AgentSpec, Agents};
+use plimsoll_agent::AgentSpec;
 use plimsoll_model::reading::Readings;
 use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
 use crate::error::LabError;
-use crate::probes::{END_PATIENCE, Reads, RemoteTarget, Stopped, WithAgents, left_behind};
+use crate::probes::{END_PATIENCE, Reads, RemotePlan, Stopped, WithAgents, connect, left_behind};
 use crate::progress::StopFlag;
 
 pub use log::WatchLog;
@@ -42,10 +42,10 @@ pub fn watch(
     stop: &StopFlag,
     each: &mut dyn FnMut(Option<&Readings>, &[String]),
 ) -> Result<Stopped, LabError> {
-    let agents = Agents::connect(agents)?;
+    let agents = connect(agents, &plan)?;
     let open = move |activity| {
-        let target = RemoteTarget::of(&plan);
-        WithAgents::new(Probe::open_with(plan, activity), agents, target)
+        let remote = RemotePlan::of(&plan, &agents);
+        WithAgents::new(Probe::open_with(plan, activity), agents, remote)
     };
     watch_with(open, seconds, stop, each)
 }

@@ -1,6 +1,7 @@
 //! Components of a service that report metrics: their kind, address and login.
 
 mod gauge_limit;
+pub mod instance_query;
 mod selector;
 mod technology;
 
@@ -63,7 +64,7 @@ pub enum ComponentAddress {
         host: String,
         /// Port.
         port: u16,
-        /// Path, and query behind `?`.
+        /// Path, and query behind `?`; of a Prometheus server an [`instance_query`].
         path: String,
         /// Name of the machine.
         name: String,
@@ -80,6 +81,16 @@ impl ComponentAddress {
             | Self::Machine { path, .. } => Some(path),
             Self::Socket(_) | Self::File(_) | Self::Command(_) | Self::Tcp { .. } => None,
         }
+    }
+
+    /// The host of the machine that an exporter shows: that of its page, or of the instance that a server is queried for.
+    pub fn shown_host(&self) -> Option<String> {
+        let Self::Machine { host, path, .. } = self else {
+            return None;
+        };
+        let instance = instance_query::instance_of(path);
+        let shown = instance.map(|it| instance_query::host_of(&it).to_owned());
+        Some(shown.unwrap_or_else(|| host.clone()))
     }
 }
 

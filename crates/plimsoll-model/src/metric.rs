@@ -26,8 +26,12 @@ pub use crate::labels::series;
 
 /// Value of the label `process` for the generator itself.
 pub const GENERATOR: &str = "generator";
+/// Value of the label `process` for the agent itself, on the machine that it watches.
+pub const AGENT: &str = "agent";
 /// Value of the label `process` for the target: the processes that serve it, children included.
 pub const TARGET: &str = "target";
+/// Value of the label `process` for a container that cAdvisor shows.
+pub const CONTAINER: &str = "container";
 /// Value of the label `process` for what is behind the target on the same machine: processes that it, or one of them, has
 /// connected to.
 pub const BEHIND: &str = "behind";

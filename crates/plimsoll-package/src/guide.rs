@@ -56,6 +56,7 @@ mod tests {
             format!("plimsoll-{version}.tgz"),
             format!("plimsoll-{version}-image.tar"),
             format!("plimsoll-edge-{version}.tgz"),
+            format!("plimsoll-agent-{version}.tgz"),
         ] {
             assert!(
                 TEXT.contains(&name),

@@ -186,6 +186,14 @@ fn files_of_packages_are_well_formed() {
             include_str!("../../../packaging/helm/plimsoll-edge/values.yaml"),
         ),
         (
+            "Chart.yaml of the agent",
+            include_str!("../../../packaging/helm/plimsoll-agent/Chart.yaml"),
+        ),
+        (
+            "values.yaml of the agent",
+            include_str!("../../../packaging/helm/plimsoll-agent/values.yaml"),
+        ),
+        (
             "github-workflow.yml",
             include_str!("../../../packaging/ci/github-workflow.yml"),
         ),

@@ -8,6 +8,7 @@
 //! (`discover`), reads its time-outs and settings for advice (`timeouts`, `settings`) and changes its settings (`tune`).
 
 pub(crate) mod apache;
+mod cadvisor;
 mod command;
 pub(crate) mod configuration;
 pub(crate) mod discovery;
@@ -26,7 +27,7 @@ mod metrics;
 mod mongo;
 mod mysql;
 pub(crate) mod nginx;
-mod node;
+pub(crate) mod node;
 mod node_exporter;
 pub(crate) mod otlp;
 pub(crate) mod pgbouncer;

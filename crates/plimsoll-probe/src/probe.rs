@@ -45,6 +45,8 @@ pub struct ProbePlan {
     pub gauges: Vec<GaugeLimit>,
     /// Discover components on this machine.
     pub auto: bool,
+    /// Plimsoll itself is an agent here: no load comes from this process.
+    pub is_agent: bool,
     /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
     pub root: PathBuf,
 }
@@ -60,12 +62,13 @@ impl Default for ProbePlan {
             components: Vec::new(),
             gauges: Vec::new(),
             auto: false,
+            is_agent: false,
             root: PathBuf::from("/"),
         }
     }
 }
 
-/// Reads this machine, the target's processes when they run here, and the generator itself.
+/// Reads this machine, the target's processes when they run here, and Plimsoll itself: the generator, or an agent.
 #[derive(Debug)]
 pub struct Probe {
     files: Files,
@@ -77,7 +80,8 @@ pub struct Probe {
     sockets: SocketTable,
     tree: ProcessTree,
     target: Group,
-    generator: Group,
+    own: Group,
+    is_agent: bool,
     /// Processes behind the target, where these are discovered.
     behind: Option<(Behind, Group)>,
     waits: ThreadWaits,
@@ -133,7 +137,8 @@ impl Probe {
             meter: Meter::default(),
             tree: ProcessTree::default(),
             target: Group::new(metric::TARGET),
-            generator: Group::new(metric::GENERATOR),
+            own: Group::new(own_process(plan.is_agent)),
+            is_agent: plan.is_agent,
             behind: plan
                 .auto
                 .then(|| (Behind::default(), Group::new(metric::BEHIND))),
@@ -329,7 +334,8 @@ impl Probe {
             &mut self.files,
             &mut self.meter,
             &listener,
-            self.listener.address,
+            // The connections of a generator to the target begin on its machine.
+            self.listener.address.filter(|_| !self.is_agent),
         );
         self.activity.is("reading processes");
         self.read_processes(created);
@@ -371,7 +377,7 @@ impl Probe {
         );
         self.read_behind(&members);
         let own = std::process::id();
-        self.generator.read(
+        self.own.read(
             &mut self.files,
             &mut self.meter,
             self.machine,
@@ -380,7 +386,8 @@ impl Probe {
         for &pid in &members {
             self.cgroups.follow(&mut self.files, pid, metric::TARGET);
         }
-        self.cgroups.follow(&mut self.files, own, metric::GENERATOR);
+        self.cgroups
+            .follow(&mut self.files, own, own_process(self.is_agent));
         for pid in ended {
             self.tree.remove(pid);
         }
@@ -427,6 +434,15 @@ impl Probe {
     /// The target's processes, ascending.
     pub fn target_pids(&self) -> Vec<u32> {
         self.tree.members().iter().copied().collect()
+    }
+}
+
+/// What Plimsoll itself is among the processes.
+fn own_process(is_agent: bool) -> &'static str {
+    if is_agent {
+        metric::AGENT
+    } else {
+        metric::GENERATOR
     }
 }
 

@@ -417,8 +417,13 @@ mod tests {
         }
         for kind in ComponentKind::ALL {
             let shares = kind.is_log() && *kind != ComponentKind::NginxAccessLog;
-            // It has those of the machine that it shows.
-            let has_own = !shares && *kind != ComponentKind::NodeExporter;
+            // They have those of the machine that they show.
+            let shows_machine = [
+                ComponentKind::Cadvisor,
+                ComponentKind::NodeExporter,
+                ComponentKind::Telegraf,
+            ];
+            let has_own = !shares && !shows_machine.contains(kind);
             assert_eq!(kinds.contains(kind), has_own, "{}", kind.name());
         }
     }

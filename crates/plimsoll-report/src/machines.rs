@@ -16,6 +16,8 @@ const UNKNOWN: &str = "–";
 pub(crate) struct MachineRow {
     pub(crate) name: String,
     pub(crate) cells: [String; 6],
+    /// The components that run there, as far as they are known; empty for none.
+    pub(crate) components: String,
     /// Whether it adds up the machines of a tier.
     pub(crate) is_sum: bool,
 }
@@ -42,6 +44,7 @@ pub(crate) fn rows(summary: &MachinesSummary) -> Vec<MachineRow> {
                     |offset_ms| format!("{offset_ms:+.1} ms"),
                 ),
             ],
+            components: machine.components.join(", "),
             is_sum: false,
         }
     });
@@ -57,6 +60,7 @@ pub(crate) fn rows(summary: &MachinesSummary) -> Vec<MachineRow> {
                 network(used, None),
                 UNKNOWN.to_owned(),
             ],
+            components: String::new(),
             is_sum: true,
         }
     });
@@ -124,6 +128,7 @@ mod tests {
         let machine = |name: Option<&str>, used: &ResourceUse, offset_ms| MachineUse {
             name: name.map(str::to_owned),
             tier: MachineTier::Application,
+            components: name.map_or_else(Vec::new, |_| vec!["nginx".to_owned(), "Node".to_owned()]),
             used: used.clone(),
             disk: name.map(|_| "sda".to_owned()),
             link: name.map(|_| "eth0".to_owned()),
@@ -151,6 +156,8 @@ mod tests {
             "2 machines together: application, 37 % of 8, 25 % of 8 GiB, 70 %, 20 % of 119 MiB/s, –",
         ];
         assert_eq!(texts, right);
+        let components: Vec<&str> = rows.iter().map(|row| row.components.as_str()).collect();
+        assert_eq!(components, ["", "nginx, Node", ""]);
         assert!(rows[2].is_sum && !rows[1].is_sum);
     }
 }

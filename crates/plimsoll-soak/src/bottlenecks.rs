@@ -22,6 +22,9 @@ const PAGE: &str = "docs/benchmarks/bottlenecks.md";
 pub(crate) struct BottlenecksArguments {
     /// Only those whose name contains one of these; the table is not written then
     only: Vec<String>,
+    /// Find them through an agent, from another network namespace; the table is not written then
+    #[arg(long)]
+    through_agent: bool,
 }
 
 /// Runs them on release binaries.
@@ -30,7 +33,14 @@ pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
     test_programs::install()?;
     build(&workspace)?;
     let mut corpus = Command::new(workspace.release("plimsoll-bottlenecks"));
-    corpus.arg("--plimsoll").arg(workspace.release("plimsoll"));
+    corpus
+        .arg("--plimsoll")
+        .arg(workspace.release("plimsoll"))
+        .args(&arguments.only)
+        .current_dir(workspace.root());
+    if arguments.through_agent {
+        return execute(corpus.arg("--through-agent"));
+    }
     let results = workspace.target().join("bottlenecks.json");
     if results.exists() {
         std::fs::remove_file(&results)?;
@@ -39,7 +49,7 @@ pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
         corpus.arg("--results").arg(&results);
     }
     // It fails after its results, if the machine was disturbed too often: the page then tells so.
-    let outcome = execute(corpus.args(&arguments.only).current_dir(workspace.root()));
+    let outcome = execute(&mut corpus);
     if results.exists() {
         let text = std::fs::read_to_string(&results);
         let text = text.with_context(|| format!("cannot read {}", results.display()))?;

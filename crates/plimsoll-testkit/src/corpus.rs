@@ -70,6 +70,49 @@ pub struct Planted {
     pub start: fn() -> PlantedService,
 }
 
+/// Planted limits that an agent cannot find, and a healthy service that it cannot read, by the beginnings of their names, and
+/// why.
+const FOUND_HERE_ONLY: [(&str, &str); 12] = [
+    ("nginx: 200 local ports", OWN_NETWORK),
+    ("a firewall", OWN_NETWORK),
+    ("a network of", OWN_NETWORK),
+    ("spans: ", "spans are received where the load runs"),
+    ("healthy: spans", "its programs listen on loopback alone"),
+    ("Puma: 4 threads", NO_TOKEN),
+    ("Puma: threads that wait", NO_TOKEN),
+    ("HikariCP: maximumPoolSize", NO_PAGE),
+    ("Go: ", NO_PAGE),
+    ("Node: UV_THREADPOOL_SIZE", NO_SOCKET),
+    ("Node: an http.Agent", NO_SOCKET),
+    ("Varnish: ", NO_COMMAND),
+];
+const OWN_NETWORK: &str = "it makes a network of its own, which has no cable";
+const NO_TOKEN: &str = "its control server has a token, and an agent is sent none";
+const NO_PAGE: &str = "nothing on its machine names the page of its metrics";
+const NO_SOCKET: &str = "its module has another socket than the one by which it is found";
+const NO_COMMAND: &str = "its counters are read by a command, and an agent runs none";
+
+impl Planted {
+    /// Why an agent beside the service cannot find it; `None` where it can.
+    #[must_use]
+    pub fn found_here_only(&self) -> Option<&'static str> {
+        let own = FOUND_HERE_ONLY
+            .iter()
+            .find(|(begin, _)| self.name.starts_with(begin));
+        own.map(|(_, why)| *why)
+    }
+}
+
+/// A planted limit by its whole name.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn of_name(name: &str) -> &'static Planted {
+    let named = all().into_iter().find(|planted| planted.name == name);
+    named.unwrap_or_else(|| panic!("no planted limit is called {name}"))
+}
+
 /// Every planted limit.
 #[must_use]
 pub fn all() -> Vec<&'static Planted> {
@@ -88,4 +131,21 @@ pub fn all() -> Vec<&'static Planted> {
         found::PLANTED,
     ];
     all.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_that_of_a_row() {
+        for (begin, _) in FOUND_HERE_ONLY {
+            let mut rows = all().into_iter();
+            assert!(rows.any(|it| it.name.starts_with(begin)), "{begin}");
+        }
+        let through_agent = all()
+            .into_iter()
+            .filter(|planted| !planted.rules.is_empty() && planted.found_here_only().is_none());
+        assert!(through_agent.count() > 50);
+    }
 }

@@ -3,4 +3,5 @@
 pub mod cgroup;
 pub mod mounted;
 pub mod namespace;
+pub mod namespace_pair;
 pub mod swap;

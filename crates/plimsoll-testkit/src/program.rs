@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use crate::port;
 
+pub mod agents;
 pub mod databases;
 pub mod engines;
 pub mod exporters;
@@ -24,6 +25,7 @@ pub mod pool;
 pub mod runtimes;
 pub mod servers;
 pub mod servlets;
+pub mod ssh;
 pub mod traced;
 
 /// Time for a program to end by itself.
@@ -313,9 +315,15 @@ impl Redis {
     pub fn start_at(address: SocketAddr, lines: &str) -> Self {
         let folder = folder();
         let text = format!(
-            "bind {}\nport {}\nsave \"\"\ndir {}\n{lines}\n",
+            "bind {}\nport {}\nprotected-mode {}\nsave \"\"\ndir {}\n{lines}\n",
             address.ip(),
             address.port(),
+            // It refuses clients of other addresses that have no password.
+            if address.ip().is_loopback() {
+                "yes"
+            } else {
+                "no"
+            },
             folder.path().display()
         );
         let path = folder.path().join("redis.conf");

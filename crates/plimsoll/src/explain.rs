@@ -105,6 +105,10 @@ impl From<LabError> for CliError {
                  rights for the browser's sandbox, run as root or allow user namespaces",
             ),
             LabError::Agent(error) => Self::usage(chain(&error)).remedy(remedy_of_agent(&error)),
+            LabError::SameMachine { .. } => Self::usage(chain(&error)).remedy(
+                "leave the exporter out, of one machine: its agent shows more; of two, give one another name: `plimsoll \
+                 agent --name NAME`, or `name:` beside the exporter's `at:`",
+            ),
             LabError::Workers(error) => error.into(),
             LabError::Thread(_) => Self::new(Exit::Internal, chain(&error)),
         }

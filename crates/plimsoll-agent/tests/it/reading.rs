@@ -80,6 +80,12 @@ fn readings_have_the_name_of_their_machine() {
         let readings = run.delivered(&agents, machine);
         let value = |metric: &str| readings.values[&format!("{metric}{{host.name={machine}}}")];
         assert!(value(metric::CPU_COUNT) >= 1.0);
+        // It is no generator there.
+        let is_there = |process| {
+            let mut series = readings.values.keys();
+            series.any(|name| label(name, "process") == Some(process))
+        };
+        assert!(is_there(metric::AGENT) && !is_there(metric::GENERATOR));
         // Both are this machine: half of a short round trip apart.
         let offset = value(metric::CLOCK_OFFSET);
         assert!(offset.abs() < 0.05, "{offset}");

@@ -24,11 +24,16 @@ pub(crate) fn of_generator(metric: &str) -> String {
     metric::series(metric, &[("process", metric::GENERATOR)])
 }
 
-/// CPU in use that is not the generator's: on a shared machine the generator must not hide that the target leaves
+/// The series of Plimsoll itself on the machine: of the generator, or of the agent.
+pub(crate) fn of_own_process(view: &View<'_>, metric: &str) -> String {
+    metric::series(metric, &[("process", view.own_process())])
+}
+
+/// CPU in use that is not Plimsoll's own: on a shared machine the generator must not hide that the target leaves
 /// CPUs idle.
-pub(crate) fn cpu_without_generator(row: SecondValues<'_>) -> Option<f64> {
-    let generator = row.get(&of_generator(metric::PROCESS_CPU)).unwrap_or(0.0);
-    Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
+pub(crate) fn cpu_of_others(view: &View<'_>, row: SecondValues<'_>) -> Option<f64> {
+    let own = row.get(&of_own_process(view, metric::PROCESS_CPU));
+    Some((row.get(metric::CPU_BUSY)? - own.unwrap_or(0.0)).max(0.0))
 }
 
 /// A symptom over a stretch, one sign per measured subject.

@@ -167,11 +167,11 @@ impl<'a> View<'a> {
         self.machine.name()
     }
 
-    /// What Plimsoll itself is on the machine: its series have the process [`metric::GENERATOR`].
+    /// What Plimsoll itself is on the machine: the process of its series.
     pub(crate) fn own_process(&self) -> &'static str {
         match self.machine() {
             None => metric::GENERATOR,
-            Some(_) => "agent",
+            Some(_) => metric::AGENT,
         }
     }
 

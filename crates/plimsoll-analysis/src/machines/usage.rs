@@ -36,6 +36,8 @@ pub struct MachineUse {
     pub name: Option<String>,
     /// Where it stands on the way of a request.
     pub tier: MachineTier,
+    /// Names of the components that run there, as far as they are known.
+    pub components: Vec<String>,
     /// What was used.
     pub used: ResourceUse,
     /// The busiest disk.
@@ -145,6 +147,7 @@ fn machine_use(table: &MachineTable<'_>, span: (u32, u32)) -> MachineUse {
     MachineUse {
         name: table.name().map(str::to_owned),
         tier: table.tier(),
+        components: table.components().into_iter().map(str::to_owned).collect(),
         used: ResourceUse {
             cpus: mean(metric::CPU_COUNT),
             cpu_share: mean(metric::CPU_BUSY),
@@ -271,6 +274,8 @@ mod tests {
         let offset = (metric::CLOCK_OFFSET.to_owned(), -0.012);
         let mut large = machine(6.0, 0.9);
         large.push(offset);
+        let program = [("process", metric::TARGET), ("comm", "node")];
+        large.push((series(metric::PROCESS_CPU, &program), 0.8));
         let run = run(&[("web1", machine(2.0, 0.1)), ("web2", large)]);
         let summary = MachinesSummary::of(&run, (0, 10));
         let names: Vec<_> = summary
@@ -287,6 +292,7 @@ mod tests {
         assert!(near(web2.used.network_share(), 0.2), "{web2:#?}");
         assert_eq!(web2.disk.as_deref(), Some("sdb"));
         assert_eq!(web2.link.as_deref(), Some("eth0"));
+        assert_eq!(web2.components, ["Node"]);
         assert!(near(web2.offset_ms, -12.0), "{web2:#?}");
         let [tier] = &summary.tiers[..] else {
             panic!("{summary:#?}");

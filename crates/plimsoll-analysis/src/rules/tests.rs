@@ -27,6 +27,13 @@ pub(crate) struct SyntheticRun {
     open: bool,
 }
 
+/// A series of the generator's machine as the agent of another machine names it.
+pub(crate) fn by_agent(series: &str, machine: &str) -> String {
+    let own = format!("process={}", metric::GENERATOR);
+    let of_agent = format!("process={}", metric::AGENT);
+    on_machine(&series.replace(&own, &of_agent), machine)
+}
+
 impl SyntheticRun {
     pub(crate) fn healthy() -> Self {
         let rest: SeriesValues = vec![
@@ -87,11 +94,11 @@ impl SyntheticRun {
         self
     }
 
-    /// With the series of another run as those that an agent reads on a machine.
+    /// With the series of another run as those that an agent reads on a machine, where it is what Plimsoll itself is.
     pub(crate) fn beside(mut self, machine: &str, other: &Self) -> Self {
         for (own, theirs) in self.stretches.iter_mut().zip(&other.stretches) {
             let theirs = theirs.iter();
-            own.extend(theirs.map(|(name, value)| (on_machine(name, machine), *value)));
+            own.extend(theirs.map(|(name, value)| (by_agent(name, machine), *value)));
         }
         self
     }

@@ -10,9 +10,9 @@ use super::discovery::ExaminedProcess;
 use super::timeouts::ServerTimeouts;
 use super::tunables::TunableAccess;
 use super::{
-    ComponentMetadata, Scraper, apache, go, gunicorn, haproxy, jvm, log, memcached, mongo, mysql,
-    nginx, node, node_exporter, otlp, pgbouncer, php_fpm, postgres, prometheus, puma, python,
-    redis, statsd, uwsgi, varnish,
+    ComponentMetadata, Scraper, apache, cadvisor, go, gunicorn, haproxy, jvm, log, memcached,
+    mongo, mysql, nginx, node, node_exporter, otlp, pgbouncer, php_fpm, postgres, prometheus, puma,
+    python, redis, statsd, uwsgi, varnish,
 };
 use crate::files::Files;
 
@@ -155,8 +155,10 @@ pub(crate) const fn integration(kind: ComponentKind) -> &'static Integration {
         ComponentKind::Mongo => &mongo::INTEGRATION,
         ComponentKind::Prometheus => &prometheus::INTEGRATION,
         ComponentKind::NodeExporter => &node_exporter::INTEGRATION,
+        ComponentKind::Cadvisor => &cadvisor::INTEGRATION,
         ComponentKind::Otlp => &otlp::INTEGRATION,
         ComponentKind::Statsd => &statsd::INTEGRATION,
+        ComponentKind::Telegraf => &node_exporter::TELEGRAF,
     }
 }
 

@@ -20,15 +20,17 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 @else { "over the examined seconds" }
                 ". Of several disks and links it is the busiest; a clock with + is ahead of the generator's."
             }
-            div.scroll tabindex="0" role="region" aria-labelledby="machines-heading" {
+            div.scroll tabindex="0" role="group" aria-labelledby="machines-heading" {
                 table {
                     thead { tr {
                         th scope="col" { "machine" }
                         @for name in COLUMNS { th scope="col" { (name) } }
+                        th scope="col" { "components" }
                     } }
                     tbody { @for row in &rows { tr {
                         th scope="row" { @if row.is_sum { em { (row.name) } } @else { (row.name) } }
                         @for cell in &row.cells { td { (cell) } }
+                        td { (row.components) }
                     } } }
                 }
             }

@@ -12,6 +12,8 @@ pub struct MachineObject {
     pub name: Option<String>,
     /// Where it stands on the way of a request: `generator`, `target`, `proxy`, `application` or `store`.
     pub tier: String,
+    /// Names of the components that run there, as far as they are known: `nginx`, `PostgreSQL`.
+    pub components: Vec<String>,
     /// Its CPUs; null where they are not known.
     pub cpus: Option<f64>,
     /// Share of all its CPUs that was busy, 0 to 1; null where it is not known.
@@ -31,6 +33,7 @@ impl MachineObject {
         let machines = summary.machines.iter().map(|machine| Self {
             name: machine.name.clone(),
             tier: machine.tier.name().to_owned(),
+            components: machine.components.clone(),
             cpus: machine.used.cpus,
             cpu_share: machine.used.cpu_share,
             memory_share: machine.used.memory_share(),

@@ -2,6 +2,7 @@
 
 use super::layout::Style;
 use super::named_rows::NamedRows;
+use super::steps::cut;
 use crate::machines::{COLUMNS, rows};
 use crate::report::Report;
 
@@ -11,11 +12,19 @@ const TABLE: NamedRows<6> = NamedRows {
     widths: [11, 12, 14, 12, 20, 10],
 };
 
-/// The table; empty without agents.
+/// Width of a line, and most machines whose components are listed; the report has all.
+const WIDTH: usize = 100;
+const LISTED_MAX: usize = 20;
+
+/// The table, and the components of each machine; empty without agents.
 pub(super) fn table(report: &Report<'_>, style: Style) -> Vec<String> {
     let rows = rows(&report.machines);
     let named = rows.iter().map(|row| (row.name.as_str(), &row.cells));
-    TABLE.draw(named, style)
+    let mut lines = TABLE.draw(named, style);
+    let with_components = rows.iter().filter(|row| !row.components.is_empty());
+    let listed = with_components.map(|row| format!("{} runs {}", row.name, row.components));
+    lines.extend(listed.take(LISTED_MAX).map(|line| cut(&line, WIDTH)));
+    lines
 }
 
 #[cfg(test)]

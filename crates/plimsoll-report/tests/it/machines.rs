@@ -36,6 +36,9 @@ fn watched() -> Run {
             ] {
                 values.insert(on_machine(metric, machine), value);
             }
+            let at = [("at", "10.0.0.5:5432")];
+            let postgres = metric::series(metric::POSTGRES_RUNNING, &at);
+            values.insert(on_machine(&postgres, "db1"), 1.0);
         }
         table.push(&Readings {
             second,
@@ -61,6 +64,8 @@ fn objects_have_the_promised_names() {
     let names: Vec<&Value> = machines.iter().map(|machine| &machine["name"]).collect();
     assert_eq!(names, [&Value::Null, &json!("db1"), &json!("web1")]);
     assert_eq!(machines[0]["tier"], json!("generator"));
+    assert_eq!(machines[1]["tier"], json!("store"));
+    assert_eq!(machines[1]["components"], json!(["PostgreSQL"]));
     let web = &machines[2];
     assert_eq!(
         (&web["tier"], &web["cpus"]),
@@ -97,6 +102,7 @@ fn pages_show_machines_under_the_response_time() {
         "90 % of 2",
         "25 % of 7.45 GiB",
         "+3.0 ms",
+        "<td>PostgreSQL</td>",
         "C2 on web1: fix that first",
     ] {
         assert!(page.contains(expected), "{expected}");
@@ -111,6 +117,7 @@ fn a_terminal_shows_one_line_for_each() {
         let line = lines.find(|line| line.starts_with(machine)).expect(machine);
         assert!(line.contains(cpu), "{line}");
     }
+    assert!(text.contains("db1 runs PostgreSQL\n"), "{text}");
 }
 
 #[test]

@@ -8,6 +8,9 @@ use std::time::Instant;
 use clap::Parser;
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::corpus::{Planted, PlantedService, all};
+use plimsoll_testkit::machine::namespace_pair::NamespacePair;
+use plimsoll_testkit::not_tried::not_tried;
+use plimsoll_testkit::program::agents::Agent;
 use serde_json::{Value, json};
 
 /// Plants limits in real programs and checks whether Plimsoll names them
@@ -22,10 +25,19 @@ struct Arguments {
     /// Write the results to this file, as JSON for `cargo xtask bottlenecks`
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
+    /// Start each service in a network namespace with an agent beside it, and load and watch it from another one
+    #[arg(long)]
+    through_agent: bool,
     /// Keep the run file of each case in this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
+
+/// The name of the machine of an agent.
+const MACHINE: &str = "service";
+
+/// As many planted limits must be named first through agents, where all are tried.
+const THROUGH_AGENTS_MIN: usize = 15;
 
 /// The result of a planted limit.
 struct PlantedOutcome {
@@ -45,6 +57,10 @@ fn main() -> ExitCode {
     if let Ok(whole) = arguments.plimsoll.canonicalize() {
         arguments.plimsoll = whole;
     }
+    // One line where it is not possible, not one for each limit.
+    if arguments.through_agent && NamespacePair::enter().is_none() {
+        return ExitCode::SUCCESS;
+    }
     let is_wanted = |planted: &&Planted| {
         arguments.only.is_empty()
             || arguments
@@ -54,7 +70,9 @@ fn main() -> ExitCode {
     };
     let mut outcomes = Vec::new();
     for planted in all().into_iter().filter(is_wanted) {
-        let outcome = try_planted(planted, &arguments);
+        let Some(outcome) = try_planted(planted, &arguments) else {
+            continue;
+        };
         print(&format!("{}\n", line(&outcome)));
         outcomes.push(outcome);
     }
@@ -74,7 +92,25 @@ fn main() -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
+    if arguments.through_agent && arguments.only.is_empty() && !outcomes.is_empty() {
+        return of_agents(&outcomes);
+    }
     ExitCode::SUCCESS
+}
+
+/// Whether enough was found through agents.
+fn of_agents(outcomes: &[PlantedOutcome]) -> ExitCode {
+    let found = outcomes
+        .iter()
+        .filter(|outcome| !outcome.planted.rules.is_empty() && outcome.place == 1);
+    let found = found.count();
+    if found >= THROUGH_AGENTS_MIN {
+        return ExitCode::SUCCESS;
+    }
+    print(&format!(
+        "agents found {found} planted limits; required: at least {THROUGH_AGENTS_MIN}\n"
+    ));
+    ExitCode::FAILURE
 }
 
 #[expect(
@@ -90,19 +126,27 @@ fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn try_planted(planted: &'static Planted, arguments: &Arguments) -> PlantedOutcome {
+/// Starts the service of a planted limit, and an agent beside it where one is wanted, and evaluates a run. `None` where that is
+/// not possible here.
+fn try_planted(planted: &'static Planted, arguments: &Arguments) -> Option<PlantedOutcome> {
     let begin = now();
-    let service = (planted.start)();
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let (findings, disturbed) = findings(&service, &arguments.plimsoll, folder.path());
-    drop(service);
+    let (findings, disturbed) = if arguments.through_agent {
+        through_agent(planted, &arguments.plimsoll, folder.path())?
+    } else {
+        let service = (planted.start)();
+        let watch = folder.path().join("watch.yaml");
+        std::fs::write(watch, &service.watch).expect("there is room for a file");
+        let mut command = command(&service, &arguments.plimsoll, folder.path());
+        findings(command.args(["--watch", "watch.yaml"]), folder.path())
+    };
     if let Some(keep) = &arguments.keep {
         let kept = keep.join(format!("{}.run", planted.name.replace('/', "-")));
         std::fs::copy(run_file(folder.path()), kept).expect("there is room for a run file");
     }
     let is_right = |finding: &Value| {
         let rule = finding["rule"].as_str().unwrap_or_default();
-        planted.rules.contains(&rule)
+        planted.rules.contains(&rule) && (!arguments.through_agent || is_there(finding))
     };
     // Limits of the generator are true, but not what was planted.
     let findings: Vec<&Value> = findings
@@ -121,34 +165,60 @@ fn try_planted(planted: &'static Planted, arguments: &Arguments) -> PlantedOutco
         let text = |field: &str| finding[field].as_str().unwrap_or_default().to_owned();
         format!("{}: {}", text("rule"), text("sentence"))
     });
-    PlantedOutcome {
+    Some(PlantedOutcome {
         planted,
         place,
         named,
         disturbed,
         took_s: begin.elapsed().as_secs_f64(),
-    }
+    })
 }
 
-/// The findings of a run, and whether this machine was too busy for a conclusion.
-fn findings(service: &PlantedService, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool) {
-    std::fs::write(folder.join("watch.yaml"), &service.watch).expect("there is room for a file");
+/// The same as on two machines: all that is known of the service's is what its agent sends.
+fn through_agent(planted: &Planted, plimsoll: &Path, folder: &Path) -> Option<(Vec<Value>, bool)> {
+    if let Some(why) = planted.found_here_only() {
+        not_tried(format_args!("{}, through an agent: {why}", planted.name));
+        return None;
+    }
+    let machines = NamespacePair::enter()?;
+    let service = (planted.start)();
+    let agent = Agent::start(plimsoll, MACHINE);
+    let mut command = command(&service, plimsoll, folder);
+    command.args(["--watch", "none"]).args(agent.flags());
+    Some(machines.as_client(|| findings(&mut command, folder)))
+}
+
+/// Whether a finding is on the machine of the agent, or about responses, which are of no machine.
+fn is_there(finding: &Value) -> bool {
+    let is_of_service = finding["rule"]
+        .as_str()
+        .is_some_and(|rule| rule.starts_with('S'));
+    finding["machine"] == MACHINE || is_of_service && finding["machine"].is_null()
+}
+
+/// A run of the loads of a service, without what it watches.
+fn command(service: &PlantedService, plimsoll: &Path, folder: &Path) -> Command {
     let two_loads = ["--phase", service.loads[0], "--phase", service.loads[1]].map(str::to_owned);
     let load = if service.users.is_empty() {
         &two_loads[..]
     } else {
         &service.users
     };
-    let done = Command::new(plimsoll)
+    let mut command = Command::new(plimsoll);
+    command
         .args(["run", &service.url])
         .args(load)
-        .args(["--watch", "watch.yaml", "--timeout", "2s", "--json"])
+        .args(["--timeout", "2s", "--json"])
         .args(["--objective", "p95 < 500ms, errors < 1%"])
         .args(&service.more)
         .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .expect("plimsoll starts");
+        .stdin(Stdio::null());
+    command
+}
+
+/// The findings of a run, and whether this machine was too busy for a conclusion.
+fn findings(command: &mut Command, folder: &Path) -> (Vec<Value>, bool) {
+    let done = command.output().expect("plimsoll starts");
     let json: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
         panic!(
             "no JSON ({error}): {}",

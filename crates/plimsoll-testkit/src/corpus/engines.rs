@@ -113,7 +113,7 @@ fn varnish() -> PlantedService {
 /// Responds with 20 kB, one request after the other, each in 12 ms.
 const SERIAL_SCRIPT: &str = "let turn = Promise.resolve(); require('http').createServer((q, a) => { turn = turn.then(() => new Promise(\n\
     (next) => setTimeout(() => { a.setHeader('cache-control', 'max-age=600'); a.end('x'.repeat(20000)); next(); }, 12))); })\n\
-    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    .listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));";
 
 fn varnish_memory() -> PlantedService {
     let script = Script::start("node", SERIAL_SCRIPT);

@@ -195,7 +195,7 @@ fn slow_log() -> PlantedService {
 fn late(milliseconds: u32, answer: &str) -> String {
     format!(
         "require('http').createServer((q, a) => setTimeout(() => a.end({answer}), {milliseconds}))\n\
-         .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));"
+         .listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));"
     )
 }
 

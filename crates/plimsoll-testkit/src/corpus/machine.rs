@@ -42,9 +42,9 @@ pub(super) const PLANTED: &[Planted] = &[
 ];
 
 pub(super) const NODE_LOOP: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; while (Date.now() < end); \
-    a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    a.end('done'); }).listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));";
 const NODE_HASH: &str = "const c = require('crypto'); require('http').createServer((q, a) => { c.pbkdf2Sync('secret', 'salt', \
-    30000, 32, 'sha256'); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    30000, 32, 'sha256'); a.end('done'); }).listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));";
 const PYTHON_THREAD: &str = "
 import sys, http.server
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
 class Server(http.server.HTTPServer):
     request_queue_size = 511
-server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+server = Server((sys.argv[2], int(sys.argv[1])), Handler)
 print('ready', flush=True)
 server.serve_forever()
 ";
@@ -75,7 +75,7 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 511
     daemon_threads = True
     def handle_error(self, *a): pass
-server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+server = Server((sys.argv[2], int(sys.argv[1])), Handler)
 print('ready', flush=True)
 server.serve_forever()
 "
@@ -92,7 +92,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
 class Server(http.server.HTTPServer):
     request_queue_size = 8
-server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+server = Server((sys.argv[2], int(sys.argv[1])), Handler)
 print('ready', flush=True)
 server.serve_forever()
 ";

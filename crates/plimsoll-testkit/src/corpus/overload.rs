@@ -26,8 +26,8 @@ pub(super) const PLANTED: &[Planted] = &[
 const INTERMITTENT_SCRIPT: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
     active++; setTimeout(() => { active--; a.end('done'); }, 100);\n\
     if (active > 8 && !away) { away = true; server.close();\n\
-    setTimeout(() => server.listen(port, '127.0.0.1', 511, () => { away = false; }), 500); } });\n\
-    server.listen(port, '127.0.0.1', 511, () => console.log('ready'));";
+    setTimeout(() => server.listen(port, process.argv[3], 511, () => { away = false; }), 500); } });\n\
+    server.listen(port, process.argv[3], 511, () => console.log('ready'));";
 
 /// That server behind HAProxy with a number of retries.
 pub(super) fn intermittent(retries: u32) -> PlantedService {
@@ -56,7 +56,7 @@ fn stampede() -> PlantedService {
 
 /// Listens this many seconds after its start, and is slow for the first eight.
 const COLD: &str = "setTimeout(() => { const begin = Date.now(); require('http').createServer((q, a) => {\n\
-    setTimeout(() => a.end('done'), Date.now() - begin < 8000 ? 900 : 20); }).listen(+process.argv[2], '127.0.0.1', 511); }, 15000);\n\
+    setTimeout(() => a.end('done'), Date.now() - begin < 8000 ? 900 : 20); }).listen(+process.argv[2], process.argv[3], 511); }, 15000);\n\
     console.log('ready');";
 
 fn cold() -> PlantedService {

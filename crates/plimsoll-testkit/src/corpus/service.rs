@@ -141,7 +141,7 @@ fn healthy() -> PlantedService {
 /// Work of six seconds accumulates and is done at their end, 14 ms per request.
 const JOB: &str = "let came = 0; setInterval(() => { const end = Date.now() + came * 14; came = 0; while (Date.now() < end); }, 6000);\n\
     require('http').createServer((q, a) => { came++; a.end('done'); })\n\
-    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    .listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));";
 
 fn job() -> PlantedService {
     machine::script("node", JOB, ["2/s:8s", "20/s:30s"])
@@ -151,7 +151,7 @@ fn job() -> PlantedService {
 const NOTES: &str = "const begin = Date.now(), note = 'a note of an hour ago '.repeat(5);\n\
     require('http').createServer((q, a) => { const notes = Math.floor((Date.now() - begin) / 25);\n\
     setTimeout(() => a.end(note.repeat(notes)), notes / 5); })\n\
-    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    .listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));";
 
 fn growing() -> PlantedService {
     machine::script("node", NOTES, ["20/s:40s", "22/s:44s"])

@@ -22,19 +22,10 @@ impl Namespace {
     /// When it was created and cannot be used.
     #[must_use]
     pub fn enter(first: u16, last: u16) -> Option<Self> {
-        static ENTERED: AtomicU32 = AtomicU32::new(0);
-        let count = ENTERED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("plimsoll-{}-{count}", std::process::id());
-        if !ip(&["netns", "add", &name]) {
-            crate::not_tried::not_tried(
-                "no network namespace can be made here; needs root and the command ip",
-            );
-            return None;
-        }
+        let name = made()?;
         let home = File::open("/proc/thread-self/ns/net").expect("a thread has a namespace");
         let inside = Self { name, home };
-        let there = File::open(format!("/run/netns/{}", inside.name)).expect("it was just made");
-        move_into(&there);
+        move_into(&of_name(&inside.name));
         assert!(ip(&["link", "set", "lo", "up"]), "loopback comes up");
         std::fs::write(
             "/proc/sys/net/ipv4/ip_local_port_range",
@@ -86,12 +77,33 @@ impl Drop for Namespace {
     }
 }
 
-fn move_into(namespace: &File) {
+/// Makes a namespace; returns its name. `None`, with a message, where that is not allowed.
+pub(super) fn made() -> Option<String> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let count = MADE.fetch_add(1, Ordering::Relaxed);
+    let name = format!("plimsoll-{}-{count}", std::process::id());
+    if !ip(&["netns", "add", &name]) {
+        crate::not_tried::not_tried(
+            "no network namespace can be made here; needs root and the command ip",
+        );
+        return None;
+    }
+    Some(name)
+}
+
+/// A namespace that was made.
+pub(super) fn of_name(name: &str) -> File {
+    File::open(format!("/run/netns/{name}")).expect("it was made before")
+}
+
+/// Moves the calling thread.
+pub(super) fn move_into(namespace: &File) {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
         .expect("who may make a namespace may enter it");
 }
 
-fn ip(arguments: &[&str]) -> bool {
+/// Runs the command `ip`; whether it succeeds.
+pub(super) fn ip(arguments: &[&str]) -> bool {
     Command::new("ip")
         .args(arguments)
         .status()

@@ -94,8 +94,11 @@ impl Postgres {
             "--locale=C",
         ];
         carry_out(&words(&account, &make));
-        let access = "local all all trust\nhost all plimsoll 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
-        write(&folder.path().join("data/pg_hba.conf"), access);
+        let host = address.ip();
+        let access = format!(
+            "local all all trust\nhost all plimsoll {host}/32 scram-sha-256\nhost all all {host}/32 trust\n"
+        );
+        write(&folder.path().join("data/pg_hba.conf"), &access);
         let text = format!(
             "listen_addresses = '{}'\nport = {}\nunix_socket_directories = '{}'\nfsync = off\n{lines}\n\
              shared_preload_libraries = 'pg_stat_statements'\n",

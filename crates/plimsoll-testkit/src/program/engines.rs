@@ -27,7 +27,7 @@ public class Main {
         int threads = Integer.parseInt(words[1]), much = Integer.parseInt(words[3]);
         String work = words[2];
         if (work.equals(\"collect\")) KEPT.add(chain(20 * 1024));
-        HttpServer server = HttpServer.create(new InetSocketAddress(\"127.0.0.1\", Integer.parseInt(words[0])), 511);
+        HttpServer server = HttpServer.create(new InetSocketAddress(words[4], Integer.parseInt(words[0])), 511);
         server.setExecutor(Executors.newFixedThreadPool(threads));
         server.createContext(\"/\", exchange -> {
             Object held = null;
@@ -70,10 +70,11 @@ impl Jvm {
         carry_out(&["javac", "-d", &path, &source.display().to_string()]);
         let (port, threads) = (address.port().to_string(), threads.to_string());
         let (what, much) = work.split_once(' ').expect("a work has a measure");
+        let host = address.ip().to_string();
         let command = [
             &["java", "-Dsun.net.httpserver.nodelay=true"],
             options,
-            &["-cp", &path, "Main", &port, &threads, what, much],
+            &["-cp", &path, "Main", &port, &threads, what, much, &host],
         ];
         Self {
             program: Program::start(folder, &command.concat(), "ready"),
@@ -264,7 +265,7 @@ func main() {
 		fmt.Fprint(answer, "done")
 	})
 	http.HandleFunc("/metrics", page)
-	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Args[1])
+	listener, err := net.Listen("tcp", os.Args[4]+":"+os.Args[1])
 	fmt.Println("ready", err)
 	fmt.Println(http.Serve(listener, nil))
 }
@@ -332,9 +333,9 @@ impl Go {
             &source,
         ];
         carry_out(&build);
-        let port = address.port().to_string();
+        let (port, host) = (address.port().to_string(), address.ip().to_string());
         let (what, much) = work.split_once(' ').expect("a work has a measure");
-        let command = ["env", setting, &binary, &port, what, much];
+        let command = ["env", setting, &binary, &port, what, much, &host];
         Self {
             program: Program::start(folder, &command, "ready"),
             address,

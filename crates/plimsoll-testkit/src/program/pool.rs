@@ -48,6 +48,7 @@ impl Hikari {
             admin.port().to_string(),
             connections.to_string(),
         ];
+        let host = address.ip().to_string();
         let command = [
             "java",
             "-Dsun.net.httpserver.nodelay=true",
@@ -60,6 +61,7 @@ impl Hikari {
             "postgres",
             &most,
             statement,
+            &host,
         ];
         Self {
             program: Program::start(folder, &command, "ready"),

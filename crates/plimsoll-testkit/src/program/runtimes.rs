@@ -276,7 +276,7 @@ fn program() -> PathBuf {
     PathBuf::from("/usr/sbin").join(newest)
 }
 
-/// A script that listens on the given port, and prints `ready`.
+/// A script that listens at its two last arguments, port and host, and prints `ready`.
 #[derive(Debug)]
 pub struct Script {
     /// The program.
@@ -287,12 +287,12 @@ pub struct Script {
 
 /// For Node: each request hashes a password on libuv's thread pool.
 pub const PASSWORDS: &str = "const c = require('crypto'); require('http').createServer((q, a) => c.pbkdf2('secret', 'salt', 30000, \
-    32, 'sha256', () => a.end('done'))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    32, 'sha256', () => a.end('done'))).listen(+process.argv[2], process.argv[3], 511, () => console.log('ready'));";
 /// For Node: each request calls an upstream server, 50 ms, over an agent with two sockets.
 pub const AGENT: &str = "const http = require('http'); const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });\n\
     const behind = http.createServer((q, a) => setTimeout(() => a.end('done'), 50));\n\
     behind.listen(0, '127.0.0.1', () => http.createServer((q, a) => http.get({ agent, port: behind.address().port },\n\
-    (r) => r.pipe(a))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready')));";
+    (r) => r.pipe(a))).listen(+process.argv[2], process.argv[3], 511, () => console.log('ready')));";
 
 impl Script {
     /// Starts it by an interpreter and its arguments, separated by blanks.
@@ -301,10 +301,11 @@ impl Script {
         let (folder, address) = (folder(), port::unused());
         let path = folder.path().join("script");
         write(&path, text);
-        let (path, port) = (path.display().to_string(), address.port().to_string());
+        let path = path.display().to_string();
+        let (port, host) = (address.port().to_string(), address.ip().to_string());
         let words: Vec<&str> = interpreter
             .split_whitespace()
-            .chain([path.as_str(), &port])
+            .chain([path.as_str(), &port, &host])
             .collect();
         Self {
             program: Program::start(folder, &words, "ready"),

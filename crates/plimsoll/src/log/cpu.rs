@@ -116,7 +116,10 @@ fn of_readings(loaded: &LoadedReadings) -> BTreeMap<String, ByMinute> {
         // One of several processes is part of the whole.
         metric::PROCESS_CPU => {
             labels::label(name, "pid").is_none()
-                && labels::label(name, "process") != Some(metric::GENERATOR)
+                && !matches!(
+                    labels::label(name, "process"),
+                    Some(metric::GENERATOR | metric::AGENT)
+                )
         }
         _ => false,
     });

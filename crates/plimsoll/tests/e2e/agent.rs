@@ -240,6 +240,24 @@ fn agents_are_refused_before_anything_starts() {
 }
 
 #[test]
+fn an_agent_and_an_exporter_of_one_name_are_refused() {
+    let place = Sandbox::new();
+    let agent = RunningAgent::start(&place, "db1");
+    let text = "node-exporter: { at: 'http://127.0.0.1:1/metrics', name: db1 }\n";
+    std::fs::write(place.path().join("watch.yaml"), text).unwrap();
+    let words = ["watch", "--watch", "watch.yaml", "--for", "1s", "--agent"];
+    let flags = [&*agent.address, "--agent-token-file", "db1.token"];
+    let refused = output(&place, &[&words[..], &flags].concat());
+    assert_eq!(refused.code, 2, "{refused:?}");
+    for part in [
+        "the agent of db1 and the node_exporter at http://127.0.0.1:1/metrics",
+        "`plimsoll agent --name NAME`",
+    ] {
+        assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+}
+
+#[test]
 fn who_is_not_invited_is_served_nothing() {
     let place = Sandbox::new();
     let serving = output(&place, &["agent", "--listen", "127.0.0.1:0"]);

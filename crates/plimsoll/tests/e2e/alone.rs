@@ -7,8 +7,10 @@
 mod compare;
 mod discovery;
 mod laws;
+mod live_page;
 mod overflows;
 mod prepared;
+mod through_agents;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

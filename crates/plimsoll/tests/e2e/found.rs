@@ -8,7 +8,7 @@ use plimsoll_testkit::program::runtimes::Script;
 use plimsoll_testkit::turns::{alone_for, quietly};
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::support::{CommandOutput, Sandbox};
 
 /// The findings of a run of two loads on a service that takes little CPU: one that is carried, one that is not. `None`,
 /// said loudly, when this machine had no time for it.
@@ -41,6 +41,16 @@ fn found_of(
     more: &[&str],
 ) -> Option<Vec<Value>> {
     std::fs::write(place.path().join("watch.yaml"), watch).unwrap();
+    let words = words_of(url, load, &[&["--watch", "watch.yaml"][..], more].concat());
+    let output = match cpu {
+        Cpu::Little => quietly(|| place.run(&words)),
+        Cpu::Much => alone_for(|| place.run(&words)),
+    };
+    findings_of(place, &output, load, cpu)
+}
+
+/// A run of two loads.
+pub(crate) fn words_of<'a>(url: &'a str, load: [&'a str; 2], more: &[&'a str]) -> Vec<&'a str> {
     let words = [
         "run",
         url,
@@ -48,19 +58,22 @@ fn found_of(
         load[0],
         "--phase",
         load[1],
-        "--watch",
-        "watch.yaml",
         "--objective",
         "p95 < 500ms, errors < 1%",
         "--timeout",
         "2s",
         "--json",
     ];
-    let words = [&words[..], more].concat();
-    let output = match cpu {
-        Cpu::Little => quietly(|| place.run(&words)),
-        Cpu::Much => alone_for(|| place.run(&words)),
-    };
+    [&words[..], more].concat()
+}
+
+/// The findings of such a run, by its log; `None`, said loudly, where others had the CPUs.
+pub(crate) fn findings_of(
+    place: &Sandbox,
+    output: &CommandOutput,
+    load: [&str; 2],
+    cpu: Cpu,
+) -> Option<Vec<Value>> {
     output.measured()?;
     assert_eq!(output.code, 3, "{output:?}");
     let log = place.run_files().pop().unwrap();
@@ -122,7 +135,7 @@ fn others_take_cpu(events: &[Value], load: &str, service: Cpu) -> bool {
 
 /// How much CPU a service takes at the load that it does not carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cpu {
+pub(crate) enum Cpu {
     /// It waits; were the CPUs busy, others would be what makes them so.
     Little,
     Much,

@@ -160,7 +160,7 @@ pub(super) fn resources(run: &Run, spans: &[MeasuredSpan], requests: u64) -> Met
     let processes: BTreeSet<&str> = table
         .names()
         .filter_map(|name| labels::label(name, "process"))
-        .filter(|process| *process != metric::GENERATOR)
+        .filter(|process| ![metric::GENERATOR, metric::AGENT].contains(process))
         .collect();
     for process in processes {
         let name = |metric: &str| match process {

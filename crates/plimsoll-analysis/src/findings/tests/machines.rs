@@ -13,7 +13,9 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::diagnosis::rule_id::RuleId;
 use crate::findings::{not_known, placed};
-use crate::rules::tests::{SyntheticRun, cgroup, cpu_stall, listener, of, ports, rule_of};
+use crate::rules::tests::{
+    SyntheticRun, by_agent, cgroup, cpu_stall, listener, of, ports, rule_of,
+};
 use crate::summary;
 
 /// The generator's machine, with the target on another one.
@@ -223,10 +225,10 @@ fn moved(mut finding: Finding) -> Finding {
     finding.consequence_of_machine = finding.consequence_of.as_ref().and_then(|_| machine());
     finding.limit = placed::limit(&finding.limit, MACHINE);
     // What Plimsoll itself is there.
-    let own = |text: &str| text.replace(metric::GENERATOR, "agent");
+    let own = |text: &str| text.replace(metric::GENERATOR, metric::AGENT);
     finding.sentence = placed::sentence(&own(&finding.sentence), MACHINE);
     for line in &mut finding.evidence {
-        line.series = on_machine(&line.series, MACHINE);
+        line.series = by_agent(&line.series, MACHINE);
         line.label = placed::label(&own(&line.label), MACHINE);
     }
     finding

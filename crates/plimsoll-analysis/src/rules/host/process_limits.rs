@@ -164,7 +164,7 @@ fn processes_words(case: &RuleMatch<'_>) -> Words {
              --pids-limit`, or its `pids.max`; or let the service start fewer threads",
             4.0 * most
         ))
-        .doubtful_if(label(case.label_set, "process") == Some(metric::GENERATOR))
+        .doubtful_if(label(case.label_set, "process") == Some(view.own_process()))
 }
 
 /// The process of the target that was nearest its limit of open files.

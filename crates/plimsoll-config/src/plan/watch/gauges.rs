@@ -19,6 +19,12 @@ pub(crate) static WATCH: KeywordTable = KeywordTable {
              tokens."
         ),
         word!(
+            "cadvisor",
+            OneOrMore(&Either(&[Text, Of(&EXPORTER)])),
+            "Other machines on which cAdvisor runs, at most 64: the URL of its page, or a map with the machine's name. The limits \
+             of its containers are examined: CPU quotas, memory, threads."
+        ),
+        word!(
             "gauges",
             OneOrMore(&Of(&GAUGE)),
             "Gauges of the application that are full at a limit, at most 64. A gauge that reaches its limit where the load \
@@ -28,6 +34,12 @@ pub(crate) static WATCH: KeywordTable = KeywordTable {
             "node-exporter",
             OneOrMore(&Either(&[Text, Of(&EXPORTER)])),
             "Other machines on which `node_exporter` runs, at most 64: the URL of its page, or a map with the machine's name."
+        ),
+        word!(
+            "telegraf",
+            OneOrMore(&Either(&[Text, Of(&EXPORTER)])),
+            "Other machines on which Telegraf runs with its output `prometheus_client`, at most 64: the URL of its page, or a map \
+             with the machine's name."
         ),
     ],
 };

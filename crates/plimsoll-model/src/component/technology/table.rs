@@ -364,12 +364,26 @@ technologies! {
         addresses: &[MachinePage],
         credentials: Credentials::None,
         valid: "the URL of its page, such as http://db1:9100/metrics; or { at: http://127.0.0.1:9100/metrics, name: db1 }",
-        reference: "`node-exporter: http://db1:9100/metrics` (another machine, as its node_exporter shows it, evaluated by the same rules; with a name `{ at: …, name: db1 }`), ",
+        reference: "`node-exporter: http://db1:9100/metrics` (another machine, as its node_exporter shows it, evaluated by the same rules; with a name `{ at: …, name: db1 }`; as a Prometheus server scraped it `{ at: http://prometheus:9090, instance: db1:9100 }`), ",
         processes: &[],
         series: &[],
         spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
+    }
+    /// The containers of another machine, by the page of its cAdvisor.
+    Cadvisor {
+        name: "cAdvisor",
+        words: &["cadvisor"],
+        addresses: &[MachinePage],
+        credentials: Credentials::None,
+        valid: "the URL of its page, such as http://node1:8080/metrics; or { at: http://127.0.0.1:8001/api/v1/nodes/node1/proxy/metrics/cadvisor, name: node1 }",
+        reference: "`cadvisor: http://node1:8080/metrics` (the containers of another machine: their quotas, memory and threads; with a name `{ at: …, name: node1 }`), ",
+        processes: &[],
+        series: &[],
+        spans: SpanNames::None,
+        tunables: &[],
+        tried_on: TriedOn::Recordings("Debian has no package of it"),
     }
     /// Anything with OpenTelemetry, by the spans and metrics that it sends here.
     Otlp {
@@ -392,11 +406,25 @@ technologies! {
         addresses: &[Listener { port: 8125, scheme: "udp://" }],
         credentials: Credentials::None,
         valid: "an address on this machine at which meters are received over UDP, such as 127.0.0.1:8125",
-        reference: "`statsd: 127.0.0.1:8125` (address at which meters of StatsD and DogStatsD are received over UDP). ",
+        reference: "`statsd: 127.0.0.1:8125` (address at which meters of StatsD and DogStatsD are received over UDP), ",
         processes: &[],
         series: &["plimsoll.statsd."],
         spans: SpanNames::None,
         tunables: &[],
         tried_on: TriedOn::Program,
+    }
+    /// Another machine, by the page of Telegraf's output for Prometheus.
+    Telegraf {
+        name: "Telegraf",
+        words: &["telegraf"],
+        addresses: &[MachinePage],
+        credentials: Credentials::None,
+        valid: "the URL of its page, such as http://db1:9273/metrics; or { at: http://127.0.0.1:9273/metrics, name: db1 }",
+        reference: "`telegraf: http://db1:9273/metrics` (another machine, as Telegraf's `prometheus_client` shows it; with a name `{ at: …, name: db1 }`). ",
+        processes: &[],
+        series: &[],
+        spans: SpanNames::None,
+        tunables: &[],
+        tried_on: TriedOn::Recordings("Debian has no package of it"),
     }
 }

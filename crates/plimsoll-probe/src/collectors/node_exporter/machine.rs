@@ -69,6 +69,8 @@ pub(super) struct MachinePage {
     pub(super) readings: Readings,
     /// What stays the same until the machine is started anew; `None` where the page does not have it.
     pub(super) started: Option<String>,
+    /// Seconds since the page before it; `None` of the first one.
+    pub(super) after_s: Option<f64>,
     /// Collectors that are on by default and have nothing on the page, separated by commas; empty for none.
     pub(super) missing: String,
 }
@@ -107,6 +109,8 @@ impl MachinePages {
         if self.latest.is_some_and(|before| !time.follows(before)) {
             self.forget();
         }
+        let before = self.latest.filter(|before| time.follows(*before));
+        let after_s = before.map(|before| (time.ns() - before.ns()) as f64 / 1e9);
         self.latest = Some(time);
         let started = page.value(BOOT_TIME);
         self.start(started);
@@ -120,6 +124,7 @@ impl MachinePages {
         Ok(Some(MachinePage {
             readings: self.meter.finish(0),
             started: started.and(self.started).map(|first| first.to_string()),
+            after_s,
             missing: missing(&page),
         }))
     }

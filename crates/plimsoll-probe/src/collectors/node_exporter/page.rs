@@ -86,3 +86,9 @@ pub(super) fn label_of<'s>(sample: &'s MetricSample, name: &str) -> Option<&'s s
     let found = labels.find(|(key, _)| key == name);
     found.map(|(_, value)| value.as_str())
 }
+
+/// The value of a label as a page has it between quotes.
+pub(super) fn escaped(value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', "\\n")
+}

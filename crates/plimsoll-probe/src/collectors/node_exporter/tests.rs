@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream};
 
-use plimsoll_model::component::{ComponentAddress, ComponentKind};
+use plimsoll_model::component::{ComponentAddress, ComponentKind, instance_query};
 use plimsoll_model::machine::on_machine;
 use plimsoll_model::metric::{self, series};
-use plimsoll_testkit::program::exporters::NodeExporter;
+use plimsoll_testkit::program::exporters::{NodeExporter, Prometheus};
 use proptest::prelude::*;
 
 use super::collect::runs_target;
 use super::machine::{MachinePage, MachinePages};
 use crate::clock;
-use crate::collectors::fixture::CollectorFixture;
+use crate::collectors::fixture::{CollectorFixture, LONG};
 use crate::collectors::link::ScrapeError;
 use crate::parse::cpu::{self, CpuTimes};
 use crate::parse::memory::meminfo;
@@ -430,4 +430,46 @@ fn a_real_exporter_shows_what_the_kernel_counts() {
     within(metric::MEMORY_LIMIT, &[], [total; 2]);
     let around = [available - total * 0.2, available + total * 0.2];
     within(metric::MEMORY_AVAILABLE, &[], around);
+}
+
+#[test]
+fn a_server_has_what_an_exporter_showed_it() {
+    let exporter = NodeExporter::start();
+    let server = Prometheus::scraping(exporter.address);
+    let place = ComponentAddress::Machine {
+        host: server.address.ip().to_string(),
+        port: server.address.port(),
+        path: instance_query::path_of("", &exporter.address.to_string()),
+        name: NAME.to_owned(),
+    };
+    let mut watched = CollectorFixture::of(ComponentKind::NodeExporter, place, "", "");
+    let busy = on_machine(metric::CPU_BUSY, NAME);
+    // Two pages show an increase; until then the server has none, or one.
+    let begin_ns = clock::now_ns();
+    let mut readings = BTreeMap::new();
+    while !readings.contains_key(&busy) && u128::from(clock::now_ns() - begin_ns) < LONG.as_nanos()
+    {
+        readings = watched.scrape().values;
+    }
+    let value = |metric: &str| readings.get(&on_machine(metric, NAME)).copied();
+    let notes = watched.notes();
+    let cpus = KernelReading::now().cpus as f64;
+    assert_eq!(value(metric::CPU_COUNT), Some(cpus), "{notes}");
+    let busy = value(metric::CPU_BUSY);
+    assert!(
+        busy.is_some_and(|share| (0.0..=1.0).contains(&share)),
+        "{busy:?}"
+    );
+    let memory = meminfo(&std::fs::read_to_string("/proc/meminfo").unwrap());
+    assert_eq!(value(metric::MEMORY_LIMIT), Some(memory.total as f64));
+    // Pages that are read again before the server has a new one are its pace, not a copy in front of the exporter.
+    assert!(!notes.contains("is a copy"), "{notes}");
+}
+
+#[test]
+fn pages_tell_how_long_after_each_other_they_were_made() {
+    let mut pages = MachinePages::default();
+    assert_eq!(read(&mut pages, PAGE).after_s, None);
+    let after_s = read(&mut pages, &later()).after_s.unwrap();
+    assert!((after_s - 2.0).abs() < 1e-3, "{after_s}");
 }

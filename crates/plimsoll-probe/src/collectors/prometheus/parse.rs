@@ -14,6 +14,8 @@ pub(crate) struct MetricSample {
     pub(crate) labels: Vec<(String, String)>,
     /// Its value; finite.
     pub(crate) value: f64,
+    /// When it was read, ms since 1970, where the page has it.
+    pub(crate) time_ms: Option<i64>,
     /// It only rises.
     pub(crate) is_counter: bool,
 }
@@ -52,12 +54,13 @@ pub(crate) fn page(text: &str, is_wanted: impl Fn(&str) -> bool) -> ParsedExposi
             page.names.push(name.to_owned());
         }
         if is_wanted(name)
-            && let Some((labels, value)) = labels_and_value(rest)
+            && let Some((labels, value, time_ms)) = labels_value_and_time(rest)
         {
             page.samples.push(MetricSample {
                 name: name.to_owned(),
                 labels,
                 value,
+                time_ms,
                 is_counter: is_counter(&types, name),
             });
         }
@@ -82,14 +85,20 @@ fn is_counter(types: &BTreeMap<&str, &str>, name: &str) -> bool {
     })
 }
 
-/// The rest after a name: optional labels, and a value, with an optional timestamp or exemplar.
-fn labels_and_value(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
+/// The labels, the value and the timestamp of a line.
+type SampleParts = (Vec<(String, String)>, f64, Option<i64>);
+
+/// The rest after a name: optional labels, and a value, with an optional timestamp or exemplar. OpenMetrics writes timestamps in
+/// seconds, with a dot: these are not read.
+fn labels_value_and_time(rest: &str) -> Option<SampleParts> {
     let (labels, rest) = match rest.strip_prefix('{') {
         Some(inside) => labels(inside)?,
         None => (Vec::new(), rest),
     };
-    let value: f64 = rest.split_whitespace().next()?.parse().ok()?;
-    value.is_finite().then_some((labels, value))
+    let mut words = rest.split_whitespace();
+    let value: f64 = words.next()?.parse().ok()?;
+    let time_ms = words.next().and_then(|word| word.parse().ok());
+    value.is_finite().then_some((labels, value, time_ms))
 }
 
 /// `name="value",…}` and the rest.
@@ -151,6 +160,9 @@ mod tests {
                 ("plain_total", 1000.0, true),
             ]
         );
+        let times: Vec<_> = read.samples.iter().map(|sample| sample.time_ms).collect();
+        assert_eq!(times[..2], [Some(1_395_066_363_000), None]);
+        assert!(times[2..].iter().all(Option::is_none), "{times:?}");
         let odd = ("method".to_owned(), "a \"b\\c}\n".to_owned());
         assert_eq!(read.samples[1].labels[0], odd);
         assert_eq!(read.names.len(), 8, "{:?}", read.names);

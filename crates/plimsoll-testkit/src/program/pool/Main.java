@@ -23,8 +23,8 @@ public class Main {
         exchange.close();
     }
 
-    static HttpServer server(String port, int threads) throws IOException {
-        HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(port)), 511);
+    static HttpServer server(String host, String port, int threads) throws IOException {
+        HttpServer server = HttpServer.create(new InetSocketAddress(host, Integer.parseInt(port)), 511);
         server.setExecutor(Executors.newFixedThreadPool(threads));
         return server;
     }
@@ -37,7 +37,7 @@ public class Main {
         config.setPoolName("shop");
         config.setRegisterMbeans(true);
         HikariDataSource pool = new HikariDataSource(config);
-        HttpServer shop = server(words[0], 64), admin = server(words[1], 1);
+        HttpServer shop = server(words[6], words[0], 64), admin = server(words[6], words[1], 1);
         shop.createContext("/", exchange -> {
             try (Connection connection = pool.getConnection(); Statement statement = connection.createStatement()) {
                 statement.execute(words[5]);

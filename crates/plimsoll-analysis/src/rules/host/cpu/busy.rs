@@ -7,7 +7,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 
 use crate::diagnosis::gauges::{Gauge, shares};
-use crate::diagnosis::measure::{of_generator, of_target, sustained};
+use crate::diagnosis::measure::{of_own_process, of_target, sustained};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
 use crate::diagnosis::rule_id::RuleId::{C1, C6, J2, N4, N7, P2, P11, Q2};
 use crate::diagnosis::statements::most_of;
@@ -66,15 +66,17 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let percent = |series: &str| view.mean(series).unwrap_or(0.0) * 100.0;
     let busy = percent(metric::CPU_BUSY);
-    let generator = percent(&of_generator(metric::PROCESS_CPU));
+    let own = view.own_process();
+    let own_series = of_own_process(view, metric::PROCESS_CPU);
+    let own_share = percent(&own_series);
     let programs = programs(view);
     let service: f64 = programs.iter().map(|(_, share)| share * 100.0).sum();
-    let others = (busy - service - generator).max(0.0);
+    let others = (busy - service - own_share).max(0.0);
     // Where no process is known, as on a machine behind the target, nothing distinguishes the service from others.
     let known = !programs.is_empty();
     let mut sentence = format!("the CPUs were {busy:.0} % busy");
     if known || view.machine().is_none() {
-        append_users(&mut sentence, view, &programs, (generator, others));
+        append_users(&mut sentence, view, &programs, (own_share, others));
     }
     if let Some(stalled) = view.mean(&cpu_stall()) {
         append_clause(
@@ -86,10 +88,12 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
         );
     }
     let is_mostly = |amount: f64| amount > busy * MOSTLY;
-    if is_mostly(generator) {
-        sentence.push_str("; most of it went to the generator, which needs a machine of its own");
+    if is_mostly(own_share) {
+        append_clause(
+            &mut sentence,
+            format_args!("; most of it went to the {own}, which needs a machine of its own"),
+        );
     } else if is_mostly(others) && (known || view.machine().is_none()) {
-        let own = view.own_process();
         append_clause(
             &mut sentence,
             format_args!("; most of it went to processes that are neither target nor {own}"),
@@ -117,11 +121,8 @@ fn busy_words(case: &RuleMatch<'_>) -> Words {
             &metric::series(metric::PROCESS_CPU, &[("process", metric::BEHIND)]),
             "share of the processes behind the target",
         ))
-        .with(case.line(
-            &of_generator(metric::PROCESS_CPU),
-            &format!("{}'s share of all CPUs", view.own_process()),
-        ))
-        .doubtful_if(is_mostly(generator) || (known && is_mostly(others)));
+        .with(case.line(&own_series, &format!("{own}'s share of all CPUs")))
+        .doubtful_if(is_mostly(own_share) || (known && is_mostly(others)));
     match programs.first() {
         Some((name, share)) if name != metric::TARGET && is_mostly(share * 100.0) => {
             words.advising(advice(name))
@@ -135,7 +136,7 @@ fn append_users(
     sentence: &mut String,
     view: &View<'_>,
     programs: &[(String, f64)],
-    (generator, others): (f64, f64),
+    (own_share, others): (f64, f64),
 ) {
     sentence.push_str(" (");
     for (name, share) in programs {
@@ -144,7 +145,7 @@ fn append_users(
     let own = view.own_process();
     append_clause(
         sentence,
-        format_args!("{own} {generator:.0} %, others {others:.0} %)"),
+        format_args!("{own} {own_share:.0} %, others {others:.0} %)"),
     );
 }
 

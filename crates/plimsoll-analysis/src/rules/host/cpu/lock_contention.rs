@@ -5,7 +5,7 @@ use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
 
 use crate::diagnosis::bounds::CPU_TO_SPARE;
-use crate::diagnosis::measure::{SUSTAINED, cpu_without_generator, of_target, of_target_with};
+use crate::diagnosis::measure::{SUSTAINED, cpu_of_others, of_target, of_target_with};
 use crate::diagnosis::rule::{Check, Role, Rule, RuleMatch, Sign, Symptom, Words};
 use crate::diagnosis::rule_id::RuleId::C5;
 use crate::diagnosis::stretch::{Stretch3, View};
@@ -62,7 +62,7 @@ fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
         let (answers_before, offered_before) = rates(passing)?;
         let pushed = switches(failing, "involuntary").unwrap_or(0.0);
         let idle = failing
-            .share_of_seconds(|row| Some(cpu_without_generator(row)? < CPU_TO_SPARE))
+            .share_of_seconds(|row| Some(cpu_of_others(failing, row)? < CPU_TO_SPARE))
             .is_some_and(|share| share > 1.0 - SUSTAINED);
         let threads = failing.mean(&of_target(metric::PROCESS_THREADS))?;
         let is_flat = offered >= FLAT * offered_before && answers <= FLAT * answers_before;

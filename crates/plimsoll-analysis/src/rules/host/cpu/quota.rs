@@ -47,9 +47,9 @@ fn quota_words(case: &RuleMatch<'_>) -> Words {
     if let Some(quota) = quota {
         append_clause(&mut sentence, format_args!("; it may use {quota:.2} CPUs"));
     }
-    let generator = label(case.label_set, "process") == Some(metric::GENERATOR);
-    if generator {
-        let own = view.own_process();
+    let own = view.own_process();
+    let is_own = label(case.label_set, "process") == Some(own);
+    if is_own {
         append_clause(
             &mut sentence,
             format_args!("; it is the {own}'s own cgroup"),
@@ -73,5 +73,5 @@ fn quota_words(case: &RuleMatch<'_>) -> Words {
             &of_target(metric::PROCESS_CPU),
             "target's share of all CPUs",
         ))
-        .doubtful_if(generator)
+        .doubtful_if(is_own)
 }

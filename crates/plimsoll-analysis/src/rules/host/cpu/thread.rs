@@ -6,9 +6,7 @@ use plimsoll_model::reading::{SeriesTable, label};
 
 use crate::diagnosis::bounds::CPU_TO_SPARE;
 use crate::diagnosis::gauges::{Gauge, share};
-use crate::diagnosis::measure::{
-    cpu_without_generator, of_generator, of_target, subject_of, sustained,
-};
+use crate::diagnosis::measure::{cpu_of_others, of_own_process, of_target, subject_of, sustained};
 use crate::diagnosis::rule::{Check, Rule, RuleMatch, Sign, Symptom, Words, append_clause};
 use crate::diagnosis::rule_id::RuleId::{C3, J1, K1};
 use crate::diagnosis::stretch::{View, bounded};
@@ -47,7 +45,7 @@ pub(crate) const RULES: &[Rule] = &[Rule::new(
 fn thread(view: &View<'_>) -> Vec<Sign> {
     let busy = |series: &str| {
         view.share_of_seconds(|row| {
-            Some(row.get(series)? >= THREAD_BUSY && cpu_without_generator(row)? < CPU_TO_SPARE)
+            Some(row.get(series)? >= THREAD_BUSY && cpu_of_others(view, row)? < CPU_TO_SPARE)
         })
     };
     let mut lone = sustained("", busy(&of_target(metric::THREAD_BUSIEST)));
@@ -75,7 +73,7 @@ fn interpreters(view: &View<'_>) -> Vec<Sign> {
     };
     let is_interpreter = |series: &&str| {
         let name = label(series, "comm").unwrap_or_default();
-        label(series, "process") != Some(metric::GENERATOR)
+        label(series, "process") != Some(view.own_process())
             && label(series, "pid").is_some()
             && INTERPRETERS.iter().any(|prefix| name.starts_with(prefix))
     };
@@ -83,7 +81,7 @@ fn interpreters(view: &View<'_>) -> Vec<Sign> {
     all.filter_map(|series| {
         let share = view.share_of_seconds(|row| {
             let used = row.get(series)? * cpus;
-            Some(ONE_CPU.contains(&used) && cpu_without_generator(row)? < CPU_TO_SPARE)
+            Some(ONE_CPU.contains(&used) && cpu_of_others(view, row)? < CPU_TO_SPARE)
         });
         sustained(subject_of(series), share)
     })
@@ -152,7 +150,7 @@ fn thread_words(case: &RuleMatch<'_>) -> Words {
             Some(CPU_TO_SPARE),
         ))
         .with(case.line(
-            &of_generator(metric::PROCESS_CPU),
+            &of_own_process(view, metric::PROCESS_CPU),
             &format!("{}'s share of all CPUs", view.own_process()),
         ))
         .with(case.line(
