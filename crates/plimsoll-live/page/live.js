@@ -4,7 +4,7 @@
   const { short, micros, bytes, percent, clock, duration, make, put, ofUnit, oncePerFrame } = Format;
   const byId = (id) => document.getElementById(id);
   const LISTS = ['trials', 'notes', 'marks', 'steps', 'series', 'experiment_trials'];
-  const PARTS = ['head', 'trial', 'progress', 'findings', 'search', 'gate', 'ending', 'result', 'page', 'recorded', 'experiment', 'experiment_trial'];
+  const PARTS = ['head', 'trial', 'progress', 'findings', 'search', 'gate', 'ending', 'result', 'page', 'recorded', 'experiment', 'experiment_trial', 'workers'];
 
   // All that is known of the run.
   const run = {
@@ -93,6 +93,12 @@
   axis.add(charts, { title: 'Bytes per second', text: bytes, lines: () => [
     line('bytes_in', 'received', { colour: 'accent' }), line('bytes_out', 'sent', { colour: 'p99', dash: [5, 3] })] });
   axis.add(charts, { title: 'Lag of the generator, p99', text: micros, lines: () => [highest('lag_p99', 'lag', { colour: 'offered' })] });
+  // Of several machines, the load of all on one picture; the groups below have each.
+  const OWN = 'this machine';
+  axis.add(charts, { title: 'CPU in use by machine', text: percent, lines: () => {
+    const busy = run.series.filter((series) => series.name.split('{')[0] === 'plimsoll.cpu.busy');
+    return busy.some((series) => series.machine) ? busy.map((series) => line(`series.${series.id}`, series.machine ?? OWN)) : [];
+  } });
 
   // Readings: a chart for each group and unit, in a part that can be folded.
   let grouped = 0;
@@ -101,32 +107,34 @@
     grouped = run.series.length;
     const groups = new Map();
     for (const series of run.series) {
-      const units = groups.get(series.group) ?? new Map();
+      const name = series.machine ? `${series.machine}: ${series.group}` : series.group;
+      const of = groups.get(name) ?? { group: series.group, machine: series.machine ?? '', units: new Map() };
       const unit = series.unit + (series.delta ? '/s' : '');
-      units.set(unit, [...(units.get(unit) ?? []), series]);
-      groups.set(series.group, units);
+      of.units.set(unit, [...(of.units.get(unit) ?? []), series]);
+      groups.set(name, of);
     }
     axis.charts.filter((chart) => chart.definition.isReading).forEach((chart) => chart.remove());
     const ORDER = ['CPU', 'Memory', 'TCP states', 'Queues', 'TCP events', 'Processes'];
-    const rank = (name) => (ORDER.indexOf(name) < 0 ? -1 : ORDER.indexOf(name));
-    const sorted = [...groups].toSorted(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b));
+    // This machine first, and of each machine its components before the host.
+    const rank = ({ group }) => ORDER.indexOf(group);
+    const sorted = [...groups].toSorted(([a, one], [b, other]) => one.machine.localeCompare(other.machine) || rank(one) - rank(other) || a.localeCompare(b));
     const folded = new Set([...byId('groups').querySelectorAll('details:not([open])')].map((it) => it.dataset.group));
-    byId('groups').replaceChildren(...sorted.map(([group, units]) => {
-      const isOpen = !folded.has(group) && group !== 'TCP events' && group !== 'Processes';
-      const box = make('details', { open: isOpen, 'data-group': group }, make('summary', {}, group));
+    byId('groups').replaceChildren(...sorted.map(([name, { group, units }]) => {
+      const isOpen = !folded.has(name) && group !== 'TCP events' && group !== 'Processes';
+      const box = make('details', { open: isOpen, 'data-group': name }, make('summary', {}, name));
       for (const [unit, list] of units) {
         const about = unit.replace('By', 'bytes').replace(/^1$/, 'share').replace(/[{}]/g, '');
-        axis.add(box, { title: `${group}, ${about}`, isReading: true, hidesZeros: true, height: 120,
+        axis.add(box, { title: `${name}, ${about}`, isReading: true, hidesZeros: true, height: 120,
           text: ofUnit(list[0].unit), lines: () => list.map((series) => line(`series.${series.id}`, shown(series.name))) });
       }
       return box;
     }));
     byId('readings').hidden = groups.size === 0;
   };
-  // `a.b.count{state=x}` reads as `count state x`.
+  // `a.b.count{state=x}` reads as `count x`; the machine is in the title.
   const shown = (name) => {
     const [metric, labels] = name.split(/\{(.*)\}$/);
-    const values = (labels ?? '').split(',').filter(Boolean).map((label) => label.split('=').at(-1));
+    const values = (labels ?? '').split(',').filter((label) => label && !label.startsWith('host.name=')).map((label) => label.split('=').at(-1));
     const short = metric.replace(/^plimsoll\./, '').split('.').slice(1).join(' ') || metric;
     return [short.replaceAll('_', ' '), ...values].join(' ');
   };
@@ -183,6 +191,7 @@
     picture.draw();
     axis.draw();
     Sections.steps(run);
+    Sections.workers(run);
     Sections.numbers(run);
     Sections.notes(run);
     document.documentElement.dataset.rows = run.rows;
@@ -206,6 +215,8 @@
       for (const other of document.querySelectorAll('[data-span]')) other.setAttribute('aria-pressed', String(other === button));
       axis.span = Number(button.dataset.span);
       axis.show(null);
+      // A finger cannot point elsewhere, nor press Escape.
+      axis.place(null);
     });
   }
   byId('numbers').addEventListener('toggle', drawSoon);

@@ -148,6 +148,19 @@ const Sections = (() => {
     table(byId('steps'), ['Step', 'Completed', 'Failed', 'p50', 'p95', 'p99'], rows);
   };
 
+  // What each worker of a load carried; known at its end.
+  const workers = (run) => {
+    const list = run.workers ?? [];
+    byId('workers-section').hidden = list.length === 0;
+    if (list.length === 0 || byId('workers').list === list) return;
+    byId('workers').list = list;
+    table(byId('workers'), ['Worker', 'Region', 'Offered', 'Completed', 'Failed', 'p50', 'p95', 'p99', 'Lag p99', 'Lost at'], list.map((one) => [
+      one.name, { text: one.region ?? '', class: 'text' }, short(one.offered), short(one.completed),
+      { text: one.completed ? percent(one.failed / one.completed) : '–', class: one.failed ? 'fail' : '' },
+      micros(one.p50), micros(one.p95), micros(one.p99), micros(one.lag_p99),
+      one.lost_at === null ? '' : { text: clock(one.lost_at), class: 'fail' }]));
+  };
+
   const numbers = (run) => {
     if (!byId('numbers').open) return;
     const { columns } = run;
@@ -187,5 +200,5 @@ const Sections = (() => {
     table(byId('experiment-table'), ['Trial', 'Block', 'Cell', 'Role', 'Outcome', 'Metrics'], rows);
   };
 
-  return { LoadPicture, finding, steps, numbers, notes, experiment };
+  return { LoadPicture, finding, steps, workers, numbers, notes, experiment };
 })();

@@ -7,7 +7,7 @@ use crate::number;
 /// Rows kept at most: a run of four hours and a half by the second, one of nine by two seconds.
 pub(crate) const ROWS_MAX: usize = 16_384;
 /// Columns kept at most.
-const COLUMNS_MAX: usize = 420;
+const COLUMNS_MAX: usize = 460;
 
 /// How rows become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

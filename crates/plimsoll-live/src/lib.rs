@@ -21,6 +21,7 @@ mod state;
 mod text;
 mod update;
 mod viewers;
+mod workers;
 
 pub use error::LiveError;
 pub use follower::{LiveFollower, ProgressHandle, ProgressReport};

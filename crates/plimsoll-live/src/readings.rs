@@ -1,10 +1,11 @@
 //! Which series of the probes are shown, and in which chart.
 //!
-//! Series of a single process, thread or CPU are left out: the page shows machine, target and components; the report has all.
+//! Series of a single process, thread or CPU are left out: the page shows machines, target and components; the report has all.
 
 use std::collections::BTreeMap;
 
 use plimsoll_model::labels;
+use plimsoll_model::machine::machine_of;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind};
 use serde_json::{Value, json};
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 use crate::columns::{ColumnValue, Merge};
 use crate::text::clip;
 
-/// Series shown at most, and of one group.
-const SERIES_MAX: usize = 128;
+/// Series shown at most, and of one group of a machine.
+const SERIES_MAX: usize = 160;
 const GROUP_MAX: usize = 20;
 
 /// Labels of series about one of many; the sum or the busiest has a series without it.
@@ -48,6 +49,9 @@ const HOST: [(&str, &str); 18] = [
     (metric::CGROUP_MEMORY, "Memory"),
 ];
 
+/// Groups that the page shows of the own machine alone: of several machines they would take the room of all others.
+const OWN_ONLY: [&str; 3] = ["TCP states", "TCP events", "Processes"];
+
 /// Families of metrics of the host whose other members the page leaves to the report.
 const LEFT_OUT: [&str; 15] = [
     "system", "process", "cgroup", "cpu", "pressure", "memory", "disk", "network", "tcp",
@@ -60,6 +64,8 @@ pub(crate) struct ShownSeries {
     id: usize,
     name: String,
     group: String,
+    /// The machine whose agent or exporter read it; `None` for that of the generator.
+    machine: Option<String>,
     unit: String,
     is_delta: bool,
 }
@@ -68,7 +74,8 @@ impl ShownSeries {
     /// Its line in the document.
     pub(crate) fn entry(&self) -> Value {
         json!({
-            "id": self.id, "name": clip(&self.name), "group": self.group, "unit": self.unit, "delta": self.is_delta,
+            "id": self.id, "name": clip(&self.name), "group": self.group, "machine": self.machine.as_deref().map(clip),
+            "unit": self.unit, "delta": self.is_delta,
         })
     }
 }
@@ -77,7 +84,8 @@ impl ShownSeries {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesChoice {
     ids: BTreeMap<String, usize>,
-    groups: BTreeMap<String, usize>,
+    /// How many series a group of a machine has.
+    groups: BTreeMap<(Option<String>, String), usize>,
 }
 
 impl SeriesChoice {
@@ -120,7 +128,12 @@ impl SeriesChoice {
             return None;
         }
         let group = group(labels::metric(name))?;
-        let count = self.groups.entry(group.clone()).or_default();
+        let machine = machine_of(name).map(str::to_owned);
+        if machine.is_some() && OWN_ONLY.contains(&group.as_str()) {
+            return None;
+        }
+        let of_machine = (machine.clone(), group.clone());
+        let count = self.groups.entry(of_machine).or_default();
         if *count >= GROUP_MAX {
             return None;
         }
@@ -131,6 +144,7 @@ impl SeriesChoice {
             id,
             name: name.to_owned(),
             group,
+            machine,
             unit: info.unit.clone(),
             is_delta: info.kind == SeriesKind::Delta,
         })
@@ -186,6 +200,32 @@ mod tests {
         assert_eq!(values.len(), 5);
         let (new, values) = choice.of(&readings(&["plimsoll.cpu.busy"]));
         assert_eq!((new.len(), values.len()), (0, 1));
+    }
+
+    #[test]
+    fn each_machine_has_groups_of_its_own() {
+        let mut choice = SeriesChoice::default();
+        let (new, values) = choice.of(&readings(&[
+            "plimsoll.cpu.busy",
+            "plimsoll.cpu.busy{host.name=db1}",
+            "postgresql.connections{state=active,host.name=db1}",
+            "system.network.connection.count{network.connection.state=time_wait,host.name=db1}",
+        ]));
+        let shown: Vec<_> = new
+            .iter()
+            .map(|series| (series.machine.as_deref(), &*series.group))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (None, "CPU"),
+                (Some("db1"), "CPU"),
+                (Some("db1"), "postgresql")
+            ]
+        );
+        assert_eq!(values.len(), 3);
+        assert_eq!(new[1].entry()["machine"], "db1");
+        assert!(new[0].entry()["machine"].is_null());
     }
 
     #[test]

@@ -59,6 +59,7 @@ impl LivePage {
             dropped: Arc::clone(&updates.dropped),
             log_path: Arc::clone(&log_path),
             findings_at: 0,
+            affordable_at: 0,
         };
         let site = LiveSite {
             state,
@@ -120,6 +121,8 @@ struct Collector {
     log_path: Arc<Mutex<Option<PathBuf>>>,
     /// Second after which the findings of a plain run are looked for.
     findings_at: u32,
+    /// Second before which the log is not read again: it is long.
+    affordable_at: u32,
 }
 
 impl Collector {
@@ -175,16 +178,32 @@ impl Collector {
             return true;
         };
         match &update {
-            Update::TrialEnded(trial) => *looks |= trial["verdict"] == "fail",
-            Update::Began { .. } => self.findings_at = FORMING_EVERY_S,
+            Update::TrialEnded(trial) if trial["verdict"] == "fail" => {
+                let second = trial["to"].as_u64().and_then(|to| u32::try_from(to).ok());
+                *looks |= self.affords(second.unwrap_or_default());
+            }
+            Update::Began { .. } => {
+                (self.findings_at, self.affordable_at) = (FORMING_EVERY_S, 0);
+            }
             Update::Values { second, .. } if *second >= self.findings_at => {
                 self.findings_at = second.saturating_add(FORMING_EVERY_S);
-                *looks = true;
+                *looks |= self.affords(*second);
             }
             _ => {}
         }
         lock(&self.state).apply(update);
         false
+    }
+
+    /// Whether the log may be read at this second; then not again for a while, if it is long.
+    fn affords(&mut self, second: u32) -> bool {
+        if second < self.affordable_at {
+            return false;
+        }
+        let path = lock(&self.log_path).clone();
+        let pause_s = path.map_or(0, |path| forming::pause_s(&path));
+        self.affordable_at = second.saturating_add(pause_s);
+        true
     }
 
     fn publish(&self) -> usize {

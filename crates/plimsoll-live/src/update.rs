@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::columns::{ColumnValue, Merge};
 use crate::readings::{SeriesChoice, ShownSeries};
 use crate::text::clip;
+use crate::workers;
 
 /// Steps shown one by one.
 pub(crate) const STEPS_MAX: usize = 40;
@@ -94,8 +95,8 @@ impl Reducer {
                 vec![named, values]
             }
             Event::PageVisited(visit) => vec![visited(visit)],
-            // The page shows their sum while it grows.
-            Event::WorkersEnded(_) => Vec::new(),
+            // Their sum is shown while it grows.
+            Event::WorkersEnded(records) => section("workers", workers::entries(records)),
             Event::TrialEnded(trial) => vec![Update::TrialEnded(trial_entry(trial))],
             Event::NoteMade { second, text } => vec![noted("notes", *second, text)],
             Event::MomentMarked { second, text } => vec![noted("marks", *second, text)],

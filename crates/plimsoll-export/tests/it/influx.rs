@@ -1,4 +1,5 @@
-//! Real `InfluxDB`, with users: what it has after a run, and what it refuses.
+//! Real `InfluxDB`, with users: what it has after a run, and what it refuses. No registry has version 2; what it checks of a
+//! request that writes is checked here.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::receiver::{HttpReceiver, Received};
 use crate::run::{FAILED, FAST_US, GOOD, ODD_LABEL, SECONDS, SLOW_US, export};
 
 /// What it asks for beside its folders: ports that are free, users, and nothing of its own in its data.
@@ -198,5 +200,73 @@ fn what_influxdb_refuses_is_named_with_its_reason() {
         assert_eq!(losses.len(), 1, "{losses:?}");
         assert!(losses[0].contains(expected), "{losses:?}");
         assert!(!losses[0].contains("-word"), "{losses:?}");
+    }
+}
+
+/// The only token of the version 2 below.
+const TOKEN: &str = "Token iN2-secret==";
+
+/// What version 2 answers to a request that writes: path, token, organisation and bucket, in its order.
+fn version_2(request: &Received) -> &'static str {
+    let (path, query) = request
+        .target
+        .split_once('?')
+        .unwrap_or((&request.target, ""));
+    let query: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    let of = |name: &str| {
+        let pair = query.iter().find(|pair| pair.0 == name);
+        pair.map(|pair| &*pair.1)
+    };
+    if path != "/api/v2/write" {
+        return "404 Not Found";
+    }
+    if request.header("authorization") != Some(TOKEN) {
+        return "401 Unauthorized";
+    }
+    if (of("org"), of("bucket")) != (Some("our org"), Some("load")) {
+        return "404 Not Found";
+    }
+    // Ours are nanoseconds, its default.
+    match of("precision") {
+        None | Some("ns") => "204 No Content",
+        Some(_) => "400 Bad Request",
+    }
+}
+
+#[test]
+fn version_2_takes_a_token_an_organisation_and_a_bucket() {
+    let influx = HttpReceiver::start(version_2);
+    let to = |query: &str| format!("influx=http://{}/api/v2/write?{query}", influx.address);
+    let header = format!("influx=Authorization: {TOKEN}");
+    let good = to("org=our%20org&bucket=load");
+    // A header is for its kind alone.
+    let headers = [&*header, "otlp=X-Elsewhere: secret"];
+    assert_eq!(export(&[&good], &headers), [""; 0]);
+    let received = influx.received();
+    let texts = received
+        .iter()
+        .map(|it| std::str::from_utf8(&it.body).unwrap());
+    let lines: Vec<&str> = texts.flat_map(str::lines).collect();
+    let ok = lines.iter().filter(|line| line.contains("outcome=ok "));
+    assert_eq!(ok.count(), usize::try_from(SECONDS).unwrap());
+    for line in lines {
+        let at_ns = line.rsplit(' ').next().unwrap();
+        assert!(at_ns.len() == 19 && at_ns.parse::<u64>().is_ok(), "{line}");
+    }
+    assert!(
+        received
+            .iter()
+            .all(|request| request.header("x-elsewhere").is_none())
+    );
+    for (destination, header, status) in [
+        (&good, "influx=Authorization: Token other-secret", 401),
+        (&good, "otlp=Authorization: Token other-secret", 401),
+        (&to("org=our%20org&bucket=none"), &*header, 404),
+    ] {
+        let losses = export(&[destination], &[header]);
+        assert_eq!(losses.len(), 1, "{losses:?}");
+        let expected = format!("status {status}");
+        assert!(losses[0].contains(&expected), "{losses:?}");
+        assert!(!losses[0].contains("secret"), "{losses:?}");
     }
 }

@@ -108,7 +108,7 @@ fn an_overloaded_edge_tells_what_it_carries() {
         "{sentence}"
     );
     place.assert_follows_schema("edge-status", &document["status"]);
-    let found = look(&format!("http://{}/", edge.admin), 2, &[]);
+    let found = look(&format!("http://{}/", edge.admin), 2, &["--everybody"]);
     for page in found["pages"].as_array().unwrap() {
         assert_eq!(page["overflow"], 0, "{found:#}");
         assert!(
@@ -128,6 +128,15 @@ fn an_overloaded_edge_tells_what_it_carries() {
     assert!(
         found["cursors"].as_u64() >= Some(4),
         "one cursor in every chart: {found:#}"
+    );
+    let tapped = found["tapped"].as_str().unwrap();
+    assert!(tapped.contains("in flight"), "{found:#}");
+    let paper = &found["paper"];
+    assert_eq!(paper["background"], "rgb(255, 255, 255)", "{found:#}");
+    assert_eq!(
+        paper["tooWide"],
+        Value::from(Vec::<Value>::new()),
+        "{found:#}"
     );
     drop(clients);
 }

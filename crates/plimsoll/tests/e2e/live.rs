@@ -38,8 +38,21 @@ fn browser() -> &'static Path {
 
 /// What Chromium found on a page that has at least so many rows.
 pub(crate) fn look(url: &str, rows: u32, flags: &[&str]) -> Value {
+    look_at(url, &rows.to_string(), flags)
+}
+
+/// The same of a page that does not change, for everybody: also by the keyboard, and on paper.
+pub(crate) fn look_at_file(path: &Path) -> Value {
+    look_at(
+        &format!("file://{}", path.display()),
+        "-1",
+        &["--everybody"],
+    )
+}
+
+fn look_at(url: &str, rows: &str, flags: &[&str]) -> Value {
     let output = Command::new("node")
-        .args(["page.mjs", url, &rows.to_string()])
+        .args(["page.mjs", url, rows])
         .args(flags)
         .current_dir(browser())
         .output()
@@ -47,7 +60,7 @@ pub(crate) fn look(url: &str, rows: u32, flags: &[&str]) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    for list in ["axe", "errors"] {
+    for list in ["axe", "errors", "unmarked"] {
         assert_eq!(found[list], Value::from(Vec::<Value>::new()), "{found:#}");
     }
     let requests = found["requests"].as_array().unwrap();
@@ -226,7 +239,7 @@ fn a_load_without_a_rate_and_those_of_a_search_cannot_be_changed() {
 }
 
 #[test]
-fn a_page_fits_a_phone_and_both_schemes() {
+fn a_page_fits_a_phone_paper_both_schemes_and_the_keyboard() {
     let (place, origin) = (Sandbox::new(), origin());
     let shown = Shown::start(
         &place,
@@ -241,10 +254,30 @@ fn a_page_fits_a_phone_and_both_schemes() {
             "-q",
         ],
     );
-    let found = look(&shown.url, 2, &[]);
+    let found = look(&shown.url, 2, &["--everybody"]);
     let pages = found["pages"].as_array().unwrap();
-    assert_eq!(pages.len(), 3);
+    assert_eq!(pages.len(), 4);
     assert!(pages.iter().all(|page| page["overflow"] == 0), "{found:#}");
+    let tapped = found["tapped"].as_str().unwrap();
+    assert!(tapped.contains("offered"), "{found:#}");
+    // Without a mouse: everything is reached, the cursor comes and goes.
+    let stops = found["stops"].as_array().unwrap();
+    for stop in ["mark-text", "change-to", "stop", "charts"] {
+        assert!(stops.iter().any(|found| found == stop), "{found:#}");
+    }
+    assert_eq!(found["isLetGo"], true, "{found:#}");
+    let paper = &found["paper"];
+    assert_eq!(
+        (&paper["background"], &paper["ink"]),
+        (
+            &Value::from("rgb(255, 255, 255)"),
+            &Value::from("rgb(21, 33, 44)")
+        )
+    );
+    assert!(paper["canvases"].as_u64() >= Some(4), "{found:#}");
+    for list in ["tooWide", "toPress"] {
+        assert_eq!(paper[list], Value::from(Vec::<Value>::new()), "{found:#}");
+    }
     let mut shown = shown;
     let _ = shown.child.kill();
     shown.end();

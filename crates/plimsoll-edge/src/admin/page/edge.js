@@ -282,6 +282,7 @@
       for (const other of document.querySelectorAll('[data-span]')) other.setAttribute('aria-pressed', String(other === button));
       axis.span = Number(button.dataset.span);
       axis.show(null);
+      axis.place(null);
     });
   }
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => axis.rebuild());
