@@ -183,6 +183,22 @@ impl Search {
         self.end(line)
     }
 
+    /// Ends the search because no further trial can be carried out, with a line that was confirmed already.
+    pub fn give_up(&mut self, reason: VoidReason) -> SearchResult {
+        let text = format!("ended in the {} phase: {reason}", self.stage().name);
+        let line = self.confirmed().ok_or_else(|| self.void(reason));
+        if line.is_ok() {
+            self.known.remarks.push(Remark::Note { text });
+        }
+        self.end(line)
+    }
+
+    /// Of the equal hosts that carry the load, only so many are left, which carry the next trials as a whole. What each of
+    /// them can offer is what it showed in self-tests. Call it before the trial in which the others were lost is recorded.
+    pub fn lose_hosts(&mut self, left: u32, before: u32) {
+        self.known.lose_hosts(left, before);
+    }
+
     fn end(&mut self, line: Result<LoadLine, NoLine>) -> SearchResult {
         self.ending = Some(line.clone());
         self.current = None;

@@ -34,9 +34,11 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict, VoidReason};
 use plimsoll_model::window::Window;
+use plimsoll_model::worker::WorkerRecord;
 
 use crate::stats::trend::{mann_kendall_correlated, theil_sen};
 use answers::MeasuredSeconds;
+use workers::WorkerBounds;
 
 /// Growth of the requests in flight that counts as a backlog, as a share of the offered rate per second.
 const BACKLOG_SLOPE: f64 = 0.01;
@@ -70,6 +72,8 @@ pub struct TrialFacts {
     pub overlapping: bool,
     /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); used by recovery trials only.
     pub anchor_in_flight: f64,
+    /// Hosts that carried a part of the trial each; empty where this machine carried it.
+    pub workers: Vec<WorkerRecord>,
 }
 
 /// Judges a trial from all its windows: ramp, warm-up, judged seconds and drain, ascending.
@@ -175,6 +179,12 @@ fn verdict(
         }
     }
     let mut reasons = validity::generator_and_machine(trial, objective, measured, facts);
+    let bounds = WorkerBounds {
+        objective,
+        tick_us: facts.tick_us,
+        is_paced: facts.open,
+    };
+    reasons.extend(workers::voids(&facts.workers, bounds));
     reasons.extend(theft::voids(trial, failed.is_some(), facts));
     reasons.extend(browsers::voids(trial.spec.kind, failed.is_some(), facts));
     if reasons.is_empty() {
@@ -279,9 +289,12 @@ fn broken(objective: &Objective, answers: Answers<'_>) -> Option<FailReason> {
 }
 
 /// Users that left for good, because a login failed or their data ran out, are a load that was not there. As many may be
-/// lost as requests may fail.
+/// lost as requests may fail. Whoever gave up was replaced, and the request that took too long has failed.
 fn too_many_lost(spec: &TrialSpec, objective: &Objective, windows: &[Window]) -> bool {
-    let lost: u64 = windows.iter().map(|window| window.users_lost).sum();
+    let lost: u64 = windows
+        .iter()
+        .map(|window| window.users_lost.saturating_sub(window.users_given_up()))
+        .sum();
     let came = match spec.unit {
         _ if spec.kind == TrialKind::Single => 0.0,
         LoadUnit::SessionsPerSecond => spec.rate * f64::from(spec.offered_s()),

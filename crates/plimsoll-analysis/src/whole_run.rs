@@ -227,6 +227,7 @@ fn evaluate_step(
             start_second + spec.offered_s(),
         ),
         open: is_paced(run),
+        // Workers are judged over the whole run, not step by step.
         ..TrialFacts::default()
     };
     let objective = plan.objective.as_ref().unwrap_or(&nothing_asked);

@@ -1,22 +1,23 @@
 //! A run while it is going on: starts its threads in order, writes every event to the log, and ends the threads.
 
+mod round;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use plimsoll_agent::{AgentSpec, Agents};
+use plimsoll_agent::AgentSpec;
 use plimsoll_browser::{BrowserSpec, Browsers};
-use plimsoll_load::{Job, SessionCarryOver, Stay, Used, WorkerProcesses};
+use plimsoll_load::{Used, WorkerProcesses};
 use plimsoll_model::browser::PageVisit;
 use plimsoll_model::component::Component;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
 use plimsoll_model::lock::lock;
-use plimsoll_model::plan::{Facts, Load, LoadUnit, Plan};
+use plimsoll_model::plan::{Facts, LoadUnit, Plan};
 use plimsoll_model::redact;
 use plimsoll_model::run::Run;
-use plimsoll_model::seed::Seed;
 use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 use plimsoll_probe::ProbePlan;
@@ -26,9 +27,11 @@ use crate::carried_load::CarriedLoad;
 use crate::clock::{self, RunClock};
 use crate::controls::RunControls;
 use crate::error::LabError;
-use crate::probes::{MachineUse, Probes, Stopped};
+use crate::probes::{self, MachineUse, Probes, Stopped};
 use crate::progress::StopFlag;
 use crate::run_log::{self, Followers, RunLog, SharedLog};
+
+pub(crate) use round::{Round, RoundEnd, RoundOfTrial};
 
 /// What to do and where to keep it.
 #[derive(Clone, Debug)]
@@ -53,7 +56,7 @@ pub struct Assignment {
     pub browser: Option<BrowserSpec>,
     /// How further processes of a load are started that needs more descriptors than one may have; `None` refuses it.
     pub worker_processes: Option<WorkerProcesses>,
-    /// The coordinator whose workers carry the load, all of them ready; `None` for this machine.
+    /// The coordinator whose workers carry the load, or each trial of a search, all of them ready; `None` for this machine.
     pub workers: Option<Coordinator>,
     /// Who sees the events of the log.
     pub followers: Followers,
@@ -63,6 +66,8 @@ pub struct Assignment {
 
 /// Seconds between the decision to start and the start of a load that workers carry: until then each of them must know.
 const SECONDS_TO_WORKERS: u32 = 2;
+/// The same for a trial: it costs the search as much, and the workers are there.
+const SECONDS_TO_WORKERS_OF_TRIAL: u32 = 1;
 
 /// Whether to go on after a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,21 +91,6 @@ pub struct Finished {
     pub not_written: Option<String>,
     /// The probe of this machine did not return, and its readings end early: its last activity.
     pub left_behind: Option<String>,
-}
-
-/// One load on one target.
-#[derive(Debug)]
-pub struct Round<'a> {
-    /// The plan and the target.
-    pub plan: &'a Arc<Plan>,
-    /// How much of it.
-    pub load: Load,
-    /// Seed of its schedule.
-    pub seed: Seed,
-    /// [`ActiveRun::next_second`].
-    pub start_second: u32,
-    /// The users who return from another load, where users stay.
-    pub stay: Option<Stay>,
 }
 
 /// One run that is going on.
@@ -137,7 +127,7 @@ impl ActiveRun {
     /// # Errors
     /// When an agent cannot be read, the browser does not start, the log cannot be made or a thread cannot be started.
     pub fn open(assignment: Assignment, stop: StopFlag) -> Result<Self, LabError> {
-        let agents = Agents::connect(assignment.agents)?;
+        let agents = probes::connect(assignment.agents, &assignment.probes)?;
         // Its start takes CPU, so it ends before second 0 of the run; without it there is no run, and no log of one.
         let mut browsers = assignment.browser.map(Browsers::start).transpose()?;
         let mut versions = assignment.versions;
@@ -237,17 +227,22 @@ impl ActiveRun {
         self.clock.elapsed()
     }
 
-    /// The first second that a load started now would use.
+    /// The first second that a trial started now would use.
     pub fn next_second(&self) -> u32 {
-        self.clock.next_second()
+        let next = self.clock.next_second();
+        match self.workers {
+            Some(_) => next + SECONDS_TO_WORKERS_OF_TRIAL,
+            None => next,
+        }
     }
 
     /// The same of this plan's own load, which may need further processes or hosts.
     pub fn next_second_of(&self, plan: &Plan) -> u32 {
+        let next = self.clock.next_second();
         match self.worker_processes {
-            _ if self.workers.is_some() => self.next_second() + SECONDS_TO_WORKERS,
-            Some(_) => self.next_second() + plimsoll_load::seconds_to_start(plan),
-            None => self.next_second(),
+            _ if self.workers.is_some() => next + SECONDS_TO_WORKERS,
+            Some(_) => next + plimsoll_load::seconds_to_start(plan),
+            None => next,
         }
     }
 
@@ -309,33 +304,24 @@ impl ActiveRun {
         self.probes.as_ref().and_then(Probes::latest)
     }
 
-    /// Runs a load. Every window goes into the log and then to `each`, which decides whether to continue. Returns the
-    /// users who may return to another load; none unless users stay.
+    /// Runs a load. Every window goes into the log and then to `each`, which decides whether to continue.
     ///
     /// # Errors
     /// When the load engine cannot start.
-    pub fn carry_out(
+    pub(crate) fn carry_out(
         &self,
-        round: Round<'_>,
+        round: Round,
         mut each: impl FnMut(&Window) -> Flow,
-    ) -> Result<SessionCarryOver, LabError> {
-        let load = round.load.clone();
-        let job = Job {
-            plan: self.with_named(round.plan),
-            load: round.load,
-            epoch: self.clock.epoch(),
-            start_second: round.start_second,
-            seed: round.seed,
-            inputs: Arc::clone(&self.inputs),
-        };
-        let mut running = self.begin(job, round.stay)?;
+    ) -> Result<RoundEnd, LabError> {
+        let (load, start_second) = (round.load.clone(), round.start_second);
+        let mut running = self.begin(round)?;
         if let Some(note) = running.notice() {
             self.note(note);
             self.worker_notes().notes.push(note.to_owned());
         }
         if self.controls.may_change_load() {
             self.controls
-                .attach_load(running.changer(), load, round.start_second);
+                .attach_load(running.changer(), load, start_second);
         }
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));
@@ -352,16 +338,20 @@ impl ActiveRun {
         }
         self.controls.detach_load();
         self.note_workers(&mut running);
-        let records = running.records();
-        if !records.is_empty() {
-            self.append(Event::WorkersEnded(records));
+        let workers = running.records();
+        if !workers.is_empty() {
+            self.append(Event::WorkersEnded(workers.clone()));
         }
         let used = running.used();
         let mut worker_notes = self.worker_notes();
         worker_notes.used.cpu_us += used.cpu_us;
         worker_notes.used.rss_bytes_max = worker_notes.used.rss_bytes_max.max(used.rss_bytes_max);
         drop(worker_notes);
-        Ok(running.take_carry_over())
+        Ok(RoundEnd {
+            stayed: running.take_stayed(),
+            workers,
+            loss: running.take_loss(),
+        })
     }
 
     /// What has happened to workers, for readers of the run and for its user.
@@ -370,20 +360,6 @@ impl ActiveRun {
             self.note(&note);
             self.worker_notes().notes.push(note);
         }
-    }
-
-    /// Starts a load where it is carried.
-    fn begin(&self, job: Job, stay: Option<Stay>) -> Result<CarriedLoad, LabError> {
-        if let Some(workers) = &self.workers {
-            let load = workers.start(job.epoch, job.start_second)?;
-            return Ok(CarriedLoad::Remote(load));
-        }
-        let load = match (stay, &self.worker_processes) {
-            (Some(stay), _) => plimsoll_load::start_with(job, stay)?,
-            (None, Some(worker_processes)) => plimsoll_load::start_over(job, worker_processes)?,
-            (None, None) => plimsoll_load::start(job)?,
-        };
-        Ok(CarriedLoad::Local(load))
     }
 
     /// Everything recorded so far, read back from the log: the evidence that findings rest on.

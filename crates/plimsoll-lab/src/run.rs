@@ -50,11 +50,10 @@ pub fn run_until(
     let mut aborts = AbortWatch::new(aborts.unwrap_or_default());
     let mut has_hit = false;
     let round = Round {
-        plan: &plan,
         load: plan.load.clone(),
         seed: plan.seed,
         start_second: start,
-        stay: None,
+        trial: None,
     };
     active_run.carry_out(round, |window| {
         let changed = active_run

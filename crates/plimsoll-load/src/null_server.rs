@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use plimsoll_model::plan::{Http2, Plan, Target};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -41,6 +42,21 @@ impl NullServer {
     /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// A plan with this server instead of its target.
+    pub fn in_place_of_target(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        plan.target = Target::at(self.address);
+        // The server knows no journeys.
+        plan.scenario = None;
+        plan.transport.sources.clear();
+        // It has no TLS in which HTTP/2 could be chosen.
+        plan.transport.http2 = plan.transport.http2.map(|http2| Http2 {
+            prior_knowledge: true,
+            ..http2
+        });
+        plan
     }
 }
 

@@ -71,12 +71,17 @@ pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad
     Ok(running)
 }
 
-/// The same for one of several hosts: `plan.cores` counts the loops of all of them, of which those of `share` run here.
+/// The same for one of several hosts: `plan.cores` counts the loops of all of them, of which those of `share` run here. With
+/// `stay`, users of an earlier load of the same share resume, as by [`start_with`].
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_share(job: Job, share: LoopShare) -> Result<RunningLoad, LoadError> {
-    begin(job, None, share)
+pub fn start_share(
+    job: Job,
+    share: LoopShare,
+    stay: Option<Stay>,
+) -> Result<RunningLoad, LoadError> {
+    begin(job, stay, share)
 }
 
 /// Whether [`start_share`] would start this job, so far as this is known without threads and descriptors.
@@ -103,12 +108,15 @@ pub(crate) fn begin(
     let kept = stay
         .as_mut()
         .map(|stay| std::mem::take(&mut stay.carry_over));
-    let mut kept = kept.unwrap_or_default().into_loops(job.plan.cores);
     let returns = stay.map(|stay| Returns {
         within_ns: nanoseconds(stay.within),
         seed: stay.seed,
     });
     let prepared = Arc::new(PreparedLoad::new(job, share)?);
+    let mut kept = kept
+        .unwrap_or_default()
+        .into_loops(prepared.loops().count())
+        .into_iter();
     prepare_descriptors(&prepared)?;
     let places = affinity::places(prepared.plan().cores);
     let mut running = RunningLoad {
@@ -118,7 +126,8 @@ pub(crate) fn begin(
         notice: None,
     };
     for index in prepared.loops() {
-        let carry_over = std::mem::take(&mut kept[index as usize]);
+        // There is one for each of these loops.
+        let carry_over = kept.next().unwrap_or_default();
         let place = places.get(index as usize).copied();
         // An error drops what is already running, which stops it.
         let event_loop = spawn(&prepared, index, place, (returns, carry_over))?;

@@ -37,10 +37,9 @@ impl FromIterator<LoopCarryOver> for SessionCarryOver {
 }
 
 impl SessionCarryOver {
-    /// One for each of so many loops. Places are split over loops: they do not match another number of loops, which
-    /// starts without users.
-    pub(crate) fn into_loops(mut self, count: u32) -> Vec<LoopCarryOver> {
-        let count = count as usize;
+    /// One for each of so many loops of this process. Places are split over loops: they do not match another number of
+    /// loops, which starts without users.
+    pub(crate) fn into_loops(mut self, count: usize) -> Vec<LoopCarryOver> {
         if self.loops.len() != count {
             self.loops.clear();
             self.loops.resize_with(count, LoopCarryOver::default);

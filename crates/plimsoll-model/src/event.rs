@@ -83,7 +83,7 @@ pub enum Event {
     WindowClosed(Box<Window>),
     /// The probes were read.
     ReadingsTaken(Readings),
-    /// A load that several hosts carried was over: what each of them did.
+    /// A load that several hosts carried was over: what each of them did in it. A search has one for each of its trials.
     WorkersEnded(Vec<WorkerRecord>),
     /// A browser visited a page.
     PageVisited(Box<PageVisit>),

@@ -7,7 +7,7 @@ use crate::event::{Event, Header};
 use crate::finding::Finding;
 use crate::load_line::{GateResult, SearchResult};
 use crate::reading::SeriesTable;
-use crate::trial::{Trial, TrialSpec};
+use crate::trial::{Trial, TrialKind, TrialSpec};
 use crate::verdict::{Verdict, VoidReason};
 use crate::window::Window;
 use crate::worker::WorkerRecord;
@@ -36,7 +36,8 @@ pub struct Run {
     pub readings: SeriesTable,
     /// Visits of browsers, in the order of their ends.
     pub visits: Vec<PageVisit>,
-    /// Hosts that carried a part of the load each, by name; empty where this machine carried it.
+    /// Hosts that carried a part of the load each, by name: of a search, of all its trials together but self-tests. Empty where
+    /// this machine carried it.
     pub workers: Vec<WorkerRecord>,
     /// Trials that began: (index, first second, how).
     pub trials_started: Vec<(u32, u32, TrialSpec)>,
@@ -73,6 +74,27 @@ impl Run {
         }
     }
 
+    /// Adds what workers did in a load. A search has many; in its self-tests nothing is sent to the target, so that they count
+    /// nowhere.
+    fn add_workers(&mut self, workers: Vec<WorkerRecord>) {
+        let is_self_test = self
+            .trials_started
+            .last()
+            .is_some_and(|(_, _, spec)| spec.kind == TrialKind::SelfTest);
+        for worker in workers {
+            let worker = if is_self_test {
+                worker.without_counts()
+            } else {
+                worker
+            };
+            let mut known = self.workers.iter_mut();
+            match known.find(|known| known.name == worker.name) {
+                Some(known) => known.add_load(&worker),
+                None => self.workers.push(worker),
+            }
+        }
+    }
+
     /// Folds one more event in.
     pub fn apply(&mut self, event: Event) {
         match event {
@@ -92,7 +114,7 @@ impl Run {
             }
             Event::ReadingsTaken(readings) => self.readings.push(&readings),
             Event::PageVisited(visit) => self.visits.push(*visit),
-            Event::WorkersEnded(workers) => self.workers = workers,
+            Event::WorkersEnded(workers) => self.add_workers(workers),
             Event::TrialEnded(trial) => self.trials.push(*trial),
             Event::NoteMade { second, text } => self.notes.push((second, text)),
             Event::MomentMarked { second, text } => {

@@ -12,6 +12,9 @@ use crate::window::{GeneratorUse, Window};
 /// Workers of one load at most.
 pub const WORKERS_MAX: u32 = 256;
 
+/// Event loops of all workers of one load at most.
+pub const LOOPS_MAX: u32 = 1024;
+
 /// Millionths of a whole, the unit of shares in histograms.
 const PPM: f64 = 1e6;
 
@@ -78,6 +81,30 @@ impl WorkerRecord {
         self.outcomes.total()
     }
 
+    /// Adds what it did in a later load of the same search. Its clock is as it was known last.
+    pub fn add_load(&mut self, later: &Self) {
+        self.offered += later.offered;
+        self.outcomes.merge(&later.outcomes);
+        self.response.merge(&later.response);
+        self.judged.merge(&later.judged);
+        self.clock_offset_us = later.clock_offset_us;
+        self.clock_error_us = self.clock_error_us.max(later.clock_error_us);
+        self.clock_drift_us = self.clock_drift_us.saturating_add(later.clock_drift_us);
+        self.lost_at = self.lost_at.or(later.lost_at);
+    }
+
+    /// Who it was, without what it sent and measured: of a load that did not go to the target.
+    #[must_use]
+    pub fn without_counts(self) -> Self {
+        Self {
+            offered: 0,
+            outcomes: OutcomeCounts::default(),
+            response: Histogram::new(),
+            judged: JudgedSeconds::default(),
+            ..self
+        }
+    }
+
     /// Adds one of its seconds; the generator counts in judged ones.
     pub fn add(&mut self, window: &Window, host: HostUse, is_judged: bool) {
         self.offered += window.offered;
@@ -100,6 +127,14 @@ impl JudgedSeconds {
         if let Some(throttled) = host.throttled {
             self.throttled_ppm.record(ppm(throttled), 1);
         }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.lag.merge(&other.lag);
+        self.steal_ppm.merge(&other.steal_ppm);
+        self.throttled_ppm.merge(&other.throttled_ppm);
+        self.generator.merge(other.generator);
     }
 
     /// Share of the CPU of so many loops that they used, 0 to 1.
@@ -168,6 +203,36 @@ mod tests {
         assert!((judged.loop_cpu(2) - 0.25).abs() < 1e-12);
         assert!((judged.stolen_seconds(0.05) - 0.5).abs() < 1e-12);
         assert!((judged.throttled_seconds(0.05) - 2.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn loads_of_a_search_add_up_to_one_long_load() {
+        let host = HostUse {
+            steal: Some(0.2),
+            throttled: Some(0.1),
+        };
+        let load = |seconds: std::ops::Range<u32>, clock_error_us| {
+            let mut record = WorkerRecord {
+                clock_error_us,
+                ..WorkerRecord::default()
+            };
+            for second in seconds {
+                record.add(&window(second, u64::from(second)), host, second > 0);
+            }
+            record
+        };
+        let mut sum = load(0..3, 70);
+        sum.add_load(&load(3..7, 40));
+        assert_eq!(sum, load(0..7, 70));
+        sum.add_load(&WorkerRecord {
+            lost_at: Some(7),
+            clock_offset_us: 5,
+            ..WorkerRecord::default()
+        });
+        assert_eq!((sum.lost_at, sum.clock_offset_us), (Some(7), 5));
+        let nothing = sum.without_counts();
+        assert_eq!((nothing.requests(), nothing.judged.count), (0, 0));
+        assert_eq!((nothing.lost_at, nothing.clock_error_us), (Some(7), 70));
     }
 
     #[test]

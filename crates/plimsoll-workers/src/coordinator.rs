@@ -1,11 +1,14 @@
-//! The coordinator of a load, without sockets and clocks: who carries which part, and what each of them is to be sent.
+//! The coordinator of loads, without sockets and clocks: who carries which part, and what each of them is to be sent.
 //!
-//! Parts are slots. A worker that joins takes a free one until the load begins; from then on a part has the worker it has,
-//! or none. What a connection is sent is the difference between the state and what was sent on it, so that a worker
+//! Parts are slots. A worker that joins takes a free one until the first load begins; from then on a part has the worker it
+//! has, or none. What a connection is sent is the difference between the state and what was sent on it, so that a worker
 //! whose connection was cut goes on over another one.
 
 mod admission;
+mod fewer;
+mod regions;
 mod results;
+mod round;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -14,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use plimsoll_load::Used;
+use plimsoll_model::load_hosts::RegionShare;
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::WorkerRecord;
 
@@ -22,8 +26,10 @@ use crate::error::WorkersError;
 use crate::label::shown;
 use crate::merge::WindowMerge;
 use crate::message::{ToCoordinator, ToWorker};
+use round::Round;
 use slot::{Command, SentState, Slot, SlotContext, Stage};
 
+pub use round::WorkersLost;
 pub(crate) use slot::Outgoing;
 
 /// Silence after which a worker is lost, ns.
@@ -33,13 +39,14 @@ const JOIN_WITHIN_NS: u64 = 5 * SECOND_NS;
 /// News that may wait to be taken.
 const NEWS_MAX: usize = 256;
 
-/// What becomes of a run whose worker is lost.
+/// What becomes of a run or a search whose worker is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfLost {
     /// It ends, and is void: the load was not the one that was asked for.
     #[default]
     Void,
-    /// It goes on, at the rate that is left.
+    /// A run goes on at the rate that is left. A trial is void in any case; the workers that are left carry the next ones as a
+    /// whole.
     Continue,
 }
 
@@ -56,8 +63,6 @@ pub(crate) struct Settings {
     /// The task.
     pub(crate) pieces: Arc<[String]>,
     pub(crate) if_lost: IfLost,
-    /// The judged seconds, counted from the start of the load, half-open.
-    pub(crate) judged: (u32, u32),
     /// Time of day at the coordinator's nanosecond 0, ns since 1970.
     pub(crate) wall_at_zero_ns: i64,
 }
@@ -74,15 +79,17 @@ struct Connection {
     is_replaced: bool,
 }
 
-/// The state of a load that several workers carry. Times are ns of the coordinator's clock.
+/// The state of the loads that several workers carry. Times are ns of the coordinator's clock.
 #[derive(Debug)]
 pub(crate) struct CoordinatorState {
     settings: Settings,
     connections: BTreeMap<ConnectionId, Connection>,
     next_connection: ConnectionId,
     slots: Vec<Option<Slot>>,
-    /// The second in which the load begins, once it was started.
-    start_second: Option<u32>,
+    /// The load that was started last.
+    round: Option<Round>,
+    /// No other load follows.
+    is_finished: bool,
     command: Command,
     merge: WindowMerge,
     complete: VecDeque<Window>,
@@ -90,6 +97,14 @@ pub(crate) struct CoordinatorState {
     next_second: u32,
     /// What makes the load incomplete, for the next window.
     load_errors: Vec<String>,
+    /// Parts of the load by region; empty where all workers carry equal parts.
+    shares: Vec<RegionShare>,
+    /// Workers that were lost when they had delivered all of a load, as errors of the next one.
+    lost_between: Vec<String>,
+    /// The latest loss that nobody was informed of.
+    latest_loss: Option<String>,
+    /// Workers that were left when somebody was informed last.
+    known_left: u32,
     /// Why the load cannot begin: a worker and its reason.
     problem: Option<(String, String)>,
     /// What the user must know of now.
@@ -104,12 +119,17 @@ impl CoordinatorState {
             connections: BTreeMap::new(),
             next_connection: 0,
             slots: (0..settings.workers).map(|_| None).collect(),
-            start_second: None,
+            round: None,
+            is_finished: false,
             command: Command::Run,
             merge: WindowMerge::new(settings.workers),
             complete: VecDeque::new(),
             next_second: 0,
             load_errors: Vec::new(),
+            shares: Vec::new(),
+            lost_between: Vec::new(),
+            latest_loss: None,
+            known_left: settings.workers,
             problem: None,
             news: Vec::new(),
             notes: Vec::new(),
@@ -191,7 +211,11 @@ impl CoordinatorState {
                 let wall_at_zero_ns = self.settings.wall_at_zero_ns;
                 slot.clock.answered(id, clocks, now_ns, wall_at_zero_ns);
             }
-            ToCoordinator::Numbered { number, content } => self.numbered(part, number, content),
+            ToCoordinator::Numbered {
+                round,
+                number,
+                content,
+            } => self.numbered(part, (round, number), content),
         }
     }
 
@@ -217,42 +241,11 @@ impl CoordinatorState {
 
     /// A worker reports that it cannot go on, or cannot begin.
     fn fail(&mut self, part: u32, reason: &str) {
-        if self.start_second.is_some() {
+        if self.round.is_some() {
             self.lose(part, reason);
         } else if let Some(slot) = &self.slots[part as usize] {
             self.problem = Some((slot.record.name.clone(), reason.to_owned()));
         }
-    }
-
-    /// A worker carries its part no longer. Its whole seconds count.
-    fn lose(&mut self, part: u32, why: &str) {
-        let Some(slot) = self.slots[part as usize].as_mut() else {
-            return;
-        };
-        if slot.stage != Stage::Running {
-            return;
-        }
-        slot.stage = Stage::Lost;
-        slot.record.lost_at = Some(slot.next_second);
-        let name = slot.record.name.clone();
-        let text = format!(
-            "worker {name} was lost at second {}: {why}",
-            slot.next_second
-        );
-        let id = slot.connection;
-        if let Some(connection) = id.and_then(|id| self.connections.get_mut(&id)) {
-            connection.refusal = Some(format!("its part is over: {why}"));
-        }
-        self.merge.end(part);
-        self.add_news(text.clone());
-        let is_any_left = self.live_slots().any(|slot| slot.stage != Stage::Lost);
-        if self.settings.if_lost == IfLost::Continue && is_any_left {
-            self.notes.push(format!("{text}; the others went on"));
-        } else {
-            self.load_errors.push(text);
-            self.abort();
-        }
-        self.collect();
     }
 
     /// Time has passed.
@@ -262,10 +255,10 @@ impl CoordinatorState {
                 continue;
             };
             let silent_ns = now_ns.saturating_sub(slot.last_received_ns);
-            if !slot.is_alive() || silent_ns <= SILENCE_MAX_NS {
+            if !self.is_expected(slot) || silent_ns <= SILENCE_MAX_NS {
                 continue;
             }
-            if self.start_second.is_some() {
+            if self.round.is_some() {
                 self.lose(part, "silent for 5 s");
             } else if let Some(slot) = self.slots[part as usize].take() {
                 let id = slot.connection;
@@ -282,7 +275,8 @@ impl CoordinatorState {
 
     /// What a connection is to be sent now.
     pub(crate) fn take_outgoing(&mut self, id: ConnectionId, now_ns: u64) -> Outgoing {
-        let is_done = self.start_second.is_some() && self.merge.is_over();
+        let is_last = self.round.is_some_and(|round| !round.is_trial);
+        let is_done = self.is_finished || (is_last && self.merge.is_over());
         let last = |messages| Outgoing {
             messages,
             is_last: true,
@@ -305,6 +299,7 @@ impl CoordinatorState {
         let context = SlotContext {
             workers: self.settings.workers,
             pieces: &self.settings.pieces,
+            round: self.round.map(|round| round.number),
             command: self.command,
             is_done,
         };
@@ -314,27 +309,16 @@ impl CoordinatorState {
         }
     }
 
-    /// Not all workers have joined within so many minutes.
-    pub(crate) fn missing(&self, minutes: u64) -> WorkersError {
-        WorkersError::Missing {
-            joined: self.joined(),
-            wanted: self.settings.workers,
-            minutes,
-        }
-    }
-
     /// Workers that have joined.
+    #[cfg(test)]
     pub(crate) fn joined(&self) -> u32 {
         u32::try_from(self.live_slots().count()).unwrap_or(u32::MAX)
     }
 
     /// Whether all parts have a worker that can begin, and whose clock is known.
     pub(crate) fn is_ready(&self) -> bool {
-        let is_ready = |slot: &Option<Slot>| {
-            let slot = slot.as_ref();
-            slot.is_some_and(|slot| slot.stage == Stage::Ready && slot.clock.is_known())
-        };
-        self.start_second.is_none() && self.slots.iter().all(is_ready)
+        let is_ready = |slot: &Option<Slot>| slot.as_ref().is_some_and(Slot::can_begin);
+        self.round.is_none() && self.slots.iter().all(is_ready)
     }
 
     /// Why the load cannot begin.
@@ -343,34 +327,13 @@ impl CoordinatorState {
         Some(WorkersError::Failed { name, reason })
     }
 
-    /// The load begins at `second` of run time, whose second 0 is at `epoch_ns`. Happens once.
-    ///
-    /// # Errors
-    /// When not all workers are ready, or one of them has found a problem.
-    pub(crate) fn start(&mut self, epoch_ns: i64, second: u32) -> Result<(), WorkersError> {
-        if let Some(problem) = self.problem() {
-            return Err(problem);
-        }
-        if !self.is_ready() {
-            return Err(WorkersError::Left);
-        }
-        self.start_second = Some(second);
-        self.next_second = second;
-        for slot in self.slots.iter_mut().flatten() {
-            let ahead_ns = slot
-                .clock
-                .start()
-                .map_or(0, plimsoll_peer::ClockOffset::ahead_ns);
-            slot.start = Some((epoch_ns.saturating_add(ahead_ns), second));
-            slot.next_second = second;
-            slot.stage = Stage::Running;
-        }
-        Ok(())
-    }
-
-    /// No further arrivals.
+    /// No further arrivals. What comes after them is not judged: loops that wait for the last answers are never busy.
     pub(crate) fn stop(&mut self) {
         self.command = self.command.max(Command::Stop);
+        if let Some(round) = &mut self.round {
+            let delivered = self.next_second.saturating_sub(round.start_second);
+            round.judged.1 = round.judged.1.min(delivered);
+        }
     }
 
     /// No further arrivals, and no drain.
@@ -380,7 +343,8 @@ impl CoordinatorState {
 
     /// There is no more to do for the workers: they end. Those that have delivered everything are sent that as usual.
     pub(crate) fn dismiss(&mut self, reason: &str) {
-        if self.start_second.is_some() && self.merge.is_over() {
+        if self.round.is_some() && self.merge.is_over() {
+            self.is_finished = true;
             return;
         }
         for connection in self.connections.values_mut() {
@@ -402,7 +366,7 @@ impl CoordinatorState {
         Some(window)
     }
 
-    /// Whether the load is over, and everything was taken.
+    /// Whether the load that was started last is over, and everything was taken.
     pub(crate) fn is_over(&self) -> bool {
         self.merge.is_over() && self.complete.is_empty() && self.load_errors.is_empty()
     }
@@ -422,12 +386,13 @@ impl CoordinatorState {
         std::mem::take(&mut self.notes)
     }
 
-    /// What each worker did, by part.
+    /// What each worker did in the load that was started last, by part.
     pub(crate) fn records(&self) -> Vec<WorkerRecord> {
-        self.live_slots().map(Slot::record).collect()
+        let listed = self.live_slots().filter(|slot| slot.is_listed);
+        listed.map(Slot::record).collect()
     }
 
-    /// Resources that all workers used together.
+    /// Resources that all workers used together in the load that was started last.
     pub(crate) fn used(&self) -> Used {
         self.live_slots().fold(Used::default(), |sum, slot| Used {
             cpu_us: sum.cpu_us.saturating_add(slot.used.cpu_us),

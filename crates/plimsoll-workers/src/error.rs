@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use plimsoll_model::region_loops::RegionLoopsError;
 use plimsoll_peer::{ChannelError, PeerError, Refusal, TokenError};
+use plimsoll_ssh::SshError;
 use thiserror::Error;
 
 /// Why a load of several hosts does not begin, or a worker ends.
@@ -29,6 +31,9 @@ pub enum WorkersError {
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}; raise the limit on processes (ulimit -u)")]
     Thread(io::Error),
+    /// This program cannot be sent to hosts.
+    #[error(transparent)]
+    Program(SshError),
     /// The plan cannot be carried by several hosts.
     #[error("workers cannot carry this plan: {0}")]
     Plan(String),
@@ -50,18 +55,24 @@ pub enum WorkersError {
         /// The system's error.
         source: io::Error,
     },
-    /// Not all workers joined in time.
+    /// Too few workers were ready in time, or can be.
     #[error(
-        "{joined} of {wanted} workers joined within {minutes} minutes; start the missing ones, or ask for fewer (--workers)"
+        "{joined} of {wanted} workers were ready after {waited}{who}; start the missing ones, ask for fewer (--workers), wait \
+         longer (--join-within), or let those carry the load that are there (--allow-fewer)"
     )]
     Missing {
-        /// Workers that joined.
+        /// Workers that were ready.
         joined: u32,
         /// Workers that were asked for.
         wanted: u32,
         /// How long it was waited.
-        minutes: u64,
+        waited: String,
+        /// `; missing: eu1 (…)`, or nothing where they have no names yet.
+        who: String,
     },
+    /// The workers that are there cannot carry the parts of their regions.
+    #[error(transparent)]
+    Regions(#[from] RegionLoopsError),
     /// A worker cannot carry its part.
     #[error("worker {name} cannot carry its part: {reason}")]
     Failed {
@@ -73,9 +84,12 @@ pub enum WorkersError {
     /// A worker left after all had joined, and before the load began.
     #[error("a worker left before the load began; start it and this run again")]
     Left,
+    /// The load before is not over, or was the last.
+    #[error("the workers carry another load, or have ended; one load follows the other")]
+    Busy,
     /// The worker cannot reach the coordinator.
     #[error(
-        "cannot connect to the coordinator at {address}: {source}; start `plimsoll run … --on listen:PORT` there first, and let \
+        "cannot connect to the coordinator at {address}: {source}; start `plimsoll run … --on listen:PORT` there first, or `limit`, and let \
          firewalls pass its port"
     )]
     Connect {

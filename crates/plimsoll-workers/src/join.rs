@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use plimsoll_load::{LoopShare, SessionCarryOver, Stay};
 use plimsoll_model::plan::Plan;
 use plimsoll_peer::{Channel, ChannelError, ClientStream, Hello, Role, Token};
 use rustls::ClientConfig;
@@ -15,7 +16,8 @@ use rustls::ClientConfig;
 use crate::clock::{PeerClock, SECOND_NS, wall_ns};
 use crate::error::WorkersError;
 use crate::linger::linger;
-use crate::message::{Join, MESSAGE_LEN_MAX, ToWorker};
+use crate::load_order::{LoadOrder, UsersReturn};
+use crate::message::{Join, MESSAGE_LEN_MAX, Start, StayedUsers, ToWorker};
 use crate::worker::{ArrivalClocks, WorkerAction, WorkerEnd, WorkerState};
 use load::{CarriedLoad, LoadEvent};
 use preparation::PreparedPart;
@@ -48,6 +50,8 @@ pub struct WorkerOptions {
     pub name: String,
     /// Region of the worker in reports.
     pub region: Option<String>,
+    /// Whether the coordinator is in the network of this process; `None` where its address shows that.
+    pub is_near: Option<bool>,
 }
 
 /// What a worker asks of its caller.
@@ -60,7 +64,7 @@ pub struct WorkerHooks<'a> {
     pub is_stopped: &'a dyn Fn() -> bool,
 }
 
-/// Joins a coordinator, carries the part that it gives, and returns when it has all results.
+/// Joins a coordinator, carries the part that it gives in each of its loads, and returns when it has all results.
 ///
 /// # Errors
 /// When the coordinator cannot be reached, refuses, or is silent for five seconds; when the part cannot be carried; or when it
@@ -87,12 +91,15 @@ pub fn work(options: &WorkerOptions, hooks: &WorkerHooks<'_>) -> Result<(), Work
     };
     let mut running = RunningWorker {
         hooks,
+        is_near: options.is_near,
         dialer,
         clock: PeerClock::start(),
         state: WorkerState::new(join),
         channel: None,
         part: None,
         load: None,
+        returning: None,
+        stayed: None,
         idle: sync_channel(1),
     };
     (hooks.report)(&format!("joined {}", options.coordinator));
@@ -142,15 +149,28 @@ impl Dialer {
     }
 }
 
+/// The loops of a load that run here, from which the places of its users follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OwnLoops {
+    share: LoopShare,
+    /// Those of all workers together.
+    all: u32,
+}
+
 /// A worker that goes on.
 struct RunningWorker<'a> {
     hooks: &'a WorkerHooks<'a>,
+    is_near: Option<bool>,
     dialer: Dialer,
     clock: PeerClock,
     state: WorkerState,
     channel: Option<Channel<ClientStream>>,
     part: Option<PreparedPart>,
     load: Option<CarriedLoad>,
+    /// The loops of the load that goes on, where its users stay for the next one.
+    returning: Option<OwnLoops>,
+    /// Users of the last load in which they stayed, and its loops.
+    stayed: Option<(OwnLoops, SessionCarryOver)>,
     /// Nothing is ever sent on it: to wait for a time.
     idle: (SyncSender<()>, Receiver<()>),
 }
@@ -235,8 +255,16 @@ impl RunningWorker<'_> {
         {
             match event {
                 LoadEvent::Second { window, host } => self.state.second(window, host),
-                LoadEvent::Ended { used, plan_error } => {
-                    self.state.load_ended(used, plan_error);
+                LoadEvent::Ended {
+                    used,
+                    plan_error,
+                    carry_over,
+                } => {
+                    let stayed = StayedUsers::of(&carry_over.places());
+                    if let Some(loops) = self.returning.take() {
+                        self.stayed = Some((loops, carry_over));
+                    }
+                    self.state.load_ended(used, plan_error, stayed);
                     self.load = None;
                 }
                 LoadEvent::Lost => {
@@ -256,8 +284,8 @@ impl RunningWorker<'_> {
                 workers,
                 text,
             } => self.prepare((index, workers), &text),
-            WorkerAction::Begin { epoch_ns, second } => {
-                if let Err(error) = self.begin(epoch_ns, second) {
+            WorkerAction::Begin(start) => {
+                if let Err(error) = self.begin(&start) {
                     self.state.fail(error);
                 }
             }
@@ -285,12 +313,13 @@ impl RunningWorker<'_> {
 
     fn prepare(&mut self, (index, workers): (u32, u32), text: &str) {
         let socket = self.channel.as_ref().map(|channel| &channel.stream().sock);
-        let is_near = socket.is_some_and(|socket| {
+        let by_address = socket.is_some_and(|socket| {
             let addresses = socket
                 .peer_addr()
                 .and_then(|peer| Ok((peer.ip(), socket.local_addr()?.ip())));
             addresses.is_ok_and(|(peer, own)| peer == own || peer.to_canonical().is_loopback())
         });
+        let is_near = self.is_near.unwrap_or(by_address);
         let prepared = preparation::prepare((index, workers), text, is_near, self.hooks.permit);
         match prepared {
             Ok(part) => {
@@ -306,9 +335,10 @@ impl RunningWorker<'_> {
         }
     }
 
-    fn begin(&mut self, epoch_ns: i64, second: u32) -> Result<(), String> {
+    fn begin(&mut self, start: &Start) -> Result<(), String> {
         let part = self.part.as_ref().ok_or("no task was taken")?;
-        let begins_ns = epoch_ns.saturating_add(i64::from(second) * 1_000_000_000);
+        let after_ns = i64::from(start.second) * 1_000_000_000;
+        let begins_ns = start.epoch_ns.saturating_add(after_ns);
         let now_ns = i64::try_from(self.clock.now_ns()).unwrap_or(i64::MAX);
         let ahead_ns = begins_ns.saturating_sub(now_ns);
         if ahead_ns < START_AHEAD_NS {
@@ -318,10 +348,30 @@ impl RunningWorker<'_> {
                 START_AHEAD_NS / 1_000_000
             ));
         }
-        let job = part.job(self.clock.instant_of(epoch_ns), second);
-        self.load = Some(CarriedLoad::begin(job, part.share())?);
-        (self.hooks.report)("the load begins");
+        let load = part.load(start, self.clock.instant_of(start.epoch_ns))?;
+        let loops = OwnLoops {
+            share: load.share,
+            all: load.job.plan.cores,
+        };
+        let stay = self.stay(&start.order, loops);
+        self.returning = stay.is_some().then_some(loops);
+        self.load = Some(CarriedLoad::begin(load, stay)?);
+        let is_first = start.round == 0;
+        if is_first {
+            (self.hooks.report)("the load begins");
+        }
         Ok(())
+    }
+
+    /// The users who return to a load of these loops. Those of others are forgotten: their places are elsewhere now.
+    fn stay(&mut self, order: &LoadOrder, loops: OwnLoops) -> Option<Stay> {
+        let UsersReturn { within, seed } = order.users_return?;
+        let stayed = self.stayed.take().filter(|(of, _)| *of == loops);
+        Some(Stay {
+            carry_over: stayed.map(|(_, users)| users).unwrap_or_default(),
+            within,
+            seed,
+        })
     }
 }
 

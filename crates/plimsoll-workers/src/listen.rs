@@ -1,6 +1,7 @@
 //! The coordinator's sockets and threads: one listens, and one serves each connection. They hold no state of their own.
 
 mod connection;
+mod wait;
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::Used;
 use plimsoll_model::journey::Inputs;
+use plimsoll_model::load_hosts::RegionShare;
+use plimsoll_model::lock::lock;
 use plimsoll_model::plan::Plan;
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::WorkerRecord;
@@ -19,16 +22,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ServerConfig;
 
 use crate::clock::{PeerClock, SECOND_NS, wall_ns};
-use crate::coordinator::{CoordinatorState, IfLost, Settings};
+use crate::coordinator::{CoordinatorState, IfLost, Settings, WorkersLost};
 use crate::error::WorkersError;
+use crate::hosts::HostWorkers;
+use crate::load_order::LoadOrder;
 use crate::task::{self, Task};
+
+pub use wait::{WaitControl, WaitHooks, WaitLimits, WaitOutcome};
 
 /// How long it is waited for workers.
 const WAIT_MAX: Duration = Duration::from_mins(10);
 /// Longest time between two looks at the state.
 const POLL: Duration = Duration::from_millis(100);
-/// How much longer than the load and the wait a token holds: a worker may connect again until the end.
-const TOKEN_MARGIN: Duration = Duration::from_hours(1);
+/// How much longer than the load of the plan and the wait a token holds: a worker may connect again until the end, and the
+/// trials of a search may take hours. Without the coordinator it is worth nothing.
+const TOKEN_MARGIN: Duration = Duration::from_hours(24);
 /// How long a stranger may take to prove that it has the token, and to greet, ns.
 const GREET_WITHIN_NS: u64 = 10 * SECOND_NS;
 /// Connections beyond two for each worker.
@@ -41,7 +49,7 @@ pub struct CoordinatorOptions {
     pub listen: SocketAddr,
     /// How many workers carry the load.
     pub workers: u32,
-    /// What becomes of the run when one of them is lost.
+    /// What becomes of the run or the search when one of them is lost.
     pub if_lost: IfLost,
 }
 
@@ -54,6 +62,8 @@ struct Listener {
     address: SocketAddr,
     token: String,
     thread: Option<JoinHandle<()>>,
+    /// Workers that it has started. They end after it.
+    hosts: Mutex<Option<HostWorkers>>,
 }
 
 /// Without the token and the plan, which are secret.
@@ -127,7 +137,6 @@ impl Coordinator {
             loops: plan.cores / options.workers.max(1),
             pieces,
             if_lost: options.if_lost,
-            judged: judged(plan),
             wall_at_zero_ns: clock.wall_at_start_ns(),
         };
         let shared = Arc::new(Shared {
@@ -148,7 +157,26 @@ impl Coordinator {
             address,
             token,
             thread: Some(thread),
+            hosts: Mutex::new(None),
         })))
+    }
+
+    /// Keeps the workers of hosts until it stops: when the last copy is dropped, they have all it sends, and end.
+    pub fn keep(&self, hosts: HostWorkers) {
+        *lock(&self.0.hosts) = Some(hosts);
+    }
+
+    /// The workers of each region carry this part of the load.
+    pub fn share_by_region(&self, shares: Vec<RegionShare>) {
+        self.0.shared.lock().share_by_region(shares);
+    }
+
+    /// Event loops of all workers that are ready.
+    ///
+    /// # Errors
+    /// When their regions cannot carry their parts.
+    pub fn loops(&self) -> Result<u32, WorkersError> {
+        Ok(self.0.shared.lock().loops()?)
     }
 
     /// The listening address.
@@ -175,47 +203,41 @@ impl Coordinator {
     /// Waits until all workers are ready; false where it was stopped. `report` takes what the user must know meanwhile.
     ///
     /// # Errors
-    /// When one of them cannot carry its part, or not all join within ten minutes.
+    /// When one of them cannot carry its part, or not all are ready within ten minutes.
     pub fn wait(
         &self,
-        mut report: impl FnMut(&str),
+        report: impl Fn(&str),
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, WorkersError> {
-        let shared = &self.0.shared;
-        let until_ns = shared.clock.now_ns() + nanoseconds(WAIT_MAX);
-        loop {
-            let mut state = shared.lock();
-            let news = state.take_news();
-            let outcome = if let Some(problem) = state.problem() {
-                Some(Err(problem))
-            } else if state.is_ready() {
-                Some(Ok(true))
-            } else if is_stopped() {
-                Some(Ok(false))
-            } else if shared.clock.now_ns() >= until_ns {
-                Some(Err(state.missing(WAIT_MAX.as_secs() / 60)))
-            } else {
-                None
-            };
-            // A terminal that is slow must not hold up the workers.
-            drop(state);
-            for text in news {
-                report(&text);
-            }
-            if let Some(outcome) = outcome {
-                return outcome;
-            }
-            drop(shared.wait(shared.lock()));
-        }
+        let hooks = WaitHooks {
+            report: &report,
+            control: &|_| {
+                if is_stopped() {
+                    WaitControl::Stop
+                } else {
+                    WaitControl::Continue { lost: 0 }
+                }
+            },
+            missing: &|_| Vec::new(),
+        };
+        let arrival = self.wait_for(WaitLimits::default(), &hooks)?;
+        Ok(arrival != WaitOutcome::Stopped)
     }
 
-    /// The load begins at `second` of run time, whose second 0 is `epoch`: some tenths of a second ahead at least.
+    /// A load begins at `second` of run time, whose second 0 is `epoch`: some tenths of a second ahead at least. Trials follow
+    /// one another; a worker that was lost meanwhile is a load error of the next one.
     ///
     /// # Errors
-    /// When a worker has left or failed since [`Self::wait`], or a load was started already.
-    pub fn start(&self, epoch: Instant, second: u32) -> Result<RemoteLoad, WorkersError> {
+    /// When a worker has left or failed since [`Self::wait`], or the load before is not over or was no trial.
+    pub fn start(
+        &self,
+        epoch: Instant,
+        second: u32,
+        order: &LoadOrder,
+    ) -> Result<RemoteLoad, WorkersError> {
         let shared = &self.0.shared;
-        shared.lock().start(shared.clock.ns_of(epoch), second)?;
+        let at = (shared.clock.ns_of(epoch), second);
+        shared.lock().start(at, order)?;
         Ok(RemoteLoad {
             coordinator: self.clone(),
         })
@@ -274,6 +296,17 @@ impl RemoteLoad {
         self.shared().lock().take_notes()
     }
 
+    /// What the loss of workers since the last call means for further loads; `None` where none was lost.
+    pub fn take_loss(&mut self) -> Option<WorkersLost> {
+        self.shared().lock().take_loss()
+    }
+
+    /// Places of the users who stay with their workers for the next load, ascending, each with whether its user was waiting for
+    /// an answer at the end; empty before the end.
+    pub fn places(&self) -> Vec<(u64, bool)> {
+        self.shared().lock().places()
+    }
+
     /// What each worker did, so far.
     pub fn records(&self) -> Vec<WorkerRecord> {
         self.shared().lock().records()
@@ -293,15 +326,6 @@ fn invitation(plan: &Plan) -> Result<(Identity, String), WorkersError> {
     let mut identity = Identity::generate()?;
     let token = identity.invite(now_s, now_s.saturating_add(holds.as_secs()))?;
     Ok((identity, token.to_text()))
-}
-
-/// The judged seconds from the start of the load.
-fn judged(plan: &Plan) -> (u32, u32) {
-    let seconds = |time: Duration| {
-        let whole = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        u32::try_from(whole).unwrap_or(u32::MAX)
-    };
-    (seconds(plan.warmup), seconds(plan.load.lasting()))
 }
 
 /// The own address on the way to another one; nothing is sent.

@@ -3,14 +3,19 @@
 
 use std::sync::Arc;
 
+use plimsoll_load::Used;
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::Load;
+use plimsoll_model::schedule::Spacing;
+use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::{HostUse, WorkerRecord};
 use plimsoll_peer::ROUND_TRIPS;
 
 use crate::clock::SECOND_NS;
 use crate::coordinator::{ConnectionId, CoordinatorState, IfLost, Settings};
-use crate::message::{Join, Numbered, ToCoordinator, ToWorker};
+use crate::load_order::{LoadDestination, LoadOrder};
+use crate::message::{Join, Numbered, StayedUsers, ToCoordinator, ToWorker};
 use crate::task::Task;
 use crate::worker::{ArrivalClocks, WorkerAction, WorkerState};
 
@@ -39,7 +44,6 @@ impl MixedLoad {
             loops: 1,
             pieces: Arc::from(["task".to_owned()]),
             if_lost: IfLost::Continue,
-            judged: (1, u32::MAX),
             wall_at_zero_ns: 0,
         });
         let [honest, other] = [1, 2].map(|instance| {
@@ -62,7 +66,7 @@ impl MixedLoad {
             load.answer(other);
         }
         load.state
-            .start(0, START)
+            .start((0, START), &order(false))
             .expect("both are ready, and their clocks are known");
         load
     }
@@ -91,6 +95,7 @@ impl MixedLoad {
         window.outcomes.add_many(Outcome::Ok, 7);
         window.response.record(1_000, 7);
         let own = ToCoordinator::Numbered {
+            round: 0,
             number: self.next,
             content: Numbered::Second {
                 window: Box::new(window),
@@ -117,6 +122,21 @@ impl MixedLoad {
         self.take_windows();
         assert!(self.state.is_over(), "the load does not end");
         (self.windows, self.state.records())
+    }
+}
+
+/// A load without arrivals: the seconds of workers are made up.
+fn order(is_trial: bool) -> LoadOrder {
+    LoadOrder {
+        load: Load::Open {
+            phases: Vec::new(),
+            spacing: Spacing::Even,
+        },
+        seed: Seed(0),
+        destination: LoadDestination::Target,
+        users_return: None,
+        judged: (1, u32::MAX),
+        is_trial,
     }
 }
 
@@ -161,14 +181,15 @@ pub fn sums_hold_whatever_a_worker_sends(text: &str) {
     );
 }
 
-/// Whatever a coordinator sends, a message in each line: a worker begins its load once at most, and nothing after its end. A
-/// text that is a task is read.
+/// Whatever a coordinator sends, a message in each line: a worker begins each load once at most, one at a time, and nothing
+/// after its end. A text that is a task is read.
 ///
 /// # Panics
 /// When it does not hold.
 pub fn a_worker_begins_once_whatever_its_coordinator_sends(text: &str) {
     let mut state = WorkerState::new(join(1));
-    let (mut begun, mut is_over) = (0, false);
+    let (mut is_running, mut is_over) = (false, false);
+    let mut begun: Option<u32> = None;
     let mut now_ns = STEP_NS;
     state.connected(now_ns);
     for line in text.lines().take(MESSAGES_MAX) {
@@ -188,23 +209,33 @@ pub fn a_worker_begins_once_whatever_its_coordinator_sends(text: &str) {
                     let _ = Task::parse(&task);
                     state.prepared(Ok(()));
                 }
-                WorkerAction::Begin { .. } => begun += 1,
-                WorkerAction::Exit(_) => is_over = true,
-                WorkerAction::StopLoad | WorkerAction::AbortLoad | WorkerAction::Connect { .. } => {
+                WorkerAction::Begin(start) => {
+                    assert!(!is_running, "it began two loads at a time");
+                    assert!(
+                        begun.is_none_or(|round| round < start.round),
+                        "it began load {} after {begun:?}",
+                        start.round
+                    );
+                    (begun, is_running) = (Some(start.round), true);
                 }
+                WorkerAction::Exit(_) => is_over = true,
+                WorkerAction::StopLoad | WorkerAction::AbortLoad => {
+                    is_running = false;
+                    state.load_ended(Used::default(), None, StayedUsers::default());
+                }
+                WorkerAction::Connect { .. } => {}
             }
         }
         state.tick(now_ns);
     }
-    assert!(begun <= 1, "it began {begun} times");
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_load::Used;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::message::Start;
 
     /// A second of results with numbers of any size.
     fn second() -> impl Strategy<Value = Numbered> {
@@ -227,11 +258,17 @@ mod tests {
         let ended = Numbered::Ended {
             used: Used::default(),
             plan_error: Some("no row is left".to_owned()),
+            stayed: StayedUsers::of(&[(1, true)]),
         };
         let content = prop_oneof![8 => second(), 1 => Just(ended)];
         let number = prop_oneof![8 => 0_u64..8, 1 => any::<u64>()];
-        let numbered = (number, content)
-            .prop_map(|(number, content)| ToCoordinator::Numbered { number, content });
+        let round = prop_oneof![8 => Just(0_u32), 1 => any::<u32>()];
+        let numbered =
+            (round, number, content).prop_map(|(round, number, content)| ToCoordinator::Numbered {
+                round,
+                number,
+                content,
+            });
         let clocks = (any::<u64>(), any::<i64>(), any::<i64>());
         let answer = clocks.prop_map(|(id, monotonic_ns, wall_ns)| ToCoordinator::ClockAnswer {
             id,
@@ -248,17 +285,29 @@ mod tests {
         ]
     }
 
+    fn begin(round: u32, (epoch_ns, second): (i64, u32), is_trial: bool) -> ToWorker {
+        ToWorker::Start(Box::new(Start {
+            round,
+            epoch_ns,
+            second,
+            index: 0,
+            workers: 2,
+            loops: None,
+            order: order(is_trial),
+        }))
+    }
+
     fn to_worker() -> impl Strategy<Value = ToWorker> {
         let assigned = (any::<u32>(), any::<u32>(), 0_u32..4);
-        let start = (any::<i64>(), any::<u32>());
+        let start = (0_u32..4, any::<i64>(), any::<u32>(), any::<bool>());
         prop_oneof![
             4 => assigned.prop_map(|(index, workers, pieces)| ToWorker::Assigned { index, workers, pieces }),
             4 => "\\PC{0,20}".prop_map(|text| ToWorker::Piece { text }),
             2 => any::<u64>().prop_map(|id| ToWorker::ClockProbe { id }),
-            4 => start.prop_map(|(epoch_ns, second)| ToWorker::Start { epoch_ns, second }),
+            4 => start.prop_map(|(round, epoch_ns, second, is_trial)| begin(round, (epoch_ns, second), is_trial)),
             2 => any::<u64>().prop_map(|next| ToWorker::Received { next }),
-            1 => Just(ToWorker::Stop),
-            1 => Just(ToWorker::Abort),
+            2 => (0_u32..4).prop_map(|round| ToWorker::Stop { round }),
+            1 => (0_u32..4).prop_map(|round| ToWorker::Abort { round }),
             1 => Just(ToWorker::Refused { reason: "no".to_owned() }),
             1 => Just(ToWorker::Done),
         ]
@@ -290,6 +339,7 @@ mod tests {
     #[test]
     fn the_walk_of_a_run_reaches_its_end() {
         let second = |number: u64| ToCoordinator::Numbered {
+            round: 0,
             number,
             content: Numbered::Second {
                 window: Box::new(Window::new(START + u32::try_from(number).unwrap())),
@@ -312,10 +362,9 @@ mod tests {
             ToWorker::Piece {
                 text: "{}".to_owned(),
             },
-            ToWorker::Start {
-                epoch_ns: 0,
-                second: 3,
-            },
+            begin(0, (0, 3), true),
+            ToWorker::Stop { round: 0 },
+            begin(1, (0, 9), false),
         ];
         a_worker_begins_once_whatever_its_coordinator_sends(&lines(&begin));
     }

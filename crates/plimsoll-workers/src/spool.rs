@@ -60,6 +60,7 @@ mod tests {
     use plimsoll_load::Used;
 
     use super::*;
+    use crate::message::StayedUsers;
 
     fn content(cpu_us: u64) -> Numbered {
         Numbered::Ended {
@@ -68,6 +69,7 @@ mod tests {
                 rss_bytes_max: 0,
             },
             plan_error: None,
+            stayed: StayedUsers::default(),
         }
     }
 

@@ -70,13 +70,10 @@ pub(crate) fn check(plan: &Plan) -> Result<(), WorkersError> {
             "its journeys are driven by programs of this machine; write their steps in the plan",
         );
     }
-    if plan.opens_websockets() {
+    if plan.receives_broadcasts() {
         return refused(
-            "it opens WebSockets or streams, whose broadcasts would be timed by clocks that differ; run it on one machine",
+            "it opens WebSockets or streams or polls for messages, whose broadcasts would be timed by clocks that differ; run it on one machine",
         );
-    }
-    if plan.find.is_some() {
-        return refused("it searches for a load (`find:`); give one with --rate or --users");
     }
     Ok(())
 }

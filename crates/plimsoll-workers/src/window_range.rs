@@ -107,6 +107,7 @@ fn is_step_in_range(step: &StepWindow) -> bool {
     are_outcomes_in_range(&step.outcomes)
         && is_histogram_in_range(&step.response)
         && is_histogram_in_range(&step.failed)
+        && is_histogram_in_range(&step.given_up)
         && is_count_in_range(step.bytes_in)
 }
 

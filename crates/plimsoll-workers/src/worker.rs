@@ -1,6 +1,6 @@
 //! A worker, without sockets, threads and clocks: what it does about the messages of its coordinator, and about silence.
 //!
-//! It begins its load once, at the moment that it was given. A lost connection is made again while the load goes on; a
+//! It begins each load once, at the moment that it was given, and one after the other. A lost connection is made again; a
 //! coordinator that stays silent ends the load. Results wait in the spool until they were received.
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ use plimsoll_model::window::Window;
 use plimsoll_model::worker::HostUse;
 
 use crate::clock::SECOND_NS;
-use crate::message::{Join, Numbered, ToCoordinator, ToWorker};
+use crate::message::{Join, Numbered, Start, StayedUsers, ToCoordinator, ToWorker};
 use crate::spool::Spool;
 use crate::task::{PIECES_MAX, TASK_LEN_MAX};
 
@@ -43,11 +43,11 @@ enum Stage {
     Taking,
     /// The task is checked.
     Preparing,
-    /// It waits for the start.
+    /// It waits for the start of the first load, or of the next.
     Ready,
     /// Its load goes on.
     Running,
-    /// Its load is over.
+    /// Its last load is over.
     Ended,
     /// It is about to exit.
     Over,
@@ -62,8 +62,8 @@ pub(crate) enum WorkerAction {
         workers: u32,
         text: String,
     },
-    /// Begin the load at `second` of run time, whose second 0 is at `epoch_ns` of the own clock.
-    Begin { epoch_ns: i64, second: u32 },
+    /// Begin this load.
+    Begin(Box<Start>),
     /// No further arrivals.
     StopLoad,
     /// No further arrivals, and no drain.
@@ -98,6 +98,10 @@ pub(crate) struct WorkerState {
     assigned: (u32, u32, u32),
     taken: u32,
     text: String,
+    /// Number of the load that it began last.
+    round: Option<u32>,
+    /// Whether another load may follow that one.
+    is_trial: bool,
     spool: Spool,
     is_connected: bool,
     last_received_ns: u64,
@@ -114,6 +118,8 @@ impl WorkerState {
             assigned: (0, 0, 0),
             taken: 0,
             text: String::new(),
+            round: None,
+            is_trial: false,
             spool: Spool::default(),
             is_connected: false,
             last_received_ns: 0,
@@ -146,7 +152,7 @@ impl WorkerState {
         }
     }
 
-    /// Whether its load is over, and the coordinator has all of its results.
+    /// Whether its last load is over, and the coordinator has all of its results.
     fn has_delivered(&self) -> bool {
         self.stage == Stage::Ended && self.spool.is_empty()
     }
@@ -166,20 +172,28 @@ impl WorkerState {
                 monotonic_ns: i64::try_from(clocks.now_ns).unwrap_or(i64::MAX),
                 wall_ns: clocks.wall_ns,
             }),
-            ToWorker::Start { epoch_ns, second } if self.stage == Stage::Ready => {
-                self.stage = Stage::Running;
-                self.actions
-                    .push_back(WorkerAction::Begin { epoch_ns, second });
-            }
-            // Sent again over another connection: a part is begun once.
-            ToWorker::Start { .. } => {}
+            ToWorker::Start(start) => self.start(start),
             ToWorker::Received { next } => self.spool.received(next),
-            ToWorker::Stop => self.act_on_load(WorkerAction::StopLoad),
-            ToWorker::Abort => self.act_on_load(WorkerAction::AbortLoad),
+            // Of a load that is over, nothing is left to end.
+            ToWorker::Stop { round } | ToWorker::Abort { round } if self.round != Some(round) => {}
+            ToWorker::Stop { .. } => self.act_on_load(WorkerAction::StopLoad),
+            ToWorker::Abort { .. } => self.act_on_load(WorkerAction::AbortLoad),
             ToWorker::Refused { .. } if self.has_delivered() => self.exit(WorkerEnd::Done),
             ToWorker::Refused { reason } => self.exit(WorkerEnd::Refused(reason)),
             ToWorker::Done => self.exit(WorkerEnd::Done),
         }
+    }
+
+    /// A load is to begin. One that was sent again over another connection has begun, and is not begun twice.
+    fn start(&mut self, start: Box<Start>) {
+        let is_new = self.round.is_none_or(|round| start.round > round);
+        if self.stage != Stage::Ready || !is_new {
+            return;
+        }
+        self.round = Some(start.round);
+        self.is_trial = start.order.is_trial;
+        self.stage = Stage::Running;
+        self.actions.push_back(WorkerAction::Begin(start));
     }
 
     fn assigned(&mut self, assigned: (u32, u32, u32)) {
@@ -243,10 +257,23 @@ impl WorkerState {
     }
 
     /// The load is over, with the drain.
-    pub(crate) fn load_ended(&mut self, used: Used, plan_error: Option<String>) {
-        self.keep(Numbered::Ended { used, plan_error });
+    pub(crate) fn load_ended(
+        &mut self,
+        used: Used,
+        plan_error: Option<String>,
+        stayed: StayedUsers,
+    ) {
+        self.keep(Numbered::Ended {
+            used,
+            plan_error,
+            stayed,
+        });
         if self.stage == Stage::Running {
-            self.stage = Stage::Ended;
+            self.stage = if self.is_trial {
+                Stage::Ready
+            } else {
+                Stage::Ended
+            };
         }
     }
 
@@ -311,7 +338,12 @@ impl WorkerState {
             return Some(message);
         }
         let (number, content) = self.spool.next()?;
-        Some(ToCoordinator::Numbered { number, content })
+        Some(ToCoordinator::Numbered {
+            // Before another load begins, the coordinator has everything of the last one.
+            round: self.round.unwrap_or(0),
+            number,
+            content,
+        })
     }
 
     /// The next thing to do.

@@ -4,7 +4,7 @@ use plimsoll_config::plan::Effort;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 
-use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
+use crate::arguments::{CarriedByArguments, LimitArguments, OutputArguments, TransportArguments};
 use crate::confirm_limit;
 use crate::cycles::CycleTarget;
 use crate::exit::Exit;
@@ -16,6 +16,7 @@ use crate::screen::{Screen, eprint};
 use crate::search::search_once;
 use crate::signals;
 use crate::through;
+use crate::workers::{self, Carriers};
 
 /// Finds the load line, or decides whether it is high enough.
 pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, CliError> {
@@ -47,12 +48,21 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
         return through::pair(planned, order, file, transport, output, screen);
     }
     let cycles = CycleTarget::of(&arguments.cycles, output.history.commit.as_deref());
-    find(planned, order, cycles, (transport, output), screen)
+    let carried_by = &arguments.carried_by;
+    find(
+        planned,
+        order,
+        cycles,
+        carried_by,
+        (transport, output),
+        screen,
+    )
 }
 
 /// The search of `run` with a plan file that has `find`.
 pub(crate) fn search(
     planned: Planned,
+    carried_by: &CarriedByArguments,
     transport: &TransportArguments,
     output: &OutputArguments,
     screen: Screen,
@@ -62,7 +72,14 @@ pub(crate) fn search(
         ..LimitOrder::default()
     };
     confirm_limit::put_back_leftovers(&planned.watch, output, None)?;
-    find(planned, order, None, (transport, output), screen)
+    find(
+        planned,
+        order,
+        None,
+        carried_by,
+        (transport, output),
+        screen,
+    )
 }
 
 fn ambition(effort: Effort) -> Ambition {
@@ -74,16 +91,24 @@ fn ambition(effort: Effort) -> Ambition {
 }
 
 fn find(
-    planned: Planned,
+    mut planned: Planned,
     order: LimitOrder,
     cycles: Option<CycleTarget>,
+    carried_by: &CarriedByArguments,
     (transport, output): (&TransportArguments, &OutputArguments),
     screen: Screen,
 ) -> Result<Exit, CliError> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    // Before workers are invited: a port that is taken sends nobody away.
     let mut page = live::open(output.live_page.address, &stop)?;
-    let (finished, mut wanted) = search_once(planned, order, transport, output, stop)?;
+    let workers = match workers::gather(&mut planned, carried_by, &stop)? {
+        Carriers::Own => None,
+        Carriers::Workers(coordinator) => Some(coordinator),
+        Carriers::Stopped => return Ok(Exit::Interrupted),
+        Carriers::Printed => return Ok(Exit::Met),
+    };
+    let (finished, mut wanted) = search_once(planned, order, workers, (transport, output), stop)?;
     page.ended(&finished);
     drop(page);
     wanted.cycles = cycles;

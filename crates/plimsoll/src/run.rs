@@ -20,24 +20,32 @@ pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliE
     if let Some(times) = arguments.repeat {
         return repeat::repeat(&planned, times, arguments, screen);
     }
-    if planned.plan.find.is_some() && arguments.carried_by.on.is_some() {
-        return Err(CliError::usage(
-            "--on has a load carried by workers, and this plan searches for one",
-        )
-        .remedy("give the load with --rate or --users"));
-    }
     if planned.plan.find.is_some() {
-        return limit::search(planned, &arguments.transport, &arguments.output, screen);
+        let carried_by = &arguments.carried_by;
+        return limit::search(
+            planned,
+            carried_by,
+            &arguments.transport,
+            &arguments.output,
+            screen,
+        );
     }
     confirm_limit::put_back_leftovers(&planned.watch, &arguments.output, None)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
+    // Before workers are invited: a port that is taken sends nobody away. What viewers cannot do is not offered to them.
+    let open_page = if arguments.carried_by.on.is_some() {
+        live::open
+    } else {
+        live::open_changeable
+    };
+    let mut page = open_page(arguments.output.live_page.address, &stop)?;
     let workers = match workers::gather(&mut planned, &arguments.carried_by, &stop)? {
         Carriers::Own => None,
         Carriers::Workers(coordinator) => Some(coordinator),
         Carriers::Stopped => return Ok(Exit::Interrupted),
+        Carriers::Printed => return Ok(Exit::Met),
     };
-    let mut page = live::open_changeable(arguments.output.live_page.address, &stop)?;
     let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
     let assignment = Assignment {
         workers,

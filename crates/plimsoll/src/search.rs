@@ -1,9 +1,10 @@
 //! One search for the load line, as `plimsoll limit` makes it alone or twice.
 
-use plimsoll_lab::active_run::Finished;
+use plimsoll_lab::active_run::{Assignment, Finished};
 use plimsoll_lab::intervention::journal;
 use plimsoll_lab::limit::LimitOrder;
 use plimsoll_lab::progress::StopFlag;
+use plimsoll_workers::Coordinator;
 
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::explain::CliError;
@@ -13,15 +14,18 @@ use crate::live_line::LiveLine;
 use crate::outcome::RequestedReports;
 use crate::planning::{self, Planned};
 
-/// Runs one search; returns it with the requested reports.
+/// Runs one search, whose loads `workers` carry if there are any; returns it with the requested reports.
 pub(crate) fn search_once(
     planned: Planned,
     mut order: LimitOrder,
-    transport: &TransportArguments,
-    output: &OutputArguments,
+    workers: Option<Coordinator>,
+    (transport, output): (&TransportArguments, &OutputArguments),
     stop: StopFlag,
 ) -> Result<(Finished, RequestedReports), CliError> {
-    let assignment = planning::assignment(planned, "limit", transport, output);
+    let assignment = Assignment {
+        workers,
+        ..planning::assignment(planned, "limit", transport, output)
+    };
     if let Some(confirm) = &mut order.confirm {
         confirm.journal = assignment.log_path.with_extension(journal::ENDING);
     }

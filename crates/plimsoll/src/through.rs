@@ -50,8 +50,8 @@ pub(crate) fn pair(
     let alone = search_once(
         planned.clone(),
         order.clone(),
-        transport,
-        output,
+        None,
+        (transport, output),
         stop.clone(),
     )?;
     if stop.is_raised() {
@@ -70,7 +70,7 @@ pub(crate) fn pair(
     behind.plan.target.addresses = vec![edge.address];
     behind.plan.target.tls = edge.is_secure;
     behind.watch.edge = Some(edge.admin);
-    let behind = search_once(behind, order, transport, output, stop)?;
+    let behind = search_once(behind, order, None, (transport, output), stop)?;
     drop(edge);
     page.ended(&behind.0);
     drop(page);

@@ -1,10 +1,11 @@
 //! `plimsoll worker`: carries a part of a load that another machine plans.
 
+use std::net::IpAddr;
 use std::path::Path;
 
 use plimsoll_lab::progress::StopFlag;
 use plimsoll_model::plan::{Plan, Target};
-use plimsoll_workers::{WorkerHooks, WorkerOptions};
+use plimsoll_workers::{WorkerHooks, WorkerOptions, WorkerOrders, WorkersError};
 
 use crate::arguments::WorkerArguments;
 use crate::exit::Exit;
@@ -18,6 +19,9 @@ const TOKEN_LEN_MAX: u64 = 4096;
 
 /// Joins a coordinator, and carries its part.
 pub(crate) fn worker(arguments: &WorkerArguments) -> Result<Exit, CliError> {
+    if arguments.sent {
+        return sent_worker();
+    }
     let token = match (&arguments.token, &arguments.token_file) {
         (Some(token), _) => token.clone(),
         (None, Some(path)) => token_of(path)?,
@@ -28,23 +32,19 @@ pub(crate) fn worker(arguments: &WorkerArguments) -> Result<Exit, CliError> {
             );
         }
     };
-    let (host, port) = host_and_port(&arguments.join)?;
+    // The arguments require it as well.
+    let join = arguments.join.as_deref().unwrap_or_default();
+    let (host, port) = host_and_port(join)?;
     let options = WorkerOptions {
-        coordinator: arguments.join.clone(),
+        coordinator: join.to_owned(),
         addresses: target::resolve_host(host, port, false, false)?,
         token,
         name: arguments.name.clone().unwrap_or_else(host_name),
         region: arguments.region.clone(),
+        is_near: None,
     };
     let stop = StopFlag::default();
-    signals::raise_on_interrupt(&stop)?;
-    let owns_targets = arguments.i_own_this;
-    let hooks = WorkerHooks {
-        permit: &|plan| permit(plan, owns_targets),
-        report: &eprint,
-        is_stopped: &|| stop.is_raised(),
-    };
-    match plimsoll_workers::work(&options, &hooks) {
+    match work(&options, arguments.i_own_this, &eprint, &stop)? {
         Ok(()) => {
             eprint("the coordinator has all results of this worker");
             Ok(Exit::Met)
@@ -52,6 +52,49 @@ pub(crate) fn worker(arguments: &WorkerArguments) -> Result<Exit, CliError> {
         Err(_) if stop.is_raised() => Ok(Exit::Interrupted),
         Err(error) => Err(error.into()),
     }
+}
+
+/// A worker that was sent to this host. Its file is not needed any more; only what went wrong is printed, since the terminal
+/// is the coordinator's.
+fn sent_worker() -> Result<Exit, CliError> {
+    plimsoll_ssh::remove_own_file();
+    let orders = WorkerOrders::receive(std::io::stdin().lock()).map_err(|error| {
+        CliError::usage(format!("cannot read the orders of the run: {error}"))
+            .remedy("this is started by `plimsoll run … --on hosts.yaml`; by hand, give --join and --token-file")
+    })?;
+    let (host, port) = host_and_port(&orders.join)?;
+    let options = WorkerOptions {
+        addresses: target::resolve_host(host, port, false, false)?,
+        is_near: Some(orders.is_near()),
+        coordinator: orders.join,
+        token: orders.token,
+        name: orders.name,
+        region: orders.region,
+    };
+    let stop = StopFlag::default();
+    match work(&options, orders.owns_targets, &|_| {}, &stop)? {
+        Ok(()) => Ok(Exit::Met),
+        Err(_) if stop.is_raised() => Ok(Exit::Interrupted),
+        // The coordinator has ended the run, or prints why.
+        Err(WorkersError::Refused(_) | WorkersError::Part(_)) => Ok(Exit::Usage),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Joins and carries; signals raise the flag.
+fn work(
+    options: &WorkerOptions,
+    owns_targets: bool,
+    report: &dyn Fn(&str),
+    stop: &StopFlag,
+) -> Result<Result<(), WorkersError>, CliError> {
+    signals::raise_on_interrupt(stop)?;
+    let hooks = WorkerHooks {
+        permit: &|plan| permit(plan, owns_targets),
+        report,
+        is_stopped: &|| stop.is_raised(),
+    };
+    Ok(plimsoll_workers::work(options, &hooks))
 }
 
 fn token_of(path: &Path) -> Result<String, CliError> {
@@ -89,6 +132,21 @@ fn host_name() -> String {
 
 /// A worker sends load to nobody's public address without confirmation by its own user, whoever planned it.
 fn permit(plan: &Plan, owns_targets: bool) -> Result<(), String> {
+    match public_target(plan) {
+        Some((host, ip)) if !owns_targets => Err(format!(
+            "{host} has the public address {ip}, which this worker may not load; if it is yours, start the worker with --i-own-this"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a target of the plan has a public address.
+pub(crate) fn has_public_target(plan: &Plan) -> bool {
+    public_target(plan).is_some()
+}
+
+/// The first target with a public address: its name, and the address.
+fn public_target(plan: &Plan) -> Option<(String, IpAddr)> {
     let others = plan.scenario.iter().flat_map(|scenario| &scenario.targets);
     let mut targets = std::iter::once(&plan.target).chain(others);
     let public = |target: &Target| {
@@ -96,12 +154,7 @@ fn permit(plan: &Plan, owns_targets: bool) -> Result<(), String> {
         let public = addresses.find(|address| target::is_public(address.ip()));
         public.map(|address| (target.host.clone(), address.ip()))
     };
-    match targets.find_map(public) {
-        Some((host, ip)) if !owns_targets => Err(format!(
-            "{host} has the public address {ip}, which this worker may not load; if it is yours, start the worker with --i-own-this"
-        )),
-        _ => Ok(()),
-    }
+    targets.find_map(public)
 }
 
 #[cfg(test)]

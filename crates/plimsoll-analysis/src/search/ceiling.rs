@@ -34,6 +34,11 @@ pub(super) enum CeilingCheck {
     Beyond,
 }
 
+/// Share of equal hosts that are left, above 0.
+pub(super) fn share_left(left: u32, before: u32) -> f64 {
+    f64::from(left.max(1)) / f64::from(before.max(1))
+}
+
 impl Default for Ceiling {
     fn default() -> Self {
         Self {
@@ -66,6 +71,16 @@ impl Ceiling {
         self.proven / MARGIN
     }
 
+    /// Of the equal hosts that carry the load, only so many are left. Each tests itself, so that what was shown holds for its
+    /// share.
+    pub(super) fn shrink(&mut self, left: u32, before: u32) {
+        let share = share_left(left, before);
+        self.proven *= share;
+        self.refused *= share;
+        self.reached *= share;
+        self.tries = 0;
+    }
+
     /// Takes a self-test in.
     pub(super) fn record(&mut self, trial: &Trial) {
         let rate = trial.spec.rate;
@@ -80,5 +95,30 @@ impl Ceiling {
             self.refused = self.refused.min(rate);
             self.reached = trial.throughput;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_are_left_have_shown_their_share() {
+        let mut ceiling = Ceiling {
+            proven: 9_000.0,
+            refused: 30_000.0,
+            reached: 27_000.0,
+            tries: 1,
+        };
+        assert_eq!(ceiling.reach(4_000.0), CeilingCheck::Proven);
+        ceiling.shrink(1, 2);
+        assert!((ceiling.rate() - 2_250.0).abs() < 1e-9);
+        assert_eq!(ceiling.reach(2_250.0), CeilingCheck::Proven);
+        let again = CeilingCheck::SelfTest(1.05 * 6_000.0);
+        assert_eq!(ceiling.reach(3_000.0), again);
+        assert_eq!(ceiling.reach(10_000.0), CeilingCheck::Beyond);
+        let mut fresh = Ceiling::default();
+        fresh.shrink(1, 2);
+        assert_eq!(fresh.reach(100.0), CeilingCheck::SelfTest(4_000.0));
     }
 }

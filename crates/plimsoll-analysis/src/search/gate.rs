@@ -66,6 +66,11 @@ impl CiGate {
         self.known.stayed = stayed;
     }
 
+    /// Of the equal hosts that carry the load, only so many are left; see [`super::Search::lose_hosts`].
+    pub fn lose_hosts(&mut self, left: u32, before: u32) {
+        self.known.lose_hosts(left, before);
+    }
+
     /// What to do next; the same until a trial is recorded.
     pub fn next_step(&mut self) -> GateStep {
         if let Some(step) = &self.current {

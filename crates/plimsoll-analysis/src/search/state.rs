@@ -8,7 +8,7 @@ use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
 
 use super::alone::Alone;
-use super::ceiling::{Ceiling, CeilingCheck};
+use super::ceiling::{Ceiling, CeilingCheck, share_left};
 use super::evidence::{Evidence, Theft, is_calm};
 use super::parameters::SearchParameters;
 use super::posterior::Posterior;
@@ -152,6 +152,13 @@ impl SearchState {
             f64::INFINITY
         };
         rate * self.per_unit().min(most)
+    }
+
+    /// Of the equal hosts that carry the load, only so many are left: what is known of the target stays, what the generator
+    /// can offer shrinks.
+    pub(super) fn lose_hosts(&mut self, left: u32, before: u32) {
+        self.ceiling.shrink(left, before);
+        self.void_from *= share_left(left, before);
     }
 
     /// Whether the generator can offer a load.

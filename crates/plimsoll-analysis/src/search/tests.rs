@@ -11,6 +11,7 @@ use super::users::Population;
 use super::*;
 
 mod gate;
+mod hosts;
 mod robbed;
 mod soak;
 

@@ -4,6 +4,7 @@ use plimsoll_model::objective::LatencyBound;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::seed::Seed;
+use plimsoll_model::worker::HostUse;
 use plimsoll_testkit::queue::{Distribution, SimulatedLaw, SimulatedQueue};
 use plimsoll_testkit::queueing;
 
@@ -71,6 +72,12 @@ fn a_load_of_lost_users_was_not_there() {
         too_many_lost(&users, &objective(50_000), &[window])
     };
     assert!(!lost(1) && lost(2), "one in a hundred may fail");
+    let mut window = Window::new(0);
+    window.users_lost = 50;
+    let step = window.steps.entry(0).or_default();
+    step.given_up.record(3_000_000, 49);
+    let is_lost = too_many_lost(&users, &objective(50_000), &[window]);
+    assert!(!is_lost, "others came for those who gave up");
     let alone = TrialSpec {
         kind: TrialKind::Single,
         ..users
@@ -186,6 +193,29 @@ fn the_generators_faults_void_before_anything_fails() {
         panic!("not void");
     };
     assert_eq!(reasons.len(), 2, "{reasons:?}");
+}
+
+#[test]
+fn a_worker_at_fault_voids_a_trial_by_its_name() {
+    let mut late = WorkerRecord {
+        name: "b".to_owned(),
+        loops: 1,
+        ..WorkerRecord::default()
+    };
+    let mut window = calm(0);
+    window.lag.record(40_000, 100);
+    late.add(&window, HostUse::default(), true);
+    let facts = TrialFacts {
+        workers: vec![WorkerRecord::default(), late],
+        ..facts()
+    };
+    let TrialVerdict::Void { reasons } = evaluate_refine(&calm_trial(20), &facts).verdict else {
+        panic!("not void");
+    };
+    assert!(
+        matches!(&reasons[..], [VoidReason::Worker { name, .. }] if name == "b"),
+        "{reasons:?}"
+    );
 }
 
 #[test]

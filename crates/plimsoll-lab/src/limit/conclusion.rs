@@ -25,7 +25,7 @@ pub(super) fn conclude(
     let recorded = active_run.recorded()?;
     let mut found = findings::find(&recorded);
     active_run.append(Event::FindingsMade(found.clone()));
-    if let Some(wanted) = &order.confirm {
+    if let Some(wanted) = order.confirm.as_ref().filter(|_| trials.can_go_on()) {
         confirm_limit::confirm(active_run, &recorded, &mut found, wanted, trials, watcher)?;
         active_run.append(Event::FindingsMade(found));
     }

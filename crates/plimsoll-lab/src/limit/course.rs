@@ -33,7 +33,7 @@ pub(super) enum CourseResult {
     Gate(GateResult),
     /// What repeated trials came to.
     Repeats(Box<Repeats>),
-    /// The gate's trials stayed void.
+    /// The gate's trials stayed void, or no further one can be carried out.
     GateVoid(VoidReason),
 }
 
@@ -84,6 +84,24 @@ impl Course {
             Self::Search(search) => search.users_stayed(stayed),
             Self::Gate(gate, _) => gate.users_stayed(stayed),
             Self::Repeats(..) => {}
+        }
+    }
+
+    /// Of the hosts that carry the load, only so many are left.
+    pub(super) fn lose_hosts(&mut self, left: u32, before: u32) {
+        match self {
+            Self::Search(search) => search.lose_hosts(left, before),
+            Self::Gate(gate, _) => gate.lose_hosts(left, before),
+            Self::Repeats(..) => {}
+        }
+    }
+
+    /// Ends it because no further trial can be carried out.
+    pub(super) fn give_up(&mut self, reason: VoidReason) -> CourseResult {
+        match self {
+            Self::Search(search) => CourseResult::Search(search.give_up(reason)),
+            Self::Gate(..) => CourseResult::GateVoid(reason),
+            Self::Repeats(repeats, _) => CourseResult::Repeats(repeats.clone()),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Carries out trials one after the other, each against the target or, for the self-test, against a server that does
 //! nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::intervention::Repeats;
@@ -9,17 +8,21 @@ use plimsoll_analysis::search::users::Stayed;
 use plimsoll_analysis::verdict::early::may_stop_early;
 use plimsoll_analysis::verdict::{self, ThresholdObjective, TrialFacts};
 use plimsoll_analysis::whole_run;
-use plimsoll_load::{NullServer, SessionCarryOver, Stay};
+use plimsoll_load::Stay;
 use plimsoll_model::event::Event;
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Http2, Load, LoadUnit, Plan, Target};
+use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::VoidReason;
 use plimsoll_model::window::Window;
+use plimsoll_model::worker::WorkerRecord;
+use plimsoll_workers::WorkersLost;
 
 use super::course::{Course, CourseResult, CourseStep, RepeatContext};
-use crate::active_run::{ActiveRun, Flow, Round};
+use crate::active_run::{ActiveRun, Flow, Round, RoundEnd, RoundOfTrial};
+use crate::carried_load::StayedUsers;
 use crate::error::LabError;
 use crate::progress::{self, Progress, Watcher};
 
@@ -32,9 +35,19 @@ pub(super) struct Trials<'a> {
     /// Whether a trial got through to the target.
     reached: bool,
     /// Users of earlier trials who stay for the next.
-    carry_over: SessionCarryOver,
+    stayed: StayedUsers,
     /// Requests in flight at a low load, as the course had them that ended last.
     anchor_in_flight: f64,
+    /// Why no further trial can be carried out: workers were lost.
+    over: Option<VoidReason>,
+}
+
+/// A trial that was carried out, before its judgement.
+#[derive(Debug)]
+struct Carried {
+    windows: Vec<Window>,
+    workers: Vec<WorkerRecord>,
+    loss: Option<WorkersLost>,
 }
 
 impl<'a> Trials<'a> {
@@ -45,12 +58,19 @@ impl<'a> Trials<'a> {
             previous_rate: 0.0,
             count: 0,
             reached: false,
-            carry_over: SessionCarryOver::default(),
+            stayed: StayedUsers::default(),
             anchor_in_flight: 0.0,
+            over: None,
         }
     }
 
-    /// Runs the trials of `course` until it is done, the user stops it, or the target is unreachable.
+    /// Whether further trials can be carried out.
+    pub(super) fn can_go_on(&self) -> bool {
+        self.over.is_none()
+    }
+
+    /// Runs the trials of `course` until it is done, the user stops it, the target is unreachable, or the workers that carry
+    /// them are gone.
     pub(super) fn carry_out(
         &mut self,
         mut course: Course,
@@ -62,26 +82,50 @@ impl<'a> Trials<'a> {
                 CourseStep::Trial(spec) => spec,
                 CourseStep::Done(result) => return Ok(result),
             };
-            let windows = self.windows_of(&spec, &course, watcher)?;
+            if let Some(reason) = &self.over {
+                return Ok(course.give_up(reason.clone()));
+            }
+            let carried = self.carry_trial(&spec, &course, watcher)?;
             if self.active_run.is_stopping() {
                 return Ok(course.interrupt());
             }
-            if spec.kind != TrialKind::SelfTest {
-                if !self.reached && whole_run::is_unreachable(&windows) {
+            // Without requests nothing is known of the target: nobody began, as after the loss of a worker.
+            if spec.kind != TrialKind::SelfTest && carried.loss.is_none() {
+                if !self.reached && whole_run::is_unreachable(&carried.windows) {
                     return Ok(course.unreachable());
                 }
                 self.reached = true;
             }
-            let trial = self.evaluate(&spec, &course, &windows);
+            let trial = self.evaluate(&spec, &course, &carried);
             self.report_utilisation(&trial, &mut course);
             self.active_run
                 .append(Event::TrialEnded(Box::new(trial.clone())));
             watcher.trial_ended(&trial);
+            if let Some(loss) = carried.loss {
+                self.lose_workers(loss, &mut course, watcher);
+            }
             course.record(&trial, self.active_run.elapsed());
             self.log_estimate(&course);
-            course.users_stayed(Stayed::new(self.carry_over.places()));
+            course.users_stayed(Stayed::new(self.stayed.places.clone()));
             self.count += 1;
         }
+    }
+
+    /// Workers were lost: no further trial is carried out, or those that are left carry them.
+    fn lose_workers(&mut self, loss: WorkersLost, course: &mut Course, watcher: &mut dyn Watcher) {
+        if let Some(why) = loss.end {
+            self.over = Some(VoidReason::CutShort { why });
+            return;
+        }
+        course.lose_hosts(loss.left, loss.before);
+        // Users have other places among fewer workers, and begin anew.
+        self.stayed = StayedUsers::default();
+        let text = format!(
+            "workers that are left: {} of {}; they carry the next trials as a whole",
+            loss.left, loss.before
+        );
+        watcher.noted(&text);
+        self.active_run.note(text);
     }
 
     fn log_estimate(&self, course: &Course) {
@@ -115,20 +159,12 @@ impl<'a> Trials<'a> {
         })
     }
 
-    fn windows_of(
+    fn carry_trial(
         &mut self,
         spec: &TrialSpec,
         course: &Course,
         watcher: &mut dyn Watcher,
-    ) -> Result<Vec<Window>, LabError> {
-        let null_server = match spec.kind {
-            TrialKind::SelfTest => Some(plimsoll_load::null_server()?),
-            _ => None,
-        };
-        let plan = match &null_server {
-            Some(server) => against(self.active_run.plan(), server),
-            None => Arc::clone(self.active_run.plan()),
-        };
+    ) -> Result<Carried, LabError> {
         let second = self.active_run.next_second();
         self.active_run.append(Event::TrialStarted {
             index: self.count,
@@ -147,13 +183,20 @@ impl<'a> Trials<'a> {
         let stay = self.stay(spec);
         let are_to_stay = stay.is_some();
         let round = Round {
-            plan: &plan,
             load: self.load(spec),
             seed: course.seed(self.count),
             start_second: second,
-            stay,
+            trial: Some(RoundOfTrial {
+                is_self_test: spec.kind == TrialKind::SelfTest,
+                judged: (spec.ramp_s + spec.warmup_s, spec.offered_s()),
+                stay,
+            }),
         };
-        let kept = self.active_run.carry_out(round, |window| {
+        let RoundEnd {
+            stayed,
+            workers,
+            loss,
+        } = self.active_run.carry_out(round, |window| {
             watcher.window_closed(&Progress {
                 window,
                 stage: &stage,
@@ -171,10 +214,14 @@ impl<'a> Trials<'a> {
             self.flow(spec, course, &windows)
         })?;
         if are_to_stay {
-            self.carry_over = kept;
+            self.stayed = stayed;
         }
         self.previous_rate = spec.rate;
-        Ok(windows)
+        Ok(Carried {
+            windows,
+            workers,
+            loss,
+        })
     }
 
     /// The users who return to a trial, and the arrivals of the others. The single-client trial has neither.
@@ -184,7 +231,7 @@ impl<'a> Trials<'a> {
             && spec.unit == LoadUnit::Users
             && !matches!(spec.kind, TrialKind::SelfTest | TrialKind::Single);
         stays.then(|| Stay {
-            carry_over: std::mem::take(&mut self.carry_over),
+            carry_over: std::mem::take(&mut self.stayed).carry_over,
             within: Duration::from_secs(u64::from(spec.ramp_s)),
             seed: plan.seed,
         })
@@ -240,15 +287,22 @@ impl<'a> Trials<'a> {
         Flow::Continue
     }
 
-    fn evaluate(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Trial {
+    fn evaluate(&self, spec: &TrialSpec, course: &Course, carried: &Carried) -> Trial {
         let plan = self.active_run.plan();
+        let Carried {
+            windows, workers, ..
+        } = carried;
         let start_second = windows.first().map_or(0, |window| window.second);
         let end = start_second + spec.offered_s();
         let machine = self.active_run.machine_use(start_second, end);
         let facts = TrialFacts {
             index: self.count,
             start_second,
-            cores: plan.cores,
+            // Workers that were lost in an earlier trial have no loops in this one.
+            cores: match workers.iter().map(|worker| worker.loops).sum::<u32>() {
+                0 => plan.cores,
+                loops => loops,
+            },
             tick_us: plan.tick.map_or(0, |tick| {
                 u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
             }),
@@ -264,6 +318,7 @@ impl<'a> Trials<'a> {
                 .unwrap_or_default(),
             overlapping: plan.scenario.as_ref().is_some_and(Scenario::has_pages),
             anchor_in_flight: course.anchor_in_flight(),
+            workers: workers.clone(),
         };
         verdict::evaluate(spec, &self.objective, windows, &facts)
     }
@@ -316,19 +371,4 @@ fn spacing(load: &Load) -> Spacing {
         Load::Open { spacing, .. } | Load::Sessions { spacing, .. } => *spacing,
         Load::Closed { .. } | Load::Users { .. } | Load::WebSockets(_) => Spacing::Poisson,
     }
-}
-
-/// The plan with a server that does nothing instead of the target.
-fn against(plan: &Plan, server: &NullServer) -> Arc<Plan> {
-    let mut plan = plan.clone();
-    plan.target = Target::at(server.address());
-    // The server that does nothing knows no journeys.
-    plan.scenario = None;
-    plan.transport.sources.clear();
-    // It has no TLS in which HTTP/2 could be chosen.
-    plan.transport.http2 = plan.transport.http2.map(|http2| Http2 {
-        prior_knowledge: true,
-        ..http2
-    });
-    Arc::new(plan)
 }

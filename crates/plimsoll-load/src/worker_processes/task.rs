@@ -28,23 +28,20 @@ pub(crate) struct WorkerTask {
     start_second: u32,
     /// Second 0 of run time on the kernel's monotonic clock, ns: the only clock common to processes.
     epoch_ns: u64,
-    first: u32,
-    step: u32,
+    share: LoopShare,
     rows: Vec<Vec<Vec<String>>>,
     files: Vec<Vec<u8>>,
 }
 
 impl WorkerTask {
     pub(crate) fn new(job: &Job, share: LoopShare) -> Self {
-        let (first, step) = share.first_and_step();
         Self {
             plan: Plan::clone(&job.plan),
             load: job.load.clone(),
             seed: job.seed,
             start_second: job.start_second,
             epoch_ns: clock::kernel_ns(job.epoch),
-            first,
-            step,
+            share,
             rows: job.inputs.rows.clone(),
             files: job.inputs.files.clone(),
         }
@@ -55,7 +52,7 @@ impl WorkerTask {
     }
 
     pub(crate) fn into_job(self) -> (Job, LoopShare) {
-        let share = LoopShare::of_process(self.first, self.step);
+        let share = self.share;
         let job = Job {
             plan: Arc::new(self.plan),
             load: self.load,

@@ -16,8 +16,8 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
         section aria-labelledby="workers-heading" {
             h2 #workers-heading { "Workers" }
             p.lead {
-                "Each carried a part of the load: requests are those of its whole part, with warm-up and drain, its share is of \
-                 what all of them offered, lag and CPU are those of the judged seconds. A clock with + is ahead of this \
+                "Each carried a part of the load: requests are those of its whole part, with warm-up and drain, of a search those \
+                 of all trials but self-tests; its share is of what all of them offered, lag and CPU are those of the judged seconds. A clock with + is ahead of this \
                  machine's; by what follows ± the start may have been off. A lost worker has no results from that second on."
             }
             (table("worker", COLUMNS, &workers, "workers-heading"))
@@ -40,7 +40,7 @@ fn table<const N: usize>(
     heading: &str,
 ) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-labelledby=(heading) {
+        div.scroll tabindex="0" role="group" aria-labelledby=(heading) {
             table {
                 thead { tr {
                     th scope="col" { (of) }

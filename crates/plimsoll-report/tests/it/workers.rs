@@ -1,7 +1,9 @@
 //! Workers in every format.
 
 use plimsoll_model::event::Event;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
+use plimsoll_model::trial::{TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::{HostUse, WorkerRecord};
 use plimsoll_report::json::{Files, run_object};
@@ -54,6 +56,20 @@ fn workers_have_the_promised_names_and_their_own_numbers() {
         assert_eq!(workers[0][name], value, "{name}");
     }
     assert!(workers[0].get("lag_ms_p99").is_some());
+    let regions = object["regions"].as_array().unwrap();
+    assert_eq!(regions.len(), 2);
+    assert_eq!(regions[0]["region"], "japan-east");
+    assert_eq!(regions[0]["requests"], workers[0]["requests"]);
+    assert_eq!(
+        regions[0]["response_time_ms"],
+        workers[0]["response_time_ms"]
+    );
+    assert!(regions[0]["outcomes"]["ok"].is_u64());
+    assert_eq!(regions[1]["region"], Value::Null);
+    let shares = regions
+        .iter()
+        .map(|region| region["share"].as_f64().unwrap());
+    assert!((shares.sum::<f64>() - 1.0).abs() < 1e-9);
     let requests = |worker: &Value| worker["requests"].as_u64().unwrap();
     let whole: u64 = windows.iter().map(Window::completed).sum();
     assert_eq!(workers.iter().map(requests).sum::<u64>(), whole);
@@ -64,6 +80,37 @@ fn workers_have_the_promised_names_and_their_own_numbers() {
     let alone = runs::plain(400.0, 10);
     let alone = serde_json::to_value(run_object(&Report::of(&alone), &Files::default())).unwrap();
     assert_eq!(alone["workers"], json!([]));
+    assert_eq!(alone["regions"], json!([]));
+}
+
+#[test]
+fn workers_of_a_search_are_those_of_all_trials_but_self_tests() {
+    let mut run = runs::plain(400.0, 10);
+    let windows = run.windows.clone();
+    let (first, second) = windows.split_at(4);
+    for (kind, windows) in [
+        (TrialKind::SelfTest, &windows[..]),
+        (TrialKind::Bracket, first),
+        (TrialKind::Refine, second),
+    ] {
+        run.apply(Event::TrialStarted {
+            index: 0,
+            second: 0,
+            spec: TrialSpec {
+                kind,
+                rate: 400.0,
+                unit: LoadUnit::RequestsPerSecond,
+                per_unit: 1.0,
+                ramp_s: 0,
+                warmup_s: 0,
+                measure_s: 4,
+                stop_early: false,
+                in_flight_cap: 100,
+            },
+        });
+        run.apply(Event::WorkersEnded(vec![worker("a", windows.to_vec())]));
+    }
+    assert_eq!(run.workers, [worker("a", windows)]);
 }
 
 /// A run of two workers in one region, and of one without.

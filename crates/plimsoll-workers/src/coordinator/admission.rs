@@ -44,7 +44,7 @@ impl CoordinatorState {
                 Ok(part)
             };
         }
-        if self.start_second.is_some() {
+        if self.round.is_some() {
             return Err("the load has begun; workers join before it".to_owned());
         }
         if join.resumes {

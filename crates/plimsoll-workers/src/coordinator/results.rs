@@ -10,10 +10,13 @@ use crate::window_range::is_in_range;
 
 /// Seconds of results that may wait to be taken.
 const COMPLETE_MAX: usize = 600;
+/// Users of one worker at most, as of a load of one process.
+const USERS_MAX: usize = 1 << 20;
 
 impl CoordinatorState {
     /// The worker of a part has sent a numbered message.
-    pub(super) fn numbered(&mut self, part: u32, number: u64, content: Numbered) {
+    pub(super) fn numbered(&mut self, part: u32, (round, number): (u32, u64), content: Numbered) {
+        let is_current = self.round.is_some_and(|current| current.number == round);
         let Some(slot) = self.slots[part as usize].as_mut() else {
             return;
         };
@@ -25,16 +28,26 @@ impl CoordinatorState {
             self.lose(part, "a second of its results is missing");
             return;
         }
+        if !is_current {
+            self.lose(part, "it sent results of another load");
+            return;
+        }
         match content {
             Numbered::Second { window, host } => {
                 if let Err(why) = self.second(part, *window, host) {
                     self.lose(part, why);
                 }
             }
-            Numbered::Ended { used, plan_error } => {
+            Numbered::Ended { stayed, .. } if stayed.count() > USERS_MAX => {
+                self.lose(part, "it sent more users than a load can have");
+            }
+            Numbered::Ended {
+                used,
+                plan_error,
+                stayed,
+            } => {
                 slot.next += 1;
-                slot.stage = Stage::Ended;
-                slot.used = used;
+                slot.end(used, stayed);
                 self.merge.end(part);
                 if plan_error.is_some() {
                     // It ends the load everywhere; its text is in the windows.
@@ -51,7 +64,10 @@ impl CoordinatorState {
             return Err("it sent numbers that no second of its load can have");
         }
         let second = window.second;
-        let start = self.start_second.unwrap_or(0);
+        let Some(round) = self.round else {
+            return Err("no load was started");
+        };
+        let start = round.start_second;
         if self.merge.check(part, second) == Err(MergeError::TooFarAhead)
             && let Some(slowest) = self.merge.slowest()
         {
@@ -61,7 +77,7 @@ impl CoordinatorState {
         if self.merge.check(part, second).is_err() || second < start {
             return Err("its seconds are not in order");
         }
-        let (from, to) = self.settings.judged;
+        let (from, to) = round.judged;
         if let Some(slot) = self.slots[part as usize].as_mut() {
             slot.next += 1;
             slot.next_second = second.saturating_add(1);

@@ -5,7 +5,7 @@ use plimsoll_model::worker::WorkerRecord;
 
 use super::ConnectionId;
 use crate::clock_sync::ClockSync;
-use crate::message::{Join, ToWorker};
+use crate::message::{Join, Start, StayedUsers, ToWorker};
 
 /// Pieces of the task that may be under way to a worker.
 const PIECES_AHEAD: u32 = 16;
@@ -19,7 +19,7 @@ pub(super) enum Stage {
     Ready,
     /// It was given the moment of the start.
     Running,
-    /// All of its results have arrived.
+    /// All of its results have arrived, and another load may begin.
     Ended,
     /// It carries its part no longer, and nobody else does.
     Lost,
@@ -41,7 +41,8 @@ pub(super) enum Command {
 pub(super) struct SentState {
     has_assigned: bool,
     pieces: u32,
-    has_started: bool,
+    /// Number of the load whose start was sent.
+    started: Option<u32>,
     received: Option<u64>,
     command: Command,
 }
@@ -51,8 +52,10 @@ pub(super) struct SentState {
 pub(super) struct SlotContext<'a> {
     pub(super) workers: u32,
     pub(super) pieces: &'a [String],
+    /// Number of the load that was started last.
+    pub(super) round: Option<u32>,
     pub(super) command: Command,
-    /// All results of all workers have arrived.
+    /// All results of all workers have arrived, and no other load follows.
     pub(super) is_done: bool,
 }
 
@@ -74,14 +77,22 @@ pub(super) struct Slot {
     /// Pieces of the task that have arrived there.
     pub(super) taken: u32,
     pub(super) clock: ClockSync,
-    /// Second 0 of run time on its clock, and the second in which the load begins.
-    pub(super) start: Option<(i64, u32)>,
+    /// The start of the load that it was given last, by its clock.
+    pub(super) start: Option<Start>,
+    /// Whether the load that was started last has a record of it: those who were lost earlier have none.
+    pub(super) is_listed: bool,
     /// Number of the next message that must not be lost.
     pub(super) next: u64,
     /// The second after the last one that has arrived.
     pub(super) next_second: u32,
+    /// What it did in the load that was started last.
     pub(super) record: WorkerRecord,
+    /// Resources that it used there.
     pub(super) used: Used,
+    /// The same in all loads so far.
+    used_so_far: Used,
+    /// Users who stay for the next load.
+    pub(super) stayed: StayedUsers,
 }
 
 impl Slot {
@@ -95,6 +106,7 @@ impl Slot {
             taken: 0,
             clock: ClockSync::new(),
             start: None,
+            is_listed: true,
             next: 0,
             next_second: 0,
             record: WorkerRecord {
@@ -104,7 +116,52 @@ impl Slot {
                 ..WorkerRecord::default()
             },
             used: Used::default(),
+            used_so_far: Used::default(),
+            stayed: StayedUsers::default(),
         }
+    }
+
+    /// A load begins at this second, in which it takes part unless it was lost before: that is in the record of the first load
+    /// without it, where no earlier one has it.
+    pub(super) fn list(&mut self, second: u32) {
+        let is_lost = self.stage == Stage::Lost;
+        self.is_listed = !is_lost || self.record.lost_at.is_none();
+        self.record = WorkerRecord {
+            name: std::mem::take(&mut self.record.name),
+            region: self.record.region.take(),
+            loops: self.record.loops,
+            lost_at: is_lost.then_some(second),
+            ..WorkerRecord::default()
+        };
+        self.used = Used::default();
+    }
+
+    /// It takes part in a load, whose start is by the coordinator's clock.
+    pub(super) fn begin(&mut self, start: Start) {
+        let ahead_ns = self
+            .clock
+            .start()
+            .map_or(0, plimsoll_peer::ClockOffset::ahead_ns);
+        self.next_second = start.second;
+        self.stage = Stage::Running;
+        if let Some(span) = start.loops {
+            self.record.loops = span.count;
+        }
+        self.start = Some(Start {
+            epoch_ns: start.epoch_ns.saturating_add(ahead_ns),
+            ..start
+        });
+    }
+
+    /// It has delivered a load as a whole.
+    pub(super) fn end(&mut self, used_so_far: Used, stayed: StayedUsers) {
+        self.stage = Stage::Ended;
+        let before = std::mem::replace(&mut self.used_so_far, used_so_far);
+        self.used = Used {
+            cpu_us: used_so_far.cpu_us.saturating_sub(before.cpu_us),
+            ..used_so_far
+        };
+        self.stayed = stayed;
     }
 
     /// It speaks over this connection from now on.
@@ -115,11 +172,6 @@ impl Slot {
         if self.stage == Stage::Taking {
             self.taken = 0;
         }
-    }
-
-    /// Whether signs of life are expected.
-    pub(super) fn is_alive(&self) -> bool {
-        matches!(self.stage, Stage::Taking | Stage::Ready | Stage::Running)
     }
 
     /// What its connection lacks.
@@ -146,17 +198,7 @@ impl Slot {
             sent.received = Some(self.next);
             messages.push(ToWorker::Received { next: self.next });
         }
-        if let Some((epoch_ns, second)) = self.start.filter(|_| !sent.has_started) {
-            sent.has_started = true;
-            messages.push(ToWorker::Start { epoch_ns, second });
-        }
-        if context.command > sent.command {
-            sent.command = context.command;
-            messages.push(match context.command {
-                Command::Abort => ToWorker::Abort,
-                Command::Run | Command::Stop => ToWorker::Stop,
-            });
-        }
+        self.send_load(sent, context, messages);
         if context.is_done {
             messages.push(ToWorker::Done);
             outgoing.is_last = true;
@@ -167,6 +209,33 @@ impl Slot {
             messages.push(ToWorker::ClockProbe { id });
         }
         outgoing
+    }
+
+    /// The start of the load that goes on, and what has become of it since.
+    fn send_load(
+        &self,
+        sent: &mut SentState,
+        context: SlotContext<'_>,
+        messages: &mut Vec<ToWorker>,
+    ) {
+        let current = self
+            .start
+            .as_ref()
+            .filter(|start| Some(start.round) == context.round);
+        let Some(start) = current else { return };
+        let round = start.round;
+        if sent.started != Some(round) {
+            sent.started = Some(round);
+            sent.command = Command::Run;
+            messages.push(ToWorker::Start(Box::new(start.clone())));
+        }
+        if context.command > sent.command {
+            sent.command = context.command;
+            messages.push(match context.command {
+                Command::Abort => ToWorker::Abort { round },
+                Command::Run | Command::Stop => ToWorker::Stop { round },
+            });
+        }
     }
 
     /// The task, not much faster than it is taken. What has been taken is a sign of life.

@@ -1,11 +1,13 @@
+mod fewer;
 mod simulation;
+mod trials;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::message::Join;
 use crate::worker::{self, WorkerEnd};
-use simulation::{LineState, START_SECOND, Simulation, join, second_of, settings};
+use simulation::{LineState, START_SECOND, Simulation, join, order, second_of, settings};
 
 // A worker stops before it counts as lost.
 const _: () = assert!(worker::SILENCE_MAX_NS < SILENCE_MAX_NS);
@@ -256,7 +258,10 @@ fn a_worker_that_leaves_before_the_start_makes_room() {
         news.iter().any(|text| text.contains("host left before")),
         "{news:?}"
     );
-    let error = simulation.coordinator.start(0, START_SECOND).unwrap_err();
+    let error = simulation
+        .coordinator
+        .start((0, START_SECOND), &order(false))
+        .unwrap_err();
     assert!(matches!(error, WorkersError::Left));
 }
 

@@ -3,10 +3,12 @@
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-use plimsoll_load::{Job, LoopShare, RunningLoad, Stopper, Used};
+use plimsoll_load::{NullServer, RunningLoad, SessionCarryOver, Stay, Stopper, Used};
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::HostUse;
 use plimsoll_probe::host_sampler::HostSampler;
+
+use super::preparation::PartLoad;
 
 /// Seconds that may wait while a connection is made.
 const EVENTS_MAX: usize = 32;
@@ -20,6 +22,8 @@ pub(super) enum LoadEvent {
     Ended {
         used: Used,
         plan_error: Option<String>,
+        /// Its users, where they stay for the next load.
+        carry_over: SessionCarryOver,
     },
     /// Its thread is gone.
     Lost,
@@ -36,13 +40,19 @@ pub(super) struct CarriedLoad {
 impl CarriedLoad {
     /// # Errors
     /// When the load cannot be started: why, and what helps.
-    pub(super) fn begin(job: Job, share: LoopShare) -> Result<Self, String> {
-        let running = plimsoll_load::start_share(job, share).map_err(|error| error.to_string())?;
+    pub(super) fn begin(load: PartLoad, stay: Option<Stay>) -> Result<Self, String> {
+        let PartLoad {
+            job,
+            share,
+            null_server,
+        } = load;
+        let running = plimsoll_load::start_share(job, share, stay);
+        let running = running.map_err(|error| error.to_string())?;
         let stopper = running.stopper();
         let (sender, events) = sync_channel(EVENTS_MAX);
         let thread = std::thread::Builder::new()
             .name("windows".to_owned())
-            .spawn(move || carry(running, &sender))
+            .spawn(move || carry(running, null_server, &sender))
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok(Self {
             stopper,
@@ -83,7 +93,12 @@ impl Drop for CarriedLoad {
     }
 }
 
-fn carry(mut running: RunningLoad, events: &SyncSender<LoadEvent>) {
+/// Hands over what a load does. In a self-test the server is there until its end.
+fn carry(
+    mut running: RunningLoad,
+    null_server: Option<NullServer>,
+    events: &SyncSender<LoadEvent>,
+) {
     let mut sampler = HostSampler::new();
     while let Some(window) = running.next_window() {
         let second = LoadEvent::Second {
@@ -97,5 +112,8 @@ fn carry(mut running: RunningLoad, events: &SyncSender<LoadEvent>) {
     let _ = events.send(LoadEvent::Ended {
         used: plimsoll_load::own_use(),
         plan_error: running.plan_error().map(ToOwned::to_owned),
+        carry_over: running.take_carry_over(),
     });
+    drop(running);
+    drop(null_server);
 }

@@ -69,7 +69,7 @@ fn exchange(
         let outgoing = shared.lock().take_outgoing(id, shared.clock.now_ns());
         for message in &outgoing.messages {
             channel.send(message)?;
-            if matches!(message, ToWorker::Start { .. }) {
+            if matches!(message, ToWorker::Start(_)) {
                 let socket = &channel.stream().sock;
                 socket.set_read_timeout(Some(RUNNING_POLL))?;
             }

@@ -1,4 +1,24 @@
+use plimsoll_testkit::plan::get_root;
+
 use super::*;
+use crate::load_order::LoadOrder;
+
+/// The load of this number.
+fn start(round: u32, is_trial: bool) -> Box<Start> {
+    let order = LoadOrder {
+        is_trial,
+        ..LoadOrder::of_plan(&get_root(([127, 0, 0, 1], 80).into()))
+    };
+    Box::new(Start {
+        round,
+        epoch_ns: -5,
+        second: 3,
+        index: 1,
+        workers: 2,
+        loops: None,
+        order,
+    })
+}
 
 fn worker() -> WorkerState {
     WorkerState::new(Join {
@@ -61,20 +81,21 @@ fn ready() -> WorkerState {
 }
 
 fn running() -> WorkerState {
+    running_with(false)
+}
+
+fn running_with(is_trial: bool) -> WorkerState {
     let mut worker = ready();
-    let start = ToWorker::Start {
-        epoch_ns: -5,
-        second: 3,
-    };
-    receive(&mut worker, start.clone(), 10);
+    let start = start(0, is_trial);
+    receive(&mut worker, ToWorker::Start(start.clone()), 10);
     // Once more, as over another connection.
-    receive(&mut worker, start, 11);
-    let begin = WorkerAction::Begin {
-        epoch_ns: -5,
-        second: 3,
-    };
-    assert_eq!(actions(&mut worker), [begin]);
+    receive(&mut worker, ToWorker::Start(start.clone()), 11);
+    assert_eq!(actions(&mut worker), [WorkerAction::Begin(start)]);
     worker
+}
+
+fn end_load(worker: &mut WorkerState) {
+    worker.load_ended(Used::default(), None, StayedUsers::default());
 }
 
 fn second(worker: &mut WorkerState, second: u32) {
@@ -135,7 +156,7 @@ fn results_are_sent_again_after_a_silence_over_another_connection() {
 fn it_ends_when_everything_was_received_or_nobody_is_there() {
     let mut worker = running();
     second(&mut worker, 3);
-    worker.load_ended(Used::default(), None);
+    end_load(&mut worker);
     assert_eq!(numbers(&mut worker), [0, 1]);
     receive(&mut worker, ToWorker::Received { next: 2 }, 20);
     receive(&mut worker, ToWorker::Done, 21);
@@ -149,7 +170,7 @@ fn it_ends_when_everything_was_received_or_nobody_is_there() {
 
     // Its results were received; that the coordinator went away is no harm.
     let mut worker = running();
-    worker.load_ended(Used::default(), None);
+    end_load(&mut worker);
     receive(&mut worker, ToWorker::Received { next: 1 }, 20);
     worker.disconnected(30);
     assert_eq!(actions(&mut worker), [WorkerAction::Exit(WorkerEnd::Done)]);
@@ -234,4 +255,60 @@ fn a_task_that_never_ends_is_refused() {
         let failed = WorkerEnd::Failed("the coordinator sent a task that does not fit".to_owned());
         assert_eq!(actions(&mut worker), [WorkerAction::Exit(failed)]);
     }
+}
+
+#[test]
+fn it_carries_one_trial_after_the_other_and_none_twice() {
+    let mut worker = running_with(true);
+    // While the first goes on, no other begins.
+    receive(&mut worker, ToWorker::Start(start(1, true)), 12);
+    assert!(actions(&mut worker).is_empty());
+    second(&mut worker, 3);
+    end_load(&mut worker);
+    assert_eq!(numbers(&mut worker), [0, 1]);
+    receive(&mut worker, ToWorker::Received { next: 2 }, 13);
+    // A line that is cut between two trials ends nothing.
+    worker.disconnected(14);
+    worker.tick(14);
+    assert!(matches!(
+        actions(&mut worker)[..],
+        [WorkerAction::Connect { .. }]
+    ));
+    worker.connected(15);
+    assert!(is_join(&outgoing(&mut worker)[0], true));
+    receive(&mut worker, ToWorker::Start(start(0, true)), 16);
+    receive(&mut worker, ToWorker::Abort { round: 0 }, 17);
+    assert!(actions(&mut worker).is_empty(), "it is over");
+    receive(&mut worker, ToWorker::Start(start(1, true)), 18);
+    receive(&mut worker, ToWorker::Stop { round: 0 }, 19);
+    let begin = WorkerAction::Begin(start(1, true));
+    assert_eq!(actions(&mut worker), [begin]);
+    receive(&mut worker, ToWorker::Stop { round: 1 }, 20);
+    assert_eq!(actions(&mut worker), [WorkerAction::StopLoad]);
+    end_load(&mut worker);
+    let sent = outgoing(&mut worker);
+    assert!(
+        matches!(
+            sent[..],
+            [ToCoordinator::Numbered {
+                round: 1,
+                number: 2,
+                content: Numbered::Ended { .. },
+            }]
+        ),
+        "{sent:?}"
+    );
+    receive(&mut worker, ToWorker::Done, 21);
+    assert_eq!(actions(&mut worker), [WorkerAction::Exit(WorkerEnd::Done)]);
+}
+
+#[test]
+fn a_coordinator_that_dies_between_two_trials_ends_the_worker() {
+    let mut worker = running_with(true);
+    end_load(&mut worker);
+    receive(&mut worker, ToWorker::Received { next: 1 }, 20);
+    worker.disconnected(30);
+    worker.tick(20 + SILENCE_MAX_NS + 1);
+    let end = WorkerEnd::Silent(SILENCE_MAX_NS + 1);
+    assert_eq!(actions(&mut worker), [WorkerAction::Exit(end)]);
 }

@@ -7,9 +7,9 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::turns;
-use plimsoll_workers::{Coordinator, IfLost, RemoteLoad, WorkersError};
+use plimsoll_workers::{Coordinator, IfLost, LoadDestination, LoadOrder, RemoteLoad, WorkersError};
 
-use crate::support::{StartedWorker, epoch, options, plan};
+use crate::support::{StartedWorker, epoch, even, options, plan};
 
 /// Second of run time in which loads begin.
 const START: u32 = 1;
@@ -32,9 +32,11 @@ fn two_workers_send_what_the_origin_counts() {
     let workers = ["a", "b"]
         .map(|name| StartedWorker::start(coordinator.address(), coordinator.token(), name));
     assert!(coordinator.wait(|_| {}, || false).unwrap());
-    let mut load = coordinator.start(epoch(), START).unwrap();
-    let twice = coordinator.start(epoch(), START);
-    assert!(matches!(twice, Err(WorkersError::Left)), "begun once");
+    let mut load = coordinator
+        .start(epoch(), START, &LoadOrder::of_plan(&plan))
+        .unwrap();
+    let twice = coordinator.start(epoch(), START, &LoadOrder::of_plan(&plan));
+    assert!(matches!(twice, Err(WorkersError::Busy)), "begun once");
     let windows = windows(&mut load);
     assert_eq!(windows[0].second, START);
     assert_eq!(sum(&windows, |window| window.offered), 400);
@@ -66,6 +68,52 @@ fn two_workers_send_what_the_origin_counts() {
 }
 
 #[test]
+fn two_workers_carry_one_trial_after_the_other() {
+    let _turn = turns::held_or_shared();
+    let origin = fault::start(OriginFault::None).unwrap();
+    let plan = plan(origin.address(), 200.0, Duration::from_secs(1));
+    let coordinator =
+        Coordinator::listen(&options(IfLost::Void), &plan, &Inputs::default()).unwrap();
+    let workers = ["a", "b"]
+        .map(|name| StartedWorker::start(coordinator.address(), coordinator.token(), name));
+    assert!(coordinator.wait(|_| {}, || false).unwrap());
+    let rates = [100.0, 40.0, 200.0];
+    let mut due = 0;
+    for (rate, destination) in rates.into_iter().zip([
+        LoadDestination::Target,
+        LoadDestination::NullServer,
+        LoadDestination::Target,
+    ]) {
+        let order = LoadOrder {
+            load: even(rate, Duration::from_secs(1)),
+            destination,
+            is_trial: true,
+            ..LoadOrder::of_plan(&plan)
+        };
+        let mut load = coordinator.start(epoch(), START, &order).unwrap();
+        let windows = windows(&mut load);
+        let offered = sum(&windows, |window| window.offered);
+        assert!((offered as f64 - rate).abs() < 0.5, "{offered}");
+        assert_eq!(
+            sum(&windows, |window| window.outcomes.get(Outcome::Ok)),
+            offered
+        );
+        if destination == LoadDestination::Target {
+            due += offered;
+        }
+        assert_eq!(origin.requests(), due, "a self-test goes nowhere else");
+        let records = load.records();
+        let each: Vec<u64> = records.iter().map(|record| record.offered).collect();
+        assert_eq!(each, [offered / 2, offered / 2]);
+        assert_eq!(load.take_loss(), None);
+    }
+    drop(coordinator);
+    for worker in workers {
+        worker.join().unwrap();
+    }
+}
+
+#[test]
 fn a_worker_that_its_user_stops_ends_the_run_by_name() {
     let _turn = turns::held_or_shared();
     let origin = fault::start(OriginFault::None).unwrap();
@@ -75,7 +123,9 @@ fn a_worker_that_its_user_stops_ends_the_run_by_name() {
     let [first, second] = ["a", "b"]
         .map(|name| StartedWorker::start(coordinator.address(), coordinator.token(), name));
     assert!(coordinator.wait(|_| {}, || false).unwrap());
-    let mut load = coordinator.start(epoch(), START).unwrap();
+    let mut load = coordinator
+        .start(epoch(), START, &LoadOrder::of_plan(&plan))
+        .unwrap();
     let begun = load.next_window().unwrap();
     assert!(begun.load_errors.is_empty());
     second.stop();
@@ -101,7 +151,9 @@ fn an_abort_ends_the_load_at_once_and_loses_nothing() {
     let workers = ["a", "b"]
         .map(|name| StartedWorker::start(coordinator.address(), coordinator.token(), name));
     assert!(coordinator.wait(|_| {}, || false).unwrap());
-    let mut load = coordinator.start(epoch(), START).unwrap();
+    let mut load = coordinator
+        .start(epoch(), START, &LoadOrder::of_plan(&plan))
+        .unwrap();
     let mut windows = vec![load.next_window().unwrap()];
     load.abort();
     windows.extend(std::iter::from_fn(|| load.next_window()));

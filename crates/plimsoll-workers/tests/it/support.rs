@@ -17,11 +17,16 @@ use plimsoll_workers::{
 pub(crate) fn plan(origin: SocketAddr, rate: f64, lasting: Duration) -> Plan {
     Plan {
         cores: 2,
-        load: Load::Open {
-            phases: vec![LoadPhase::constant(rate, lasting)],
-            spacing: Spacing::Even,
-        },
+        load: even(rate, lasting),
         ..get_root(origin)
+    }
+}
+
+/// So many evenly spaced requests per second for so long.
+pub(crate) fn even(rate: f64, lasting: Duration) -> Load {
+    Load::Open {
+        phases: vec![LoadPhase::constant(rate, lasting)],
+        spacing: Spacing::Even,
     }
 }
 
@@ -55,6 +60,7 @@ impl StartedWorker {
             token: token.to_owned(),
             name: name.to_owned(),
             region: Some(format!("region-{name}")),
+            is_near: None,
         };
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);

@@ -4,3 +4,4 @@
 mod kills;
 mod law;
 mod search;
+mod workers;

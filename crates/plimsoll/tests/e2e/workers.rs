@@ -13,9 +13,9 @@ use serde_json::Value;
 use crate::kill::{after, so_far};
 use crate::support::{CommandOutput, Sandbox, count, interrupt, number, signal};
 
-/// A run that waits for its workers.
-struct CoordinatedRun {
-    child: Child,
+/// A run or a search that waits for its two workers.
+pub(crate) struct CoordinatedRun {
+    pub(crate) child: Child,
     stderr: BufReader<ChildStderr>,
     /// What it has printed so far.
     text: String,
@@ -25,8 +25,13 @@ struct CoordinatedRun {
 
 impl CoordinatedRun {
     fn start(place: &Sandbox, url: &str, arguments: &[&str]) -> Self {
-        let given = ["run", url, "--on", "listen:127.0.0.1:0", "--workers", "2"];
-        let mut child = place.start(&[&given[..], arguments].concat());
+        Self::of(place, &["run", url], arguments)
+    }
+
+    /// The same of a command and its target.
+    pub(crate) fn of(place: &Sandbox, command: &[&str], arguments: &[&str]) -> Self {
+        let on = ["--on", "listen:127.0.0.1:0", "--workers", "2"];
+        let mut child = place.start(&[command, &on[..], arguments].concat());
         let mut run = Self {
             stderr: BufReader::new(child.stderr.take().unwrap()),
             child,
@@ -39,7 +44,7 @@ impl CoordinatedRun {
     }
 
     /// Reads on to a line that begins so, and returns it.
-    fn read_to(&mut self, beginning: &str) -> String {
+    pub(crate) fn read_to(&mut self, beginning: &str) -> String {
         loop {
             let before = self.text.len();
             let read = self.stderr.read_line(&mut self.text).unwrap();
@@ -51,13 +56,13 @@ impl CoordinatedRun {
         }
     }
 
-    fn worker(&self, place: &Sandbox, name: &str) -> Child {
+    pub(crate) fn worker(&self, place: &Sandbox, name: &str) -> Child {
         let mut words: Vec<&str> = self.command.iter().map(String::as_str).collect();
         words.extend(["--name", name, "--region", "here"]);
         place.start(&words)
     }
 
-    fn end(mut self) -> CommandOutput {
+    pub(crate) fn end(mut self) -> CommandOutput {
         self.stderr.read_to_string(&mut self.text).unwrap();
         CommandOutput {
             stderr: self.text,
@@ -66,12 +71,12 @@ impl CoordinatedRun {
     }
 }
 
-fn end(worker: Child) -> CommandOutput {
+pub(crate) fn end(worker: Child) -> CommandOutput {
     worker.wait_with_output().unwrap().into()
 }
 
 /// Waits until a run has written so many seconds.
-fn wait_for_seconds(place: &Sandbox, seconds: usize) {
+pub(crate) fn wait_for_seconds(place: &Sandbox, seconds: usize) {
     let mut polls = 0;
     while so_far(place).is_none_or(|log| log.run.windows.len() < seconds) {
         after(Duration::from_millis(20));
@@ -80,7 +85,7 @@ fn wait_for_seconds(place: &Sandbox, seconds: usize) {
     }
 }
 
-fn sum(json: &Value, name: &str) -> u64 {
+pub(crate) fn sum(json: &Value, name: &str) -> u64 {
     let workers = json["workers"].as_array().unwrap();
     workers.iter().map(|worker| count(worker, name)).sum()
 }

@@ -50,8 +50,8 @@ enum FromCoordinator {
     ClockProbe { id: u64 },
     Start { epoch_ns: i64, second: u32 },
     Received {},
-    Stop,
-    Abort,
+    Stop {},
+    Abort {},
     Refused { reason: String },
     Done,
 }
@@ -183,7 +183,9 @@ impl ReplayedWorker {
             }
             FromCoordinator::Start { epoch_ns, second } => self.start = Some((*epoch_ns, *second)),
             FromCoordinator::Received {} | FromCoordinator::Done => {}
-            FromCoordinator::Stop | FromCoordinator::Abort => bail!("the run was ended early"),
+            FromCoordinator::Stop {} | FromCoordinator::Abort {} => {
+                bail!("the run was ended early")
+            }
             FromCoordinator::Refused { reason } => bail!("refused: {reason}"),
         }
         Ok(())
@@ -210,7 +212,9 @@ impl ReplayedWorker {
 
     /// Each second is a message, and its number follows from how many were sent.
     fn send_numbered(&mut self, content: &Value) -> Result<()> {
-        let message = json!({ "numbered": { "number": self.sent, "content": content } });
+        // The load of a run is the first and only one.
+        let message =
+            json!({ "numbered": { "round": 0, "number": self.sent, "content": content } });
         Ok(self.channel.send(&message)?)
     }
 }
@@ -226,7 +230,7 @@ mod tests {
     use plimsoll_model::plan::{Load, Plan};
     use plimsoll_model::schedule::{LoadPhase, Spacing};
     use plimsoll_testkit::plan::get_root;
-    use plimsoll_workers::{Coordinator, CoordinatorOptions, IfLost};
+    use plimsoll_workers::{Coordinator, CoordinatorOptions, IfLost, LoadOrder};
 
     use super::*;
 
@@ -264,7 +268,8 @@ mod tests {
         });
         assert!(coordinator.wait(|_| {}, || false).unwrap());
         let epoch = Instant::now() + Duration::from_millis(300);
-        let mut load = coordinator.start(epoch, 0).unwrap();
+        let order = LoadOrder::of_plan(&plan);
+        let mut load = coordinator.start(epoch, 0, &order).unwrap();
         let windows: Vec<Window> = std::iter::from_fn(|| load.next_window()).collect();
         assert_eq!(windows.len(), LASTING as usize, "{windows:#?}");
         for window in &windows {

@@ -7,10 +7,12 @@ use plimsoll_load::Used;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 use plimsoll_model::worker::HostUse;
+use plimsoll_testkit::plan::get_root;
 
 use crate::clock::SECOND_NS;
 use crate::coordinator::{ConnectionId, CoordinatorState, IfLost, Settings};
-use crate::message::{Join, ToCoordinator, ToWorker};
+use crate::load_order::LoadOrder;
+use crate::message::{Join, StayedUsers, ToCoordinator, ToWorker};
 use crate::worker::{ArrivalClocks, WorkerAction, WorkerEnd, WorkerState};
 
 /// Step of virtual time, ns.
@@ -41,7 +43,7 @@ struct SimulatedLoad {
     epoch_ns: i64,
     /// The next second to close, and the end.
     next: u32,
-    end: u32,
+    end: Option<u32>,
     is_aborted: bool,
 }
 
@@ -58,8 +60,10 @@ pub(super) struct SimulatedWorker {
     /// The process does not run: stopped, or killed for good.
     pub(super) is_frozen: bool,
     load: Option<SimulatedLoad>,
-    /// Virtual times at which its load began, less the one that was meant.
+    /// By its clock, second 0 of run time of each load that it began.
     pub(super) begun_ns: Vec<i64>,
+    /// Numbers of these loads.
+    pub(super) begun: Vec<u32>,
     /// When its load was aborted, virtual time.
     pub(super) aborted_ns: Option<u64>,
     pub(super) end: Option<WorkerEnd>,
@@ -103,12 +107,14 @@ impl SimulatedWorker {
                     assert_eq!(text, "the task");
                     self.state.prepared(Ok(()));
                 }
-                WorkerAction::Begin { epoch_ns, second } => {
-                    self.begun_ns.push(epoch_ns);
+                WorkerAction::Begin(start) => {
+                    assert!(self.load.is_none(), "one load at a time");
+                    self.begun_ns.push(start.epoch_ns);
+                    self.begun.push(start.round);
                     self.load = Some(SimulatedLoad {
-                        epoch_ns,
-                        next: second,
-                        end: u32::MAX,
+                        epoch_ns: start.epoch_ns,
+                        next: start.second,
+                        end: None,
                         is_aborted: false,
                     });
                 }
@@ -132,16 +138,17 @@ impl SimulatedWorker {
         let clock_ns = i64::try_from(self.clock_ns(now_ns)).unwrap();
         let part = self.part;
         let Some(load) = &mut self.load else { return };
-        load.end = load.end.min(START_SECOND + lasting);
+        let end = *load.end.get_or_insert(load.next + lasting);
         let after = u64::try_from(clock_ns - load.epoch_ns).unwrap_or(0);
-        while load.next < load.end && after >= u64::from(load.next + 1) * SECOND_NS {
+        while load.next < end && after >= u64::from(load.next + 1) * SECOND_NS {
             let window = Box::new(second_of(part, load.next));
             load.next += 1;
             self.state.second(window, HostUse::default());
         }
-        if load.next == load.end || load.is_aborted {
+        if load.next == end || load.is_aborted {
             self.load = None;
-            self.state.load_ended(Used::default(), None);
+            let stayed = StayedUsers::of(&[(part + 1, part == 0)]);
+            self.state.load_ended(Used::default(), None, stayed);
         }
     }
 }
@@ -159,6 +166,7 @@ impl Simulation {
             is_frozen: false,
             load: None,
             begun_ns: Vec::new(),
+            begun: Vec::new(),
             aborted_ns: None,
             end: None,
             part: u64::from(part),
@@ -180,21 +188,37 @@ impl Simulation {
 
     /// All have joined, and the load was started.
     pub(super) fn started(workers: u32, if_lost: IfLost, lasting: u32) -> Self {
+        let mut simulation = Self::gathered(workers, if_lost, lasting);
+        let at = (simulation.epoch_ns(), START_SECOND);
+        simulation.coordinator.start(at, &order(false)).unwrap();
+        simulation
+    }
+
+    /// All have joined, and run time begins.
+    pub(super) fn gathered(workers: u32, if_lost: IfLost, lasting: u32) -> Self {
         let mut simulation = Self::new(workers, if_lost, lasting);
         simulation.run_for(1.0);
         assert!(simulation.coordinator.is_ready());
         simulation.epoch_ns = simulation.now_ns + SECOND_NS / 3;
-        let epoch_ns = i64::try_from(simulation.epoch_ns).unwrap();
         simulation
-            .coordinator
-            .start(epoch_ns, START_SECOND)
-            .unwrap();
-        simulation
+    }
+
+    fn epoch_ns(&self) -> i64 {
+        i64::try_from(self.epoch_ns).unwrap()
+    }
+
+    /// A trial begins in a second or two: the second of run time.
+    pub(super) fn start_trial(&mut self) -> u32 {
+        let since_ns = self.now_ns.saturating_sub(self.epoch_ns);
+        let second = u32::try_from(since_ns / SECOND_NS).unwrap() + 2;
+        let at = (self.epoch_ns(), second);
+        self.coordinator.start(at, &order(true)).unwrap();
+        second
     }
 
     /// By how much the start of each worker was off, ns.
     pub(super) fn skews_ns(&self) -> Vec<u64> {
-        let epoch_ns = i64::try_from(self.epoch_ns).unwrap();
+        let epoch_ns = self.epoch_ns();
         let workers = self.workers.iter();
         workers
             .map(|worker| {
@@ -224,6 +248,11 @@ impl Simulation {
 
     pub(super) fn set_line(&mut self, at: usize, line: LineState) {
         self.workers[at].line = line;
+    }
+
+    /// The connection of a worker that has one.
+    pub(super) fn connection(&self, at: usize) -> ConnectionId {
+        self.workers[at].connection.unwrap()
     }
 
     /// The process is gone, and its connection closes.
@@ -352,7 +381,15 @@ pub(super) fn settings(workers: u32, if_lost: IfLost) -> Settings {
         loops: 1,
         pieces: Arc::from(["the ".to_owned(), "task".to_owned()]),
         if_lost,
-        judged: (1, u32::MAX),
         wall_at_zero_ns: WALL_NS,
+    }
+}
+
+/// A load whose first second is a warm-up.
+pub(super) fn order(is_trial: bool) -> LoadOrder {
+    LoadOrder {
+        judged: (1, u32::MAX),
+        is_trial,
+        ..LoadOrder::of_plan(&get_root(([127, 0, 0, 1], 80).into()))
     }
 }
