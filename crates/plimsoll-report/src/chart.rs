@@ -9,6 +9,7 @@ pub(crate) mod day;
 pub(crate) mod load;
 pub(crate) mod panel;
 pub(crate) mod runs;
+pub(crate) mod scaling;
 pub(crate) mod steps;
 pub(crate) mod throughput;
 pub(crate) mod timeline;

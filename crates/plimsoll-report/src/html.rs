@@ -76,7 +76,7 @@ fn comparison_section(reports: &[(&str, Report<'_>)]) -> Markup {
         section aria-labelledby="comparison-title" {
             h2 #comparison-title { "Before and after" }
             @if let Some(gain) = comparison::gain(reports) { p { (unbroken(&gain)) } }
-            div.scroll tabindex="0" role="region" aria-label="Before and after" {
+            div.scroll tabindex="0" role="group" aria-label="Before and after" {
                 table.comparison {
                     thead {
                         tr {
@@ -318,7 +318,7 @@ fn load_section(report: &Report<'_>) -> Markup {
                 }
             }
             (chart)
-            details { summary { "All trials as a table" } div.scroll tabindex="0" role="region" aria-label="All trials" { (tables::trials_table(report)) } }
+            details { summary { "All trials as a table" } div.scroll tabindex="0" role="group" aria-label="All trials" { (tables::trials_table(report)) } }
         }
     }
 }
@@ -345,7 +345,7 @@ fn time_section(report: &Report<'_>, timeline: Option<&TimeChart>) -> Markup {
                 (timeline.draw(&report.trials))
             }
             @if let Some(table) = TimeChart::of(report, TABLE_POINTS) {
-                details { summary { "The same as a table" } div.scroll tabindex="0" role="region" aria-label="Values over time" { (table.table()) } }
+                details { summary { "The same as a table" } div.scroll tabindex="0" role="group" aria-label="Values over time" { (table.table()) } }
             }
             (peaks(report))
             @if !report.run.notes.is_empty() {
@@ -365,7 +365,7 @@ fn peaks(report: &Report<'_>) -> Markup {
         @if !resources.is_empty() {
             details {
                 summary { "Means and highest seconds" }
-                div.scroll tabindex="0" role="region" aria-label="Means and highest seconds" { table {
+                div.scroll tabindex="0" role="group" aria-label="Means and highest seconds" { table {
                     caption { "CPU as a share of all CPUs, and TCP sockets of the machine by state, over the whole run" }
                     thead { tr { @for name in ["resource", "mean", "highest", "at"] { th scope="col" { (name) } } } }
                     tbody { @for resource in resources { tr {
@@ -388,7 +388,7 @@ fn classes_section(report: &Report<'_>) -> Markup {
     html! {
         section aria-labelledby="classes-heading" {
             h2 #classes-heading { "Distribution of response times" }
-            div.scroll tabindex="0" role="region" aria-labelledby="classes-heading" {
+            div.scroll tabindex="0" role="group" aria-labelledby="classes-heading" {
                 table.classes {
                     thead { tr {
                         th scope="col" { "offered" }

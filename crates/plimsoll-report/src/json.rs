@@ -49,14 +49,14 @@ use traces::RouteObject;
 use traffic::TrafficObject;
 use urls::UrlObject;
 use websocket::WebSocketObject;
-use workers::WorkerObject;
+use workers::{RegionObject, WorkerObject};
 
 pub use through_edge::{ThroughEdgeObject, pair_object};
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 13;
+pub const FORMAT_MINOR: u32 = 14;
 
 /// Files written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -148,6 +148,8 @@ pub struct RunObject {
     pub generator: GeneratorObject,
     /// Hosts that carried a part of the load each; empty where this machine carried it.
     pub workers: Vec<WorkerObject>,
+    /// What the workers of each region did together, by name; empty where no worker has a region.
+    pub regions: Vec<RegionObject>,
     /// Properties that failed requests share and good ones lack; null without failures.
     pub failures: Option<FailuresObject>,
     /// Why one of the plan's aborts ended the run early; null otherwise.
@@ -406,9 +408,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         journeys: breakdown.map(JourneyObject::all).unwrap_or_default(),
         groups: breakdown.map(GroupObject::all).unwrap_or_default(),
         thresholds: breakdown.map(ThresholdObject::all).unwrap_or_default(),
-        users: breakdown
-            .and_then(|breakdown| breakdown.users.as_ref())
-            .map(UsersObject::of),
+        users: breakdown.and_then(UsersObject::of),
         processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
         websocket: summary.websocket.as_ref().map(WebSocketObject::of),
         browser: summary.browser.as_ref().map(BrowserObject::of),
@@ -419,6 +419,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         traffic: TrafficObject::of(&summary.traffic),
         generator: GeneratorObject::of(summary),
         workers: WorkerObject::all(run),
+        regions: RegionObject::all(run),
         failures: report.failures.as_ref().map(FailuresObject::of),
         ended_early: report.ended_early(),
         void: void_texts(summary),

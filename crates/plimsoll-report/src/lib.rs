@@ -26,6 +26,7 @@ pub mod pretty;
 mod printable;
 pub mod repeated;
 pub mod report;
+pub mod scale_page;
 pub mod text;
 pub mod tune;
 mod workers;

@@ -1,15 +1,18 @@
 //! `cargo xtask soak`: tests that take hours. The load line against four known laws on real sockets, ten seeds each, the
-//! memory of a long run, the cost of a coordinator of a hundred workers, comparisons of two services, killed searches for
-//! settings, the commands of the documentation without abridgement, and every fuzz target.
+//! memory of a long run, the cost of a coordinator of a hundred workers, of an agent and of a live page with ten viewers, comparisons
+//! of two services, killed searches for settings, the commands of the documentation without abridgement, and every fuzz target.
 //!
 //! Every result is appended to a file; results that the file already contains are not repeated.
 
+mod agent;
 mod compared;
 mod coordinated;
 mod fuzzed;
 mod kills;
 mod pages;
 mod truth;
+mod viewers;
+mod worlds;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -43,6 +46,12 @@ pub(crate) struct SoakArguments {
     /// Minutes of a load that a hundred replayed workers carry, for the cost of their coordinator; 0 skips it
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=1_440))]
     workers_minutes: u64,
+    /// Minutes for which an agent is read once a second, for its cost; 0 skips it
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1_440))]
+    agent_minutes: u64,
+    /// Seconds of each of ten runs, every other one with ten viewers of its live page, for the cost of these; 0 skips them
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=3_600))]
+    viewer_seconds: u64,
     /// Comparisons of equal services; half as many find a slower one; 0 skips them
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     comparisons: u64,
@@ -52,6 +61,9 @@ pub(crate) struct SoakArguments {
     /// Comparisons of equal services in virtual time, for the page; a quarter as many find a slower one; 0 writes no page
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     virtual_comparisons: u64,
+    /// Seeds of each simulated queue whose mean is a formula; 0 skips them
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    world_seeds: u64,
     /// Searches for settings that are killed at random moments over a whole stack; 0 skips them
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     kills: u64,
@@ -104,26 +116,14 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         path.display(),
         results.len()
     );
-    let laws = QueueLaw::ALL.iter().filter(|_| arguments.seeds > 0);
-    for law in laws {
-        let truth = law.load_line(SHARE, BOUND_S);
-        println!("{}: the line by the law is {truth:.1} requests/s", law.name);
-        for seed in 1..=arguments.seeds {
-            let is_done = |result: &Value| result["law"] == law.name && result["seed"] == seed;
-            if !results.iter().any(is_done) {
-                let result = search(&workspace, law, seed, truth, arguments.search)?;
-                append(&path, &result)?;
-                results.push(result);
-            }
-        }
-    }
+    laws(&workspace, arguments, &path, &mut results)?;
     if arguments.memory_minutes > 0 && !results.iter().any(|result| result["memory"].is_object()) {
         let result = memory(&workspace, arguments.memory_minutes)?;
         append(&path, &result)?;
         results.push(result);
     }
-    let minutes = arguments.workers_minutes;
-    coordinated::run(&workspace, minutes, &mut results, |result| {
+    costs(&workspace, arguments, &path, &mut results)?;
+    worlds::run(arguments.world_seeds, &mut results, |result| {
         append(&path, result)
     })?;
     let at_once = usize::from(arguments.comparisons_at_once);
@@ -152,6 +152,41 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The load line against every law with every seed.
+fn laws(
+    workspace: &Workspace,
+    arguments: &SoakArguments,
+    path: &Path,
+    results: &mut Vec<Value>,
+) -> Result<()> {
+    for law in QueueLaw::ALL.iter().filter(|_| arguments.seeds > 0) {
+        let truth = law.load_line(SHARE, BOUND_S);
+        println!("{}: the line by the law is {truth:.1} requests/s", law.name);
+        for seed in 1..=arguments.seeds {
+            let is_done = |result: &Value| result["law"] == law.name && result["seed"] == seed;
+            if !results.iter().any(is_done) {
+                let result = search(workspace, law, seed, truth, arguments.search)?;
+                append(path, &result)?;
+                results.push(result);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a coordinator, an agent and the viewers of a page cost.
+fn costs(
+    workspace: &Workspace,
+    arguments: &SoakArguments,
+    path: &Path,
+    results: &mut Vec<Value>,
+) -> Result<()> {
+    let keep = |result: &Value| append(path, result);
+    coordinated::run(workspace, arguments.workers_minutes, results, keep)?;
+    agent::run(workspace, arguments.agent_minutes, results, keep)?;
+    viewers::run(workspace, arguments.viewer_seconds, results, keep)
 }
 
 fn read(path: &Path) -> Result<Vec<Value>> {
@@ -332,9 +367,12 @@ fn summarise(results: &[Value], has_laws: bool) -> bool {
     }
     all_hold
         & coordinated::summarise(results)
+        & viewers::summarise(results)
+        & agent::summarise(results)
         & compared::summarise(results)
         & kills::summarise(results)
         & pages::summarise(results)
+        & worlds::summarise(results)
         & fuzzed::summarise(results)
 }
 

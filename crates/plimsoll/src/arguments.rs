@@ -7,11 +7,14 @@ mod edge;
 pub(crate) mod examples;
 mod history;
 mod import;
+mod kubernetes;
 mod link;
 mod log;
 mod matrix;
 mod metrics_export;
 mod parse;
+mod scale;
+mod simulate;
 mod transport;
 mod tune;
 mod ui;
@@ -35,11 +38,14 @@ pub(crate) use cycles::*;
 pub(crate) use edge::*;
 pub(crate) use history::*;
 pub(crate) use import::*;
+pub(crate) use kubernetes::*;
 pub(crate) use link::*;
 pub(crate) use log::*;
 pub(crate) use matrix::*;
 pub(crate) use metrics_export::*;
 pub(crate) use parse::*;
+pub(crate) use scale::*;
+pub(crate) use simulate::*;
 pub(crate) use transport::*;
 pub(crate) use tune::*;
 pub(crate) use ui::*;
@@ -84,7 +90,7 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     /// Let others read this machine while they send load to its service: by invitation, and without changing anything
     Agent(AgentArguments),
-    /// Carry a part of a load that `plimsoll run --on` on another machine plans and merges
+    /// Carry a part of a load that `plimsoll run --on` or `limit --on` on another machine plans and merges
     Worker(WorkerArguments),
     /// Check a plan file; or list, without load, which limits of this host will bind first
     Check(CheckArguments),
@@ -117,6 +123,10 @@ pub(crate) enum Command {
     Edge(Box<EdgeArguments>),
     /// Carry connections to a service as from far away: with a delay, a bandwidth and stalls, until Ctrl-C
     Link(LinkArguments),
+    /// Simulate a service, its users and their distances in virtual time, find its load line, and try changes of it
+    Simulate(SimulateArguments),
+    /// Try a scaling policy on a recorded load, beside HPA, KPA and others: bad answers, replica-hours, time to capacity
+    Scale(ScaleArguments),
     /// Find and raise the load line of a built-in sample site
     Demo(DemoArguments),
     /// Print shell completions, the man page or JSON schemas
@@ -193,7 +203,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective, help_heading = "Judgement")]
     pub(crate) objective: Option<Objective>,
     /// Run the same load this often, one run after another: reports what grows from run to run, such as memory (exit 3)
-    #[arg(long, value_name = "N", value_parser = within(3..=REPEAT_MAX), conflicts_with = "junit", help_heading = "Judgement")]
+    #[arg(long, value_name = "N", value_parser = within(3..=REPEAT_MAX), conflicts_with_all = ["junit", "on"], help_heading = "Judgement")]
     pub(crate) repeat: Option<u32>,
     #[command(flatten)]
     pub(crate) carried_by: CarriedByArguments,
@@ -244,7 +254,7 @@ pub(crate) struct LimitArguments {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["at_least", "record"],
+        conflicts_with_all = ["at_least", "record", "on"],
         help_heading = "Search"
     )]
     pub(crate) through: Option<PathBuf>,
@@ -277,6 +287,8 @@ pub(crate) struct LimitArguments {
         help_heading = "Confirmation"
     )]
     pub(crate) undo_with: Option<CommandWords>,
+    #[command(flatten)]
+    pub(crate) carried_by: CarriedByArguments,
     #[command(flatten)]
     pub(crate) cycles: CycleTargetArguments,
     #[command(flatten)]
@@ -449,6 +461,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
-    /// The JSON schema of plan, experiment, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger, repeat, edge-status or link
+    /// The JSON schema of plan, experiment, hosts, world, run, limit, check, doctor, compare, matrix, matrix-dry-run, log, availability, history, ledger, repeat, edge-status, link, scale, scale-policy or simulate
     Schema,
 }

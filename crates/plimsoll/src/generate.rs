@@ -11,7 +11,7 @@ use crate::arguments::{Cli, GenerateArguments, Generated, examples};
 use crate::exit::Exit;
 use crate::explain::CliError;
 use crate::screen::print;
-use crate::{check, doctor, link};
+use crate::{check, doctor, link, simulate};
 
 /// How names of files with a schema end.
 const SCHEMA_ENDING: &str = ".schema.json";
@@ -109,9 +109,11 @@ fn render_man(command: Command, examples: &[&str], page: &mut Vec<u8>) -> std::i
 
 /// Every schema: the name of its file, and its text.
 fn schemas() -> Vec<(String, String)> {
-    let further: [(&str, String); 16] = [
+    let further: [(&str, String); 21] = [
         ("plan", plimsoll_config::plan::schema()),
         ("experiment", plimsoll_config::experiment::schema()),
+        ("world", plimsoll_config::world::schema()),
+        ("hosts", plimsoll_config::hosts::schema()),
         ("check", check::json::schema()),
         ("doctor", doctor::schema()),
         ("compare", plimsoll_report::compare::schema()),
@@ -126,6 +128,9 @@ fn schemas() -> Vec<(String, String)> {
         ("repeat", plimsoll_report::repeated::schema()),
         ("edge-status", plimsoll_edge::status_schema()),
         ("link", link::schema()),
+        ("scale-policy", plimsoll_config::scale::schema()),
+        ("scale", plimsoll_report::scale_page::schema()),
+        ("simulate", simulate::schema()),
     ];
     let further = further.map(|(name, schema)| (format!("{name}{SCHEMA_ENDING}"), schema));
     let mut schemas = plimsoll_report::json::schemas();
@@ -158,6 +163,18 @@ fn reference(folder: &Path) -> Result<(), CliError> {
     write(
         &folder.join("experiment.md"),
         plimsoll_config::experiment::reference(),
+    )?;
+    write(
+        &folder.join("hosts.md"),
+        plimsoll_config::hosts::reference(),
+    )?;
+    write(
+        &folder.join("world.md"),
+        plimsoll_config::world::reference(),
+    )?;
+    write(
+        &folder.join("scale-policy.md"),
+        plimsoll_config::scale::reference(),
     )?;
     write(&folder.join("edge.md"), plimsoll_config::edge::reference())?;
     write(&folder.join("commands.md"), commands())?;

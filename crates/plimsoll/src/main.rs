@@ -43,11 +43,13 @@ mod repeat;
 mod report;
 mod request;
 mod run;
+mod scale;
 mod screen;
 mod search;
 mod sentence;
 mod services;
 mod signals;
+mod simulate;
 mod target;
 mod through;
 mod tune;
@@ -104,6 +106,8 @@ fn main() -> ExitCode {
         Command::Record(arguments) => record::record(&arguments),
         Command::Edge(arguments) => edge::edge(arguments),
         Command::Link(arguments) => link::link(&arguments),
+        Command::Scale(arguments) => scale::scale(&arguments, screen),
+        Command::Simulate(arguments) => simulate::simulate(&arguments, screen),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::LoadWorker => load_worker::run(),

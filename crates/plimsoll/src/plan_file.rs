@@ -7,11 +7,15 @@ use std::time::Duration;
 use plimsoll_config::document::{FileError, Surroundings};
 use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, EdgeConfig, HostLookup};
 use plimsoll_config::experiment::{self, EXPERIMENT_LEN_MAX};
+use plimsoll_config::hosts::{self, HOSTS_LEN_MAX};
 use plimsoll_config::plan::{self, Given, PLAN_LEN_MAX, PlanFile, WatchPlan};
+use plimsoll_config::scale::{self, POLICY_LEN_MAX, ScalePolicy};
 use plimsoll_config::tuned::{self, TunedFile};
+use plimsoll_config::world::{self, WORLD_LEN_MAX, World};
 
 use plimsoll_lab::input;
 use plimsoll_model::experiment::Experiment;
+use plimsoll_model::load_hosts::LoadHosts;
 use plimsoll_model::price::HeldResources;
 
 use crate::arguments::WatchArgument;
@@ -131,6 +135,25 @@ pub(crate) fn read_edge(
     Ok(edge)
 }
 
+/// Reads a file of hosts that carry a load. Every problem becomes a line.
+pub(crate) fn read_hosts(path: &Path) -> Result<LoadHosts, CliError> {
+    let bytes = bounded(path, HOSTS_LEN_MAX).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read the file of hosts {}: {error}",
+            path.display()
+        ))
+        .remedy("valid: a YAML file of at most 1 MiB, such as `hosts: [me@load1.example]`")
+    })?;
+    let text = text_of(path, bytes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    hosts::read(&text, &Around { folder }).map_err(|errors| {
+        let file = path.display().to_string();
+        let count = errors.list().len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
+    })
+}
+
 /// Reads an experiment file. Every problem becomes a line.
 pub(crate) fn read_experiment(path: &Path) -> Result<Experiment, CliError> {
     let bytes = bounded(path, EXPERIMENT_LEN_MAX).map_err(|error| {
@@ -144,6 +167,42 @@ pub(crate) fn read_experiment(path: &Path) -> Result<Experiment, CliError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     experiment::read(&text, &short(&stem), &Around { folder }).map_err(|errors| {
+        let file = path.display().to_string();
+        let count = errors.list().len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
+    })
+}
+
+/// Reads the file of a world. Every problem becomes a line.
+pub(crate) fn read_world(path: &Path) -> Result<World, CliError> {
+    let bytes = bounded(path, WORLD_LEN_MAX).map_err(|error| {
+        CliError::usage(format!("cannot read the world {}: {error}", path.display()))
+            .remedy("valid: a YAML file of at most 4 MiB, as in docs/guides/simulating.md")
+    })?;
+    let text = text_of(path, bytes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    world::read(&text, &Around { folder }).map_err(|errors| {
+        let file = path.display().to_string();
+        let count = errors.list().len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
+    })
+}
+
+/// Reads a scaling policy. Every problem becomes a line.
+pub(crate) fn read_scale_policy(path: &Path) -> Result<ScalePolicy, CliError> {
+    let bytes = bounded(path, POLICY_LEN_MAX).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read the policy {}: {error}",
+            path.display()
+        ))
+        .remedy("valid: a YAML file of at most 1 MiB")
+    })?;
+    let text = text_of(path, bytes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    scale::read(&text, &short(&stem), &Around { folder }).map_err(|errors| {
         let file = path.display().to_string();
         let count = errors.list().len();
         let problems = if count == 1 { "problem" } else { "problems" };

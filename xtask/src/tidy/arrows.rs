@@ -14,7 +14,7 @@ const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 const HARNESS: &str = "plimsoll-harness";
 
-const CRATE_RULES: [CrateRule; 35] = [
+const CRATE_RULES: [CrateRule; 39] = [
     CrateRule {
         name: MODEL,
         may_know: &[],
@@ -45,7 +45,13 @@ const CRATE_RULES: [CrateRule; 35] = [
     },
     CrateRule {
         name: "plimsoll-workers",
-        may_know: &[MODEL, "plimsoll-load", "plimsoll-peer", "plimsoll-probe"],
+        may_know: &[
+            MODEL,
+            "plimsoll-load",
+            "plimsoll-peer",
+            "plimsoll-probe",
+            "plimsoll-ssh",
+        ],
     },
     CrateRule {
         name: "plimsoll-probe",
@@ -83,8 +89,17 @@ const CRATE_RULES: [CrateRule; 35] = [
         may_know: &["plimsoll-cache"],
     },
     CrateRule {
+        name: "plimsoll-scale",
+        may_know: &[MODEL, "plimsoll-config"],
+    },
+    CrateRule {
         name: "plimsoll-report",
-        may_know: &[MODEL, "plimsoll-analysis", "plimsoll-logs"],
+        may_know: &[
+            MODEL,
+            "plimsoll-analysis",
+            "plimsoll-logs",
+            "plimsoll-scale",
+        ],
     },
     CrateRule {
         name: "plimsoll-live",
@@ -99,12 +114,30 @@ const CRATE_RULES: [CrateRule; 35] = [
         may_know: &[MODEL, "plimsoll-net"],
     },
     CrateRule {
+        name: "plimsoll-simulate",
+        may_know: &[MODEL, "plimsoll-config"],
+    },
+    CrateRule {
         name: "plimsoll-peer",
         may_know: &[],
     },
     CrateRule {
+        name: "plimsoll-ssh",
+        may_know: &[MODEL],
+    },
+    CrateRule {
+        name: "plimsoll-kubernetes",
+        may_know: &[MODEL],
+    },
+    CrateRule {
         name: "plimsoll-agent",
-        may_know: &[MODEL, "plimsoll-names", "plimsoll-peer", "plimsoll-probe"],
+        may_know: &[
+            MODEL,
+            "plimsoll-names",
+            "plimsoll-peer",
+            "plimsoll-probe",
+            "plimsoll-ssh",
+        ],
     },
     CrateRule {
         name: "plimsoll-export",
@@ -128,15 +161,19 @@ const CRATE_RULES: [CrateRule; 35] = [
             "plimsoll-analysis",
             "plimsoll-export",
             "plimsoll-import",
+            "plimsoll-kubernetes",
             "plimsoll-lab",
             "plimsoll-link",
             "plimsoll-live",
             "plimsoll-logs",
             "plimsoll-report",
             "plimsoll-sample",
+            "plimsoll-scale",
+            "plimsoll-simulate",
             "plimsoll-edge",
             "plimsoll-cache",
             "plimsoll-names",
+            "plimsoll-ssh",
             "plimsoll-workers",
         ],
     },
@@ -172,6 +209,8 @@ const CRATE_RULES: [CrateRule; 35] = [
             "plimsoll-analysis",
             "plimsoll-lab",
             "plimsoll-peer",
+            "plimsoll-config",
+            "plimsoll-simulate",
             "plimsoll-workers",
             TESTKIT,
         ],

@@ -160,7 +160,7 @@ fn table<'m>(
     rows: impl Iterator<Item = (String, &'m ComparedMetric)>,
 ) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Values by " (first) } {
+        div.scroll tabindex="0" role="group" aria-label={ "Values by " (first) } {
             table.comparison {
                 thead { tr {
                     th scope="col" { (first) }
@@ -201,7 +201,7 @@ fn ranking_section(runs: &ComparedRuns<'_>) -> Markup {
                 "By the geometric mean of the ratios to " (printable(&runs.baseline.name))
                 ", each oriented so that more is better; the order does not depend on that side. The lowest ratio shows what the mean hides."
             }
-            div.scroll tabindex="0" role="region" aria-labelledby="ranking-heading" {
+            div.scroll tabindex="0" role="group" aria-labelledby="ranking-heading" {
                 table {
                     thead { tr { @for name in ["", "geometric mean", "95 % interval", "lowest ratio"] { th scope="col" { (name) } } } }
                     tbody { @for (index, side) in runs.ranking().iter().enumerate() {

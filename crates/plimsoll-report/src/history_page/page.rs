@@ -89,7 +89,7 @@ fn changes(object: &HistoryObject) -> Markup {
             }
             @if newest.is_empty() { p { "No change." } }
             @else {
-                div.scroll tabindex="0" role="region" aria-label="Changes" {
+                div.scroll tabindex="0" role="group" aria-label="Changes" {
                     table {
                         thead { tr {
                             @for name in ["at", "run", "metric"] { th.text scope="col" { (name) } }

@@ -91,7 +91,7 @@ fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32,
                     ": fix that first."
                 }
             }
-            div.scroll tabindex="0" role="region" aria-label="Evidence" {
+            div.scroll tabindex="0" role="group" aria-label="Evidence" {
                 table.evidence {
                     thead { tr {
                         th scope="col" { "evidence" }

@@ -71,7 +71,7 @@ fn rows(browser: &BrowserSummary) -> Vec<(String, &PageSummary)> {
 
 fn times(browser: &BrowserSummary) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Times of pages" {
+        div.scroll tabindex="0" role="group" aria-label="Times of pages" {
             table {
                 caption { "From the beginning of a visit: 75th percentile, and below it median and highest; the layout shift is a score" }
                 thead { tr {
@@ -116,7 +116,7 @@ fn loads(browser: &BrowserSummary) -> Markup {
         return html! {};
     }
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Pages by load" {
+        div.scroll tabindex="0" role="group" aria-label="Pages by load" {
             table {
                 caption { "All pages by load: 75th percentile, and below it median and highest" }
                 thead { tr {
@@ -137,7 +137,7 @@ fn loads(browser: &BrowserSummary) -> Markup {
 
 fn weights(browser: &BrowserSummary) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Weight of pages" {
+        div.scroll tabindex="0" role="group" aria-label="Weight of pages" {
             table {
                 caption { "What a page consists of: medians; nodes as sent are those of the document before scripts changed it" }
                 thead { tr {

@@ -25,7 +25,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                  transfer of 0. Connecting and TLS come before them, on new connections alone."
             }
             (means(report, phases))
-            div.scroll tabindex="0" role="region" aria-labelledby="phases-heading" { (table(phases)) }
+            div.scroll tabindex="0" role="group" aria-labelledby="phases-heading" { (table(phases)) }
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             p.lead {
                 "Statement statistics of the databases over the whole run, without parameter values. Shares refer to the time of the statements that were counted by name. Calls per request are based on this run's requests; other clients may have used the database too."
             }
-            div.scroll tabindex="0" role="region" aria-labelledby="statements-heading" {
+            div.scroll tabindex="0" role="group" aria-labelledby="statements-heading" {
                 table.evidence {
                     thead { tr {
                         th scope="col" { "statement" }
@@ -41,7 +41,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                         li {
                             (printable(&index.reason)) ": " (printable(&index.remedy)) "."
                             @if let Some(sql) = &index.sql {
-                                pre tabindex="0" role="region" aria-label="Statements that do it" {
+                                pre tabindex="0" role="group" aria-label="Statements that do it" {
                                     code { @for line in sql.lines() { (printable(line)) "\n" } }
                                 }
                             }

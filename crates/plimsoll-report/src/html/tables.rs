@@ -117,9 +117,9 @@ pub(super) fn outcomes_section(report: &Report<'_>) -> Markup {
                 (generator_table(report))
             }
             @if !report.is_search() {
-                div.scroll tabindex="0" role="region" aria-label="Percentiles" { table {
+                div.scroll tabindex="0" role="group" aria-label="Percentiles" { table {
                     caption { "Good answers" }
-                    thead { tr { th {} @for name in ["p50", "p90", "p95", "p99", "p99.9", "max", "mean"] { th scope="col" { (name) } } } }
+                    thead { tr { td {} @for name in ["p50", "p90", "p95", "p99", "p99.9", "max", "mean"] { th scope="col" { (name) } } } }
                     tbody { @for (name, times) in times { @if let Some(times) = times {
                         tr {
                             th scope="row" { (name) }
@@ -167,7 +167,7 @@ pub(super) fn setup_section(report: &Report<'_>) -> Markup {
                 (facts_table("Versions", &pairs(&header.versions)))
             }
             h3 { "Repeat it" }
-            pre tabindex="0" role="region" aria-label="Command that repeats the measurement" { code { (repeat::command(report)) } }
+            pre tabindex="0" role="group" aria-label="Command that repeats the measurement" { code { (repeat::command(report)) } }
         }
     }
 }

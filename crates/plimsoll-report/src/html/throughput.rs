@@ -32,7 +32,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             (chart)
             details {
                 summary { "The same as a table" }
-                div.scroll tabindex="0" role="region" aria-label="Throughput at every load" { (throughput::table(points)) }
+                div.scroll tabindex="0" role="group" aria-label="Throughput at every load" { (throughput::table(points)) }
             }
         }
     }

@@ -33,7 +33,7 @@ fn route_section(route: &RouteUse) -> Markup {
             (short(route.each_ms)) " ms each, " (percent(route.share)) " of the traced time, " (percent(route.failed)) " failed"
             @if let Some(queries) = queries(route) { "; " (queries) }
         }
-        div.scroll tabindex="0" role="region" aria-label=(format!("components of {name}")) {
+        div.scroll tabindex="0" role="group" aria-label=(format!("components of {name}")) {
             table.evidence {
                 thead { tr {
                     th scope="col" { "component" }

@@ -24,7 +24,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 ": heads included, TLS left out."
             }
             @if !bodies.is_empty() {
-                div.scroll tabindex="0" role="region" aria-labelledby="traffic-heading" {
+                div.scroll tabindex="0" role="group" aria-labelledby="traffic-heading" {
                     table {
                         caption { "Response bodies by content coding, redirects included" }
                         thead { tr {

@@ -74,7 +74,7 @@ fn section(id: &str, title: &str, content: &Markup) -> Markup {
 /// A table whose first column are names.
 fn table(headings: &[&str], rows: &[Vec<String>]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(headings.first().copied().unwrap_or_default()) {
+        div.scroll tabindex="0" role="group" aria-label=(headings.first().copied().unwrap_or_default()) {
             table {
                 thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
                 tbody { @for row in rows { tr {

@@ -58,7 +58,7 @@ pub(super) fn section(object: &LogObject) -> Markup {
             }
             details {
                 summary { "By hour, as a table" }
-                div.scroll tabindex="0" role="region" aria-label="By hour" { (hours(object)) }
+                div.scroll tabindex="0" role="group" aria-label="By hour" { (hours(object)) }
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn correlations(report: &MatrixReport<'_>) -> Markup {
                  result always grows with the setting, −1 when it always falls. By noise alone the largest would reach "
                 (format!("{:.2}", map.noise)) "; only what is beyond that is coloured."
             }
-            div.scroll tabindex="0" role="region" aria-label="Correlations" {
+            div.scroll tabindex="0" role="group" aria-label="Correlations" {
                 table.correlations {
                     thead { tr {
                         th scope="col" { "result" }

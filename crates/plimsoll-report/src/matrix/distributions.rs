@@ -83,7 +83,7 @@ fn boxes(
     let value = |value: f64| report.value_text(metric, value);
     html! {
         h3 { (printable(&report.input.factors[factor].name)) }
-        div.scroll tabindex="0" role="region" aria-label="Box plots" {
+        div.scroll tabindex="0" role="group" aria-label="Box plots" {
             table.boxes {
                 thead { tr {
                     th scope="col" { "level" }

@@ -159,7 +159,7 @@ pub(super) fn effects_table(
     html! {
         @if !found.is_empty() {
             @if let Some(missing) = MissingPairs::of(report, found) { p { (missing.sentence()) } }
-            div.scroll tabindex="0" role="region" aria-label="Effects" {
+            div.scroll tabindex="0" role="group" aria-label="Effects" {
                 table {
                     thead { tr {
                         th scope="col" { "change" }

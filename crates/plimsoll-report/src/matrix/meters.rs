@@ -103,7 +103,7 @@ fn study(report: &MatrixReport<'_>) -> Markup {
                 @if ranges.range.is_some() {
                     p { "Over all cells: ESS " (shown(ranges.scalability)) ", ESR " (shown(ranges.range)) "." }
                 }
-                div.scroll tabindex="0" role="region" aria-label="Meters in the units of the study" {
+                div.scroll tabindex="0" role="group" aria-label="Meters in the units of the study" {
                     table {
                         thead { tr {
                             th scope="col" { "cell" }
@@ -199,7 +199,7 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
                 summary { "What the columns mean" }
                 dl.meanings { @for (name, meaning) in MEANINGS { dt { (name) } dd { (meaning) } } }
             }
-            div.scroll tabindex="0" role="region" aria-label="Meters" {
+            div.scroll tabindex="0" role="group" aria-label="Meters" {
                 table {
                     thead { tr {
                         th scope="col" { "cell" }

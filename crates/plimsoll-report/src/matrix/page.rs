@@ -110,7 +110,7 @@ fn cells(report: &MatrixReport<'_>) -> Markup {
     let (cost_heads, costs) = cost_columns(report, &ranked);
     let content = html! {
         (charts::price_chart(report))
-        div.scroll tabindex="0" role="region" aria-label="Cells" {
+        div.scroll tabindex="0" role="group" aria-label="Cells" {
             table {
                 thead { tr {
                     th scope="col" { "cell" }
@@ -181,7 +181,7 @@ fn reasons(report: &MatrixReport<'_>) -> Markup {
         @if !rows.is_empty() {
             details {
                 summary { "Trials without a measurement" }
-                div.scroll tabindex="0" role="region" aria-label="Trials without a measurement" {
+                div.scroll tabindex="0" role="group" aria-label="Trials without a measurement" {
                     table {
                         thead { tr {
                             th scope="col" { "trial" } th.text scope="col" { "cell" } th.text scope="col" { "why" }

@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory as _};
 use super::Cli;
 
 /// The command, and its examples: the most frequent use first.
-const EXAMPLES: [(&str, &[&str]); 35] = [
+const EXAMPLES: [(&str, &[&str]); 37] = [
     (
         "",
         &[
@@ -19,6 +19,7 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
             "plimsoll run http://127.0.0.1:3000/ --rate 50/s --for 10s",
             "plimsoll run exam.yaml --users 300 --for 5m --report",
             "plimsoll run http://10.0.0.9:3000/ --rate 9000/s --on listen:7400 --workers 3",
+            "plimsoll run exam.yaml --users 12000 --for 30m --on hosts.yaml",
         ],
     ),
     (
@@ -133,6 +134,21 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
             "plimsoll link 127.0.0.1:7000=127.0.0.1:3000 --delay 80ms",
             "plimsoll link 127.0.0.1:7000=127.0.0.1:3000@japan-east --service-in west-europe",
             "plimsoll link 127.0.0.1:7000=127.0.0.1:3000 --bandwidth 10Mbit/s --stall 1%:200ms",
+        ],
+    ),
+    (
+        "scale",
+        &[
+            "plimsoll scale policy.yaml --replay access.log",
+            "plimsoll scale policy.yaml --replay trace.csv --policy hpa --policy study-4 --html scale.html",
+        ],
+    ),
+    (
+        "simulate",
+        &[
+            "plimsoll simulate world.yaml",
+            "plimsoll simulate world.yaml --what-if 'web replicas +2' --what-if 'cdn off'",
+            "plimsoll simulate world.yaml --for 10m --seed 7 --json",
         ],
     ),
     ("demo", &["plimsoll demo"]),

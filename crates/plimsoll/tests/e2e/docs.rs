@@ -10,7 +10,7 @@ use page::{Block, blocks};
 
 /// Blocks with commands that are not run, each with a reason on its page. Count one more only if its commands cannot run
 /// here.
-const NOT_RUN_COUNT: usize = 43;
+const NOT_RUN_COUNT: usize = 47;
 
 /// Folders of generated pages, of decisions, and of data.
 const OTHER_FOLDERS: [&str; 4] = ["benchmarks", "decisions", "examples", "reference"];
@@ -40,7 +40,8 @@ pages! {
     imports_are_as_printed: "guides/import-scripts.md", "guides/import-openapi.md", "guides/from-recordings-and-logs.md";
     logs_are_as_printed: "guides/logs.md", "guides/availability.md";
     comparisons_are_as_printed: "guides/comparing.md", "guides/history.md", "guides/matrix.md";
-    websockets_are_as_printed: "guides/websockets.md", "guides/links.md", "guides/agents.md";
+    websockets_are_as_printed: "guides/websockets.md", "guides/links.md", "guides/agents.md", "guides/workers.md";
+    worlds_are_as_printed: "guides/simulating.md", "guides/scaling.md";
     browsers_are_as_printed: "guides/browsers.md";
     live_pages_and_exports_are_as_printed: "guides/live.md", "guides/export.md";
     the_edge_is_as_printed: "guides/edge.md", "guides/edge-hub.md", "guides/edge-servers.md";
