@@ -211,7 +211,8 @@ fn callees_first(world: &World) -> Vec<usize> {
     order
 }
 
-/// Counts visits from callers to callees. A tier is bounded by its own queue, or when all who call it are.
+/// Counts visits from callers to callees. A tier is bounded by its own queue, or when all who call it are and keep their server
+/// until it answers: who lets go of it calls again and again.
 fn count_visits(world: &World, order: &[usize], tiers: &mut [TierForecast]) {
     let mut has_unbounded_caller = vec![false; tiers.len()];
     for group in &world.load.groups {
@@ -223,10 +224,12 @@ fn count_visits(world: &World, order: &[usize], tiers: &mut [TierForecast]) {
             tier.queue.is_some() || tier.timeout.is_some() || !has_unbounded_caller[*index];
         tiers[*index].is_bounded = is_bounded;
         let calling = tiers[*index].visits * (1.0 - tier.hit_share());
+        let mut is_held = true;
         for call in &tier.calls {
+            is_held &= call.blocking;
             for to in &call.to {
                 tiers[*to].visits += calling * call.share * f64::from(call.times);
-                has_unbounded_caller[*to] |= !is_bounded;
+                has_unbounded_caller[*to] |= !is_bounded || !is_held;
             }
         }
     }

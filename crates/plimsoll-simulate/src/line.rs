@@ -170,6 +170,9 @@ impl<'w> LineSearch<'w> {
         let world = with_load(self.world, load);
         let mut engine = Engine::new(CompiledWorld::of(&world)?, self.seed);
         let (holds, ending) = judge(&world, &mut engine);
+        // A queue that grows for ever breaks every objective, also one that a short look does not see broken.
+        let is_steady = Forecast::of(&world)?.check(&world).is_ok();
+        let holds = holds && is_steady;
         if holds {
             self.low = Some(load);
         } else {

@@ -11,7 +11,6 @@ use crate::error::SimulateError;
 use crate::forecast::Forecast;
 use crate::result::{Ending, MeanInterval, Simulated, SimulatedRegion, SimulatedTier, TimesMs};
 use crate::time_histogram::TimeHistogram;
-use crate::time_law::whole_ns as rounded_ns;
 
 /// Half of the interval of each mean at which a simulation ends, as a share of the mean: ±0.5 %.
 pub const PRECISION: f64 = 0.005;
@@ -21,8 +20,8 @@ pub const EVENTS_MAX: u64 = 1_000_000_000;
 const TIMED_EVENTS_MAX: u64 = 50_000_000_000;
 /// Requests of clients that a simulation begins with and does not count.
 const WARMUP_REQUESTS: u64 = 20_000;
-/// Share of a given time that is not counted.
-const WARMUP_SHARE: f64 = 0.05;
+/// A given time is divided by this for its beginning that is not counted: a twentieth.
+const WARMUP_PART: u64 = 20;
 /// Events before the first look at the means.
 const FIRST_LOOK_EVENTS: u64 = 100_000;
 /// From one look to the next, the number of events grows by a tenth: many looks would end at the first lucky one.
@@ -75,8 +74,7 @@ pub fn simulate(world: &World, options: SimulationOptions) -> Result<Simulated, 
 
 fn run_for(engine: &mut Engine, lasting: Duration) -> Ending {
     let whole_ns = u64::try_from(lasting.as_nanos()).map_or(TIME_NS_MAX, |ns| ns.min(TIME_NS_MAX));
-    let warm_ns = rounded_ns(whole_ns as f64 * WARMUP_SHARE).min(whole_ns);
-    match engine.run(TIMED_EVENTS_MAX, warm_ns) {
+    match engine.run(TIMED_EVENTS_MAX, whole_ns / WARMUP_PART) {
         Progress::Full => return Ending::Backlog,
         Progress::Events => return Ending::EventsOver,
         Progress::Time => {}
@@ -154,6 +152,12 @@ pub(crate) fn collect(world: &World, engine: &mut Engine, ending: Ending) -> Sim
         }
     };
     let precision = precision(engine);
+    // What has a backlog without end gets worse from here on.
+    let objective_holds = if ending == Ending::Backlog {
+        Some(false)
+    } else {
+        objective_holds(world, engine)
+    };
     let tiers = tiers(world, engine, measured_ns, &per_second);
     let counts = engine.clients();
     let regions = world.load.groups.iter().zip(&counts.groups);
@@ -173,7 +177,7 @@ pub(crate) fn collect(world: &World, engine: &mut Engine, ending: Ending) -> Sim
         failed: counts.failed,
         given_up: counts.given_up,
         attempts_per_s: per_second(counts.attempts),
-        objective_holds: objective_holds(world, engine),
+        objective_holds,
         tiers,
         regions: regions.collect(),
     }

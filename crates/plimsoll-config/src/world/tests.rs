@@ -238,6 +238,7 @@ fn changes_are_lines() {
         panic!("users remain users");
     };
     assert_eq!(count, 1500);
+    assert_eq!(after("load x0.5").1, "0.5 times the load");
     // The link that was written for the old place is gone with the move.
     let (world, words) = after("store moved to north-europe");
     let way = world.distances.of_call(&world.tiers[0], &world.tiers[1]);
@@ -267,6 +268,16 @@ fn what_is_no_change_is_named_with_its_place() {
         assert_eq!(problem.span.start, at, "{problem}");
         assert!(problem.message.contains(message), "{problem}");
     }
+    let mut many = world.clone();
+    if let WorldDemand::Users { count, .. } = &mut many.load.demand {
+        *count = 20_000;
+    }
+    let problem = WhatIf::read("load x1000", &many).unwrap_err();
+    assert_eq!(problem.span.start, 5, "{problem}");
+    assert!(
+        problem.message.contains("the load would be 20000000 users"),
+        "{problem}"
+    );
     let smallest = read(SMALLEST, &TestSurroundings::default()).unwrap();
     let nowhere = WhatIf::read("web moved to east-us", &smallest).unwrap_err();
     assert!(

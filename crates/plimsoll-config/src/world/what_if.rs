@@ -118,7 +118,7 @@ impl WhatIf {
                 )
             }
             WorldChange::CachesOff(tiers) => format!("no cache hits in {}", names(tiers)),
-            WorldChange::Load(factor) => format!("every request is sent {factor} times"),
+            WorldChange::Load(factor) => format!("{factor} times the load"),
             WorldChange::Retries(retries) => {
                 format!("retries {} → {retries}", before.load.retries)
             }
@@ -360,13 +360,20 @@ impl<'t> ChangeReader<'t> {
             let valid = "a factor such as x3, up to x1000";
             self.problem_at(index, format!("`{word}` is not a factor"), valid)
         })?;
-        if let WorldDemand::Rate(rate) = self.world.load.demand
-            && rate * factor > units::RATE_MAX
-        {
-            let message = format!("the load would be {:.0}/s", rate * factor);
-            return Err(self.problem_at(index, message, "at most 10000000/s in all"));
+        match &self.world.load.demand {
+            WorldDemand::Rate(rate) if rate * factor > units::RATE_MAX => {
+                let message = format!("the load would be {:.0}/s", rate * factor);
+                Err(self.problem_at(index, message, "at most 10000000/s in all"))
+            }
+            WorldDemand::Users { count, .. }
+                if f64::from(*count) * factor > f64::from(USERS_MAX) =>
+            {
+                let message = format!("the load would be {:.0} users", f64::from(*count) * factor);
+                let valid = format!("at most {USERS_MAX} users in all");
+                Err(self.problem_at(index, message, valid))
+            }
+            _ => Ok(factor),
         }
-        Ok(factor)
     }
 
     /// Those of the tiers that are called by a blocking call.

@@ -42,6 +42,16 @@ fn the_line_in_users_is_that_of_the_law() {
 }
 
 #[test]
+fn what_is_not_steady_does_not_hold() {
+    // Nothing is ever refused, and a queue that grows for ever has no errors.
+    let found = line(
+        "tiers: { web: { service: exponential 10ms } }\nload: { rate: 10/s }\nobjective: errors < 1%\n",
+    );
+    let (load, broken_at) = (found.load.unwrap(), found.broken_at.unwrap());
+    assert!(load <= 100.0 && broken_at <= 101.0, "{load}, {broken_at}");
+}
+
+#[test]
 fn the_first_limit_is_named() {
     let store = "tiers:\n  web: { service: exponential 1ms, servers: 50, calls: db }\n  db: { service: exponential 10ms, servers: 2 }\n\
                  load: { rate: 10/s }\n";

@@ -58,6 +58,35 @@ fn a_queue_that_refuses_may_be_overloaded() {
 }
 
 #[test]
+fn a_queue_before_a_call_that_does_not_block_bounds_nothing() {
+    let edge = |blocking: bool| {
+        let text = format!(
+            "tiers:\n  edge: {{ service: 1ms, servers: 10, queue: 100, calls: {{ to: db, blocking: {blocking} }} }}\n  \
+             db: {{ service: exponential 100ms }}\nload: {{ rate: 100/s }}\nobjective: errors < 1%\n"
+        );
+        let options = SimulationOptions {
+            precision: 0.05,
+            ..SimulationOptions::new(Seed(1))
+        };
+        simulate(&world(&text), options)
+    };
+    let error = edge(false).unwrap_err();
+    assert!(
+        matches!(&error, SimulateError::TooMuchDemand { tier, .. } if tier == "db"),
+        "{error}"
+    );
+    // Who waits for the answer keeps a server, and the rest is refused.
+    assert_eq!(edge(true).unwrap().objective_holds, Some(false));
+}
+
+#[test]
+fn the_beginning_that_is_not_counted_is_a_twentieth_of_any_time() {
+    let text = "tiers: { web: { service: 10ms } }\nload: { rate: 0.01/s }\n";
+    let simulated = lasting(text, 40 * 86_400, 1);
+    near(simulated.warmup_s, 2.0 * 86_400.0, 1e-9, "seconds before");
+}
+
+#[test]
 fn a_far_store_is_arithmetic() {
     // The page of the issue: 14 blocking calls to a store 85 ms away.
     let text = "tiers:\n  web: { service: 10ms, servers: 32, calls: { to: db, times: 14 } }\n  db: { service: 0.1ms, servers: 8 }\n\
