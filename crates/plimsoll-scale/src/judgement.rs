@@ -61,6 +61,8 @@ pub struct Judgement {
     pub held_max: u32,
     /// Times with too few replicas, in the order of time; the longest hundred.
     pub shortages: Vec<Shortage>,
+    /// How many there were, with those that are not kept.
+    pub shortages_count: usize,
     /// How often supply and demand turned.
     pub turns: Turns,
 }
@@ -79,6 +81,7 @@ pub fn judge(record: &ScalerRecord<'_>) -> Option<Judgement> {
         .windows(2)
         .filter(|pair| pair[0] != pair[1])
         .count();
+    let (shortages, shortages_count) = shortages(record.demand, record.ready);
     Some(Judgement {
         elasticity: elasticity(record.demand, record.ready),
         bad_share: bad.map(|bad| if offered > 0.0 { bad / offered } else { 0.0 }),
@@ -87,7 +90,8 @@ pub fn judge(record: &ScalerRecord<'_>) -> Option<Judgement> {
         changes: u32::try_from(changes).unwrap_or(u32::MAX),
         demand_max: record.demand.iter().copied().max().unwrap_or(0),
         held_max: record.held.iter().copied().max().unwrap_or(0),
-        shortages: shortages(record.demand, record.ready),
+        shortages,
+        shortages_count,
         turns: Turns::of(record.demand, record.held),
     })
 }
@@ -110,7 +114,7 @@ impl Judgement {
         let Some(longest) = longest else {
             return "there were always enough replicas".to_owned();
         };
-        let often = match self.shortages.len() {
+        let often = match self.shortages_count {
             1 => "once".to_owned(),
             count => format!("{count} times"),
         };
@@ -132,7 +136,8 @@ impl Judgement {
     }
 }
 
-fn shortages(demand: &[u32], ready: &[u32]) -> Vec<Shortage> {
+/// The shortages that are kept, and how many there were.
+fn shortages(demand: &[u32], ready: &[u32]) -> (Vec<Shortage>, usize) {
     let mut found: Vec<Shortage> = Vec::new();
     let mut open: Option<Shortage> = None;
     for (second, (demand, ready)) in (0_u32..).zip(demand.iter().zip(ready)) {
@@ -161,17 +166,42 @@ fn shortages(demand: &[u32], ready: &[u32]) -> Vec<Shortage> {
         }
     }
     found.extend(open);
-    if found.len() > SHORTAGES_MAX {
+    let count = found.len();
+    if count > SHORTAGES_MAX {
         found.sort_by_key(|shortage| std::cmp::Reverse(shortage.lasting_s));
         found.truncate(SHORTAGES_MAX);
         found.sort_by_key(|shortage| shortage.from_s);
     }
-    found
+    (found, count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_shortages_count_and_the_longest_are_kept() {
+        let demand: Vec<u32> = (0..500).map(|second| 1 + second % 2).collect();
+        let ready = [1; 500];
+        let offered = [100.0; 500];
+        let judged = judge(&ScalerRecord {
+            demand: &demand,
+            ready: &ready,
+            held: &ready,
+            offered: &offered,
+            bad: None,
+        })
+        .unwrap();
+        assert_eq!(
+            (judged.shortages.len(), judged.shortages_count),
+            (SHORTAGES_MAX, 250)
+        );
+        let sentence = judged.shortage_sentence();
+        assert!(
+            sentence.starts_with("250 times too few replicas"),
+            "{sentence}"
+        );
+    }
 
     #[test]
     fn times_to_capacity_and_sentences() {

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use plimsoll_config::scale::{ScalePolicy, ThresholdPolicy};
+use plimsoll_config::scale::{ScalePolicy, Signal, ThresholdPolicy};
 
 use crate::whole::short;
 
-/// A threshold whose growth brings the signal below the bound at which it shrinks: `above · c / (c + k) ≤ below`.
+/// A threshold of CPU or of a sum whose growth brings the signal below the bound at which it shrinks:
+/// `above · c / (c + k) ≤ below`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MustOscillate {
     above: f64,
@@ -51,6 +52,11 @@ pub fn must_oscillate(policy: &ScalePolicy) -> Vec<MustOscillate> {
 }
 
 fn of_threshold(threshold: &ThresholdPolicy, min: u32, max: u32) -> Option<MustOscillate> {
+    // Other means, such as latency, are not divided by the number of replicas.
+    let is_shared_out = threshold.signal.is_total() || threshold.signal == Signal::Cpu;
+    if !is_shared_out {
+        return None;
+    }
     let oscillates = |count: u32| {
         let add = threshold.add.min(max - count);
         let sum = f64::from(count) + f64::from(add);
@@ -76,9 +82,18 @@ mod tests {
 
     use super::*;
 
-    fn of(add: u32, below: f64, (min, max): (u32, u32)) -> Option<String> {
+    fn of(add: u32, below: f64, bounds: (u32, u32)) -> Option<String> {
+        of_signal(Signal::Cpu, (add, below), bounds)
+    }
+
+    fn of_signal(
+        signal: Signal,
+        (add, below): (u32, f64),
+        (min, max): (u32, u32),
+    ) -> Option<String> {
         let policy = ScalePolicy {
             threshold: vec![ThresholdPolicy {
+                signal,
                 add,
                 below,
                 ..ThresholdPolicy::default()
@@ -86,6 +101,19 @@ mod tests {
             ..ScalePolicy::without_rule("x", ReplicaConfig::of_line(90.0), (min, max))
         };
         must_oscillate(&policy).first().map(ToString::to_string)
+    }
+
+    #[test]
+    fn what_replicas_do_not_share_out_is_not_judged() {
+        for (signal, is_judged) in [
+            (Signal::Cpu, true),
+            (Signal::Offered, true),
+            (Signal::Latency, false),
+            (Signal::Series("depth".to_owned()), false),
+        ] {
+            let found = of_signal(signal.clone(), (4, 0.35), (2, 20));
+            assert_eq!(found.is_some(), is_judged, "{signal}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod replicas;
 
 use std::collections::VecDeque;
 
-use plimsoll_config::scale::ScalePolicy;
+use plimsoll_config::scale::{REPLICAS_MAX, ScalePolicy};
 use plimsoll_model::seed::Seed;
 
 use crate::capacity::ReplicaLaw;
@@ -136,7 +136,8 @@ impl<'a> ReplayWorld<'a> {
             served: served.served,
             bad: served.bad,
             queue: served.waiting,
-            demand: self.law.replicas_for(rate, 1.0, self.policy.max),
+            // What is needed, also where the policy may not have it: `max` hides no shortage.
+            demand: self.law.replicas_for(rate, 1.0, REPLICAS_MAX),
             ready,
             held,
         });

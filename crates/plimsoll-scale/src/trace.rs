@@ -133,7 +133,9 @@ impl ScaleTrace {
     /// # Errors
     /// When nothing was offered, or the run is longer than a week.
     pub fn of_run(run: &Run, began_unix_s: Option<i64>) -> Result<Self, TraceError> {
-        let last = run.windows.last().ok_or(TraceError::Empty)?.second;
+        // The length is that of the latest window, wherever it stands.
+        let seconds = run.windows.iter().map(|window| window.second);
+        let last = seconds.max().ok_or(TraceError::Empty)?;
         if last >= TRACE_S_MAX {
             return Err(TraceError::TooLong);
         }

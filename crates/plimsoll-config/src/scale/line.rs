@@ -15,7 +15,8 @@ settings! {
         peak_utilisation: f64 = 0.95, "peak_utilisation": share("a share such as 95%");
         /// Interval of decisions.
         every: Duration = Duration::from_secs(1), "every": time().within(SECOND, MINUTE, "1s to 1m");
-        /// How far ahead the rate is forecast. Default: `start` of `replica` and 5 s.
+        /// How far ahead the rate is forecast. Default: `start` of `replica` and 5 s, or how late signals are if that is
+        /// longer.
         horizon: Option<Duration> = None, "horizon": time().within(SECOND, Duration::from_hours(1), "1s to 1h");
         /// Response time (p95) beyond which replicas are added although the rates fit. Default: shed requests alone count.
         objective: Option<Duration> = None, "objective": time();

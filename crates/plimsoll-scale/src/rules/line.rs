@@ -20,7 +20,7 @@ const MINUTE_S: u32 = 60;
 const PEAK: usize = 10;
 /// Length of the mean from which a rise goes on, s.
 const RECENT_S: u32 = 5;
-/// Beyond the start time a rise is followed so far, s.
+/// Beyond the start time a rise is followed so far, s; farther where signals are later than that.
 const BEYOND_START_S: u32 = 5;
 /// Window of a panic, s; demand of so many times the capacity in it is one; then nothing is removed for so long, s.
 const PANIC_WINDOW_S: u32 = 6;
@@ -102,8 +102,8 @@ impl LineState {
     }
 
     fn observe_trouble(&mut self, policy: &LinePolicy, readings: &ScaleReadings) {
-        let is_settled = readings.ready >= readings.replicas;
-        self.settled = if is_settled {
+        let are_all_ready = readings.ready >= readings.replicas;
+        self.settled = if are_all_ready {
             self.settled.saturating_add(1)
         } else {
             0
@@ -114,7 +114,9 @@ impl LineState {
             .zip(signals.latency)
             .is_some_and(|(objective, latency)| latency > objective.as_secs_f64());
         let is_shed = signals.shed.is_some_and(|shed| shed > 0.0);
-        let is_in_trouble = (is_late || is_shed) && self.settled > SETTLED_S;
+        // Late signals are still about the time before all were ready.
+        let is_settled = self.settled > SETTLED_S.saturating_add(late_s(readings));
+        let is_in_trouble = (is_late || is_shed) && is_settled;
         self.trouble = if is_in_trouble { self.trouble + 1 } else { 0 };
     }
 
@@ -144,7 +146,8 @@ impl LineState {
                 "a busiest 10 s".to_owned(),
             ),
         ];
-        let by_start = || seconds(of.replica.start) + BEYOND_START_S;
+        let beyond_s = BEYOND_START_S.max(late_s(readings));
+        let by_start = || seconds(of.replica.start).saturating_add(beyond_s);
         let ahead = policy.horizon.map_or_else(by_start, seconds);
         let growth = forecast::growth(past, ahead);
         if growth > 0.0 {
@@ -252,6 +255,11 @@ impl LineState {
             self.wishes.pop_front();
         }
     }
+}
+
+/// How old the signals are, s.
+fn late_s(readings: &ScaleReadings) -> u32 {
+    readings.at_s.saturating_sub(readings.measured_s)
 }
 
 fn trouble(now: u32) -> Wish {

@@ -28,6 +28,8 @@ pub(crate) struct TargetState {
     past: PastValues,
     level: Option<u32>,
     reason: String,
+    /// Why the last decision was refused, if it was; between two decisions nothing else is known.
+    refused: Option<String>,
     /// Wishes, each with its second.
     wishes: VecDeque<(u32, u32)>,
     /// Replicas that were added and removed, each with its second.
@@ -41,6 +43,7 @@ impl TargetState {
             past: PastValues::new(seconds(policy.window)),
             level: None,
             reason: "nothing was decided yet".to_owned(),
+            refused: None,
             wishes: VecDeque::new(),
             added: VecDeque::new(),
             removed: VecDeque::new(),
@@ -62,12 +65,19 @@ impl TargetState {
         }
         let level = *self.level.get_or_insert(readings.replicas);
         if !readings.at_s.is_multiple_of(seconds(policy.every).max(1)) {
-            return Recommendation::new(signal, level, self.reason.clone());
+            return match &self.refused {
+                Some(because) => Recommendation::refused(signal, readings, because.clone()),
+                None => Recommendation::new(signal, level, self.reason.clone()),
+            };
         }
         let mean = match self.mean(policy, of, readings) {
             Ok(mean) => mean,
-            Err(because) => return Recommendation::refused(signal, readings, because),
+            Err(because) => {
+                self.refused = Some(because.clone());
+                return Recommendation::refused(signal, readings, because);
+            }
         };
+        self.refused = None;
         let now = readings.replicas;
         let wish = wish(policy, readings, mean).clamp(of.min, of.max);
         let stable = self.stabilised(policy, readings, wish);

@@ -6,8 +6,8 @@ use plimsoll_config::scale::{
     ConcurrencyPolicy, ReplicaConfig, ScalePolicy, Signal, TargetPolicy, WorldConfig,
 };
 use plimsoll_scale::{
-    Decision, ScaleReadings, ScaleState, ScaleTrace, SharedTier, SignalValues, decide, preset,
-    replay,
+    Decision, ReplaySecond, ScaleReadings, ScaleState, ScaleTrace, SharedTier, SignalValues,
+    decide, preset, replay,
 };
 use proptest::prelude::*;
 
@@ -62,7 +62,8 @@ fn the_line_wants_what_the_rate_needs() {
     ] {
         let decision = decided(&by_line(), &readings(2, offered), 90);
         // Trouble adds more where requests are refused although all replicas are ready.
-        assert!(decision.wanted >= expected, "{offered}: {decision:?}");
+        let is_right = (expected..=40).contains(&decision.wanted);
+        assert!(is_right, "{offered}: {decision:?}");
         let calm = decided(&by_line(), &readings(expected, offered.min(3000.0)), 5);
         assert_eq!(calm.wanted, expected, "{offered}: {calm:?}");
         assert!(calm.reason.contains("% of 80/s a replica"), "{calm:?}");
@@ -192,12 +193,15 @@ fn nothing_is_removed_while_a_reading_is_missing() {
         }],
         ..by_line()
     };
-    let decision = decided(&both, &readings(10, 100.0), 900);
-    assert_eq!(decision.wanted, 10);
-    assert!(
-        decision.reason.contains("no reading of series depth"),
-        "{decision:?}"
-    );
+    // Also between two decisions of the target.
+    for seconds in [900, 907] {
+        let decision = decided(&both, &readings(10, 100.0), seconds);
+        assert_eq!(decision.wanted, 10);
+        assert!(
+            decision.reason.contains("no reading of series depth"),
+            "{seconds}: {decision:?}"
+        );
+    }
     // It grows all the same.
     assert!(decided(&both, &readings(10, 2000.0), 60).wanted > 10);
 }
@@ -242,6 +246,39 @@ fn a_paid_replica_is_kept_until_its_period_ends() {
 }
 
 #[test]
+fn trouble_that_is_older_than_the_replicas_adds_none() {
+    const LATE_S: u32 = 30;
+    let mut state = ScaleState::new(&by_line());
+    let mut refused = readings(3, 100.0);
+    refused.signals.shed = Some(5.0);
+    let decisions = (1..=60).map(|at_s: u32| {
+        let readings = ScaleReadings {
+            at_s,
+            measured_s: at_s.saturating_sub(LATE_S),
+            ..refused.clone()
+        };
+        decide(&by_line(), &mut state, &readings)
+    });
+    let decisions: Vec<Decision> = decisions.collect();
+    let first = decisions.iter().find(|decision| decision.wanted > 3);
+    let first = first.expect("what goes on is trouble");
+    // All have been ready for 10 s at the moment that is known, and five seconds in a row are trouble.
+    assert_eq!(first.at_s, LATE_S + 10 + 5, "{first:?}");
+}
+
+#[test]
+fn a_maximum_hides_no_shortage() {
+    let policy = ScalePolicy {
+        max: 3,
+        ..by_line()
+    };
+    let trace = ScaleTrace::of_rates(vec![750.0; 120]).unwrap();
+    let judged = replay(&policy, &trace, None).unwrap().judgement;
+    assert_eq!((judged.demand_max, judged.held_max), (10, 3));
+    assert!(!judged.shortages.is_empty());
+}
+
+#[test]
 fn steady_noise_changes_little() {
     let trace = noisy(3600, 9, |_| 600.0);
     let result = replay(&by_line(), &trace, None).unwrap();
@@ -269,8 +306,15 @@ proptest! {
             for second in &result.seconds {
                 prop_assert!((min..=min + more).contains(&second.held));
                 prop_assert!(second.ready <= second.held);
-                prop_assert!(second.served + second.bad >= 0.0);
             }
+            let sum = |of: fn(&ReplaySecond) -> f64| result.seconds.iter().map(of).sum::<f64>();
+            let offered = sum(|second| second.offered);
+            let left = offered - sum(|second| second.served) - sum(|second| second.bad);
+            let waiting = result.seconds.last().map_or(0.0, |second| second.queue);
+            prop_assert!(
+                (left - waiting).abs() <= 1e-6 * offered.max(1.0),
+                "{left}, and {waiting} wait"
+            );
             prop_assert_eq!(&result, &replay(policy, &trace, None).unwrap());
         }
     }
