@@ -162,7 +162,10 @@ impl TelegrafPages {
         };
         let since = at_ns.checked_sub(self.at_ns).filter(|_| self.at_ns > 0);
         let seconds = since.map_or(0.0, |since| since as f64 / 1e9);
-        for (key, share) in shares(parsed) {
+        let shares = shares(parsed);
+        // A CPU that was taken away would stand still for ever.
+        self.cpu_s.retain(|key, _| shares.contains_key(key));
+        for (key, share) in shares {
             *self.cpu_s.entry(key).or_default() += share * seconds;
         }
         self.values = values;
@@ -172,11 +175,17 @@ impl TelegrafPages {
 
 /// Share of the interval by CPU and mode. Where the page has all CPUs together alone, each has spent that share.
 fn shares(parsed: &ParsedExposition) -> BTreeMap<(u32, String), f64> {
-    let mut by_cpu = BTreeMap::new();
+    let mut by_cpu = BTreeMap::<(u32, String), f64>::new();
     let mut of_all = Vec::new();
     for sample in &parsed.samples {
         let Some(mode) = sample.name.strip_prefix(CPU_SHARE) else {
             continue;
+        };
+        // Telegraf takes the time of guests out of that of users; the kernel has it in both.
+        let mode = match mode {
+            "guest" => "user",
+            "guest_nice" => "nice",
+            mode => mode,
         };
         let share = (sample.value / 100.0).clamp(0.0, 1.0);
         let cpu = label_of(sample, "cpu").unwrap_or_default();
@@ -184,9 +193,7 @@ fn shares(parsed: &ParsedExposition) -> BTreeMap<(u32, String), f64> {
             .strip_prefix("cpu")
             .and_then(|number| number.parse().ok())
         {
-            Some(number) => {
-                by_cpu.insert((number, mode.to_owned()), share);
-            }
+            Some(number) => *by_cpu.entry((number, mode.to_owned())).or_default() += share,
             None => of_all.push((mode, share)),
         }
     }
@@ -198,7 +205,7 @@ fn shares(parsed: &ParsedExposition) -> BTreeMap<(u32, String), f64> {
         for (number, (mode, share)) in
             (0..cpus).flat_map(|number| of_all.iter().map(move |mode| (number, *mode)))
         {
-            by_cpu.insert((number, mode.to_owned()), share);
+            *by_cpu.entry((number, mode.to_owned())).or_default() += share;
         }
     }
     by_cpu
@@ -365,6 +372,36 @@ system_n_cpus{host="db1"} 2
         let last = all[1].as_ref().unwrap();
         check(last, metric::CPU_COUNT, &[], 2.0);
         check(last, metric::CPU_BUSY, &[], 55.0 / 97.5);
+    }
+
+    #[test]
+    fn guests_are_users() {
+        let with_guest = |page: &str| {
+            let page = page.replace(
+                "cpu_usage_user{cpu=\"cpu0\",host=\"db1\"} 90",
+                "cpu_usage_user{cpu=\"cpu0\",host=\"db1\"} 60",
+            );
+            format!("cpu_usage_guest{{cpu=\"cpu0\",host=\"db1\"}} 30\n{page}")
+        };
+        let (first, last) = (with_guest(PAGE), with_guest(&later()));
+        let all = readings(&[(&first, 100), (&last, 110)]);
+        let last = all[1].as_ref().unwrap();
+        let first_cpu = [("cpu.logical_number", "0")];
+        check(last, metric::CPU_UTILIZATION, &first_cpu, 0.9);
+        check(last, metric::CPU_BUSY, &[], 0.55);
+    }
+
+    #[test]
+    fn a_cpu_that_was_taken_away_is_not_written() {
+        let mut telegraf = TelegrafPages::default();
+        let both = telegraf.translate(PAGE, 100_000_000_000).unwrap();
+        let second_cpu = "cpu=\"1\"";
+        assert!(both.contains(second_cpu), "{both}");
+        let later = later();
+        let lines = later.lines().filter(|line| !line.contains("cpu=\"cpu1\""));
+        let one = lines.collect::<Vec<_>>().join("\n") + "\n";
+        let one = telegraf.translate(&one, 110_000_000_000).unwrap();
+        assert!(!one.contains(second_cpu), "{one}");
     }
 
     #[test]
