@@ -20,8 +20,8 @@ const LINES_MAX: u32 = 200;
 
 /// How OpenSSH begins the line about a port that it was free to choose.
 const ALLOCATED: &str = "Allocated port ";
-/// What it prints where the other side refuses to forward one.
-const REFUSED: &str = "remote port forwarding failed for listen port";
+/// How the line ends where the other side refuses to choose one. Ports with a number are of the user's own configuration.
+const REFUSED: &str = "remote port forwarding failed for listen port 0";
 
 /// Facts about a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -116,7 +116,7 @@ fn read(
 
 /// What a line says of the port that leads to an address; the user's configuration of `ssh` may have others.
 fn news_of(line: &str, leads_to: &str) -> Option<SshNews> {
-    if line.contains(REFUSED) {
+    if line.trim().ends_with(REFUSED) {
         return Some(SshNews::NoForwarding);
     }
     let line = line.trim().strip_suffix(leads_to)?;
@@ -164,6 +164,9 @@ mod tests {
             (lines.len(), news.try_recv()),
             (1, Ok(SshNews::NoForwarding))
         );
+        // A port of the user's own configuration.
+        let other = "Warning: remote port forwarding failed for listen port 9000";
+        assert_eq!(news_of(other, HERE), None);
         for line in [
             "Allocated port 0 for",
             "Allocated port x",

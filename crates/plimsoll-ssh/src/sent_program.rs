@@ -207,6 +207,11 @@ fn ssh(destination: &SshDestination, forward: Option<SocketAddr>) -> Command {
     command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]);
     // A connection of its own: one that is shared would outlive this program, and what it forwards as well.
     command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none"]);
+    // The user's configuration may have what stops this program's own command and port, or lends keys and a display to a host
+    // that needs neither.
+    command.args(["-o", "RemoteCommand=none", "-o", "ClearAllForwardings=no"]);
+    command.args(["-o", "ExitOnForwardFailure=no"]);
+    command.args(["-o", "ForwardAgent=no", "-o", "ForwardX11=no"]);
     if let Some(address) = forward {
         // Which port the other side has chosen is printed at this level.
         command.args(["-o", "LogLevel=INFO", "-R"]);

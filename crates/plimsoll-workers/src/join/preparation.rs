@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -182,10 +182,13 @@ fn targets(plan: &Plan) -> impl Iterator<Item = &Target> {
     std::iter::once(&plan.target).chain(others)
 }
 
-/// A loopback address is another machine for each of the two.
+/// A loopback address is another machine for each of the two, and the address of no interface leads to it.
 fn check_place(target: &Target, is_near: bool) -> Result<(), String> {
-    let mut addresses = target.addresses.iter();
-    match addresses.find(|address| address.ip().to_canonical().is_loopback()) {
+    let is_own = |address: &&SocketAddr| {
+        let ip = address.ip().to_canonical();
+        ip.is_loopback() || ip.is_unspecified()
+    };
+    match target.addresses.iter().find(is_own) {
         Some(address) if !is_near => Err(format!(
             "the target {address} would be this machine, and not that of the coordinator; name the target by an address that \
              workers reach"
