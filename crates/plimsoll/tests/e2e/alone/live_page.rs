@@ -15,6 +15,7 @@ use plimsoll_model::journey::StepInfo;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Facts;
 use plimsoll_model::window::{StepWindow, Window};
+use plimsoll_testkit::not_tried;
 use plimsoll_testkit::turns::alone;
 
 use crate::live::look;
@@ -168,16 +169,42 @@ fn who_comes_late_to_four_hours_waits_a_second_and_a_second_costs_little() {
         let _end = EndOfSeconds(&is_over);
         look(&url, SECONDS, &["--ticks", "20"])
     });
-    let pages = found["pages"].as_array().unwrap();
-    let ready_ms = pages.iter().filter_map(|page| page["readyMs"].as_u64());
-    let ready_ms = ready_ms.min().unwrap();
+    let ready_ms = ready_ms(&found);
     let ticks = found["ticks"].as_array().unwrap();
     let mut ticks: Vec<u64> = ticks.iter().filter_map(serde_json::Value::as_u64).collect();
     ticks.sort_unstable();
     let tick_ms = ticks[ticks.len() / 2];
-    assert!(
-        ready_ms <= READY_MS_MAX && tick_ms <= TICK_MS_MAX,
-        "{found:#}"
-    );
     page.finish("");
+    let is_in_time = ready_ms <= READY_MS_MAX && tick_ms <= TICK_MS_MAX;
+    if !is_in_time && is_slow_for_a_short_run() {
+        return;
+    }
+    assert!(is_in_time, "{found:#}");
+}
+
+/// The shortest time until the page was ready, ms.
+fn ready_ms(found: &serde_json::Value) -> u64 {
+    let pages = found["pages"].as_array().unwrap().iter();
+    pages
+        .filter_map(|page| page["readyMs"].as_u64())
+        .min()
+        .unwrap()
+}
+
+/// Whether a page with next to nothing on it takes half of the time here that the long one may: then others have the CPUs,
+/// which is said loudly.
+fn is_slow_for_a_short_run() -> bool {
+    let page = LivePage::start(LiveAddress::default(), RunControls::default()).unwrap();
+    let mut run = LongRun::begin(&page);
+    for second in 0..BATCH {
+        run.log(second);
+    }
+    run.watching.wait_for_rows(BATCH);
+    let ready_ms = ready_ms(&look(page.url(), BATCH, &[]));
+    page.finish("");
+    let is_slow = 2 * ready_ms > READY_MS_MAX;
+    if is_slow {
+        not_tried::disturbed(format_args!("a page of a short run took {ready_ms} ms"));
+    }
+    is_slow
 }
