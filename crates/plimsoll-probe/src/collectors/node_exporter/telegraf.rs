@@ -399,9 +399,9 @@ system_n_cpus{host="db1"} 2
         assert!(both.contains(second_cpu), "{both}");
         let later = later();
         let lines = later.lines().filter(|line| !line.contains("cpu=\"cpu1\""));
-        let one = lines.collect::<Vec<_>>().join("\n") + "\n";
-        let one = telegraf.translate(&one, 110_000_000_000).unwrap();
-        assert!(!one.contains(second_cpu), "{one}");
+        let fewer = lines.collect::<Vec<_>>().join("\n") + "\n";
+        let fewer = telegraf.translate(&fewer, 110_000_000_000).unwrap();
+        assert!(!fewer.contains(second_cpu), "{fewer}");
     }
 
     #[test]
