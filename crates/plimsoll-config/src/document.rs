@@ -18,7 +18,7 @@ mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub(crate) use keywords::{KeywordTable, Shape, Word, word};
-pub(crate) use reader::{DocumentReader, MapFields};
+pub(crate) use reader::{DocumentReader, MapFields, required};
 pub(crate) use reference::section;
 pub(crate) use schema::schema_of;
 pub(crate) use settings::{

@@ -27,7 +27,7 @@ use crate::document::Shape::{
 };
 use crate::document::{
     Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Surroundings, count,
-    count64, one_of, settings, text, time_or_zero,
+    count64, one_of, required, settings, text, time_or_zero,
 };
 use crate::price::PRICE;
 use crate::units;
@@ -115,17 +115,11 @@ pub fn read(
     surroundings: &dyn Surroundings,
 ) -> Result<Experiment, Diagnostics> {
     let reader = DocumentReader::new(text, surroundings);
-    let root = reader.root();
-    let experiment = match &root {
-        Some(root) if !root.is_null() => experiment(&reader, root, name),
-        // The error of a refused tree is already reported.
-        None if !reader.is_blank() && reader.has_diagnostics() => None,
-        _ => {
-            let valid = "axes or knobs, apply, measure and more";
-            reader.report_at(0, "the experiment is empty", valid, None);
-            None
-        }
-    };
+    let empty = (
+        "the experiment is empty",
+        "axes or knobs, apply, measure and more",
+    );
+    let experiment = reader.read_root(empty, |root| experiment(&reader, root, name));
     reader.finish(experiment)
 }
 
@@ -206,21 +200,6 @@ fn tuning(
 
 /// Default time limit of `reset`.
 const RESET_TIME: Duration = Duration::from_mins(5);
-
-/// A required key, with an example of its value.
-fn required<'n>(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'n>,
-    word: &str,
-    example: &str,
-) -> Option<&'n DocumentNode> {
-    let found = fields.get(word);
-    if found.is_none() && !fields.misspells(&[word]) {
-        let message = format!("`{word}` is missing");
-        reader.report(fields.node, message, format!("{word}: {example}"));
-    }
-    found
-}
 
 /// Reports experiments that would not end. The load of a plan counts as nothing here.
 fn check_size(reader: &DocumentReader<'_>, fields: &MapFields<'_>, experiment: &Experiment) {

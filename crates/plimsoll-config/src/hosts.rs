@@ -68,17 +68,8 @@ static HOST: KeywordTable = KeywordTable {
 /// All errors of the file together.
 pub fn read(text: &str, surroundings: &dyn Surroundings) -> Result<LoadHosts, Diagnostics> {
     let reader = DocumentReader::new(text, surroundings);
-    let root = reader.root();
-    let read = match &root {
-        Some(root) if !root.is_null() => load_hosts(&reader, root),
-        // The error of a refused tree is already reported.
-        None if !reader.is_blank() && reader.has_diagnostics() => None,
-        _ => {
-            let valid = "hosts: [me@load1.example, …]";
-            reader.report_at(0, "the file is empty", valid, None);
-            None
-        }
-    };
+    let empty = ("the file is empty", "hosts: [me@load1.example, …]");
+    let read = reader.read_root(empty, |root| load_hosts(&reader, root));
     reader.finish(read)
 }
 

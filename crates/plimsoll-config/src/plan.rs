@@ -183,21 +183,8 @@ pub fn read(
     surroundings: &dyn Surroundings,
 ) -> Result<PlanFile, Diagnostics> {
     let reader = DocumentReader::new(text, surroundings);
-    let root = reader.root();
-    let plan = match &root {
-        Some(root) if !root.is_null() => plan(&reader, root, given),
-        // The error of a refused tree is already reported.
-        None if !reader.is_blank() && reader.has_diagnostics() => None,
-        _ => {
-            reader.report_at(
-                0,
-                "the plan is empty",
-                "target, journeys, load and more",
-                None,
-            );
-            None
-        }
-    };
+    let empty = ("the plan is empty", "target, journeys, load and more");
+    let plan = reader.read_root(empty, |root| plan(&reader, root, given));
     reader.finish(plan)
 }
 

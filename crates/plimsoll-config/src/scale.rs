@@ -21,7 +21,7 @@ use plimsoll_model::price::Price;
 use crate::document::Shape::{Count, Either, Of, OneOrMore, Switch, Text};
 use crate::document::{
     Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Surroundings, count,
-    settings, text,
+    required, settings, text,
 };
 use crate::price::{PRICE, price};
 use concurrency::CONCURRENCY;
@@ -113,17 +113,11 @@ pub fn read(
     surroundings: &dyn Surroundings,
 ) -> Result<ScalePolicy, Diagnostics> {
     let reader = DocumentReader::new(text, surroundings);
-    let root = reader.root();
-    let policy = match &root {
-        Some(root) if !root.is_null() => policy(&reader, root, name),
-        // The error of a refused tree is already reported.
-        None if !reader.is_blank() && reader.has_diagnostics() => None,
-        _ => {
-            let valid = "max, replica, and policies such as line or threshold";
-            reader.report_at(0, "the policy is empty", valid, None);
-            None
-        }
-    };
+    let empty = (
+        "the policy is empty",
+        "max, replica, and policies such as line or threshold",
+    );
+    let policy = reader.read_root(empty, |root| policy(&reader, root, name));
     reader.finish(policy)
 }
 
@@ -207,21 +201,6 @@ fn check_shares(reader: &DocumentReader<'_>, fields: &MapFields<'_>, policy: &Sc
             reader.report(node, message, "a number above 0, such as 0.75");
         }
     }
-}
-
-/// A required key, with an example of its value.
-fn required<'n>(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'n>,
-    word: &str,
-    example: &str,
-) -> Option<&'n DocumentNode> {
-    let found = fields.get(word);
-    if found.is_none() && !fields.misspells(&[word]) {
-        let message = format!("`{word}` is missing");
-        reader.report(fields.node, message, format!("{word}: {example}"));
-    }
-    found
 }
 
 fn name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {

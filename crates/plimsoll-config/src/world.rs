@@ -18,7 +18,7 @@ use plimsoll_model::objective::Objective;
 
 use crate::document::Shape::{ListOf, MapOf, Of, Text};
 use crate::document::{
-    Diagnostics, DocumentNode, DocumentReader, MapFields, SettingsMap as _, Shape, Surroundings,
+    Diagnostics, DocumentNode, DocumentReader, SettingsMap as _, Shape, Surroundings, required,
     settings,
 };
 use crate::objective;
@@ -86,16 +86,8 @@ settings! {
 /// All errors of the file together.
 pub fn read(text: &str, surroundings: &dyn Surroundings) -> Result<World, Diagnostics> {
     let reader = DocumentReader::new(text, surroundings);
-    let root = reader.root();
-    let world = match &root {
-        Some(root) if !root.is_null() => world(&reader, root),
-        // The error of a refused tree is already reported.
-        None if !reader.is_blank() && reader.has_diagnostics() => None,
-        _ => {
-            reader.report_at(0, "the world is empty", EXAMPLE, None);
-            None
-        }
-    };
+    let empty = ("the world is empty", EXAMPLE);
+    let world = reader.read_root(empty, |root| world(&reader, root));
     reader.finish(world)
 }
 
@@ -107,9 +99,9 @@ fn world(reader: &DocumentReader<'_>, root: &DocumentNode) -> Option<World> {
         reader,
         &fields,
         "tiers",
-        "tiers: { web: { service: exponential 8ms } }",
+        "{ web: { service: exponential 8ms } }",
     );
-    let load_node = required(reader, &fields, "load", "load: { rate: 100/s }");
+    let load_node = required(reader, &fields, "load", "{ rate: 100/s }");
     let tiers = tiers_node.and_then(|node| tiers::tiers(reader, node));
     let (tiers, distances) = (tiers?, distances?);
     let has_circle = checks::check_circles(reader, tiers_node?, &tiers);
@@ -140,20 +132,6 @@ fn objective_of(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Obje
         return None;
     }
     Some(objective)
-}
-
-/// A required key, with an example of its value.
-fn required<'n>(
-    reader: &DocumentReader<'_>,
-    fields: &MapFields<'n>,
-    word: &str,
-    example: &str,
-) -> Option<&'n DocumentNode> {
-    let found = fields.get(word);
-    if found.is_none() && !fields.misspells(&[word]) {
-        reader.report(fields.node, format!("`{word}` is missing"), example);
-    }
-    found
 }
 
 /// Whether a text names a tier or a region: 1 to 40 lower-case letters, digits, `-` and `_`, a letter first.

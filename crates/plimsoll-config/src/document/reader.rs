@@ -95,6 +95,23 @@ impl<'a> DocumentReader<'a> {
         self.source.text().trim().is_empty()
     }
 
+    /// What `read` makes of the whole document; one without content is reported: what it lacks, and what would be valid.
+    pub(crate) fn read_root<T>(
+        &self,
+        (empty, valid): (&str, &str),
+        read: impl FnOnce(&DocumentNode) -> Option<T>,
+    ) -> Option<T> {
+        match &self.root() {
+            Some(root) if !root.is_null() => read(root),
+            // The error of a refused tree is already reported.
+            None if !self.is_blank() && self.has_diagnostics() => None,
+            _ => {
+                self.report_at(0, empty, valid, None);
+                None
+            }
+        }
+    }
+
     /// How many errors there are so far.
     pub(crate) fn diagnostics_len(&self) -> usize {
         self.diagnostics.borrow().len()
@@ -473,4 +490,19 @@ fn quoted(content: &str, message: String) -> String {
         return message;
     }
     format!("in `{content}`: {message}")
+}
+
+/// A required key, with an example of its value; that it is missing is reported, unless it is misspelt.
+pub(crate) fn required<'n>(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'n>,
+    word: &str,
+    example: &str,
+) -> Option<&'n DocumentNode> {
+    let found = fields.get(word);
+    if found.is_none() && !fields.misspells(&[word]) {
+        let message = format!("`{word}` is missing");
+        reader.report(fields.node, message, format!("{word}: {example}"));
+    }
+    found
 }

@@ -3,7 +3,7 @@
 use plimsoll_model::journey::{PollStep, Step};
 
 use super::answer::json_path;
-use super::sockets::transposed;
+use super::sockets::{SEQUENCE, STAMP, transposed};
 use super::steps::Walk;
 use crate::document::Shape::{Template, Text};
 use crate::document::{DocumentNode, KeywordTable, MapFields, word};
@@ -23,16 +23,8 @@ pub(crate) static POLLED: KeywordTable = KeywordTable {
             Template,
             "Name of the channel. Default: the path of the URL. Reach is counted over all users of a channel, also those that receive it over WebSockets."
         ),
-        word!(
-            "seq",
-            Text,
-            "JSON path of the sequence number. Without it, messages are distinguished by their content."
-        ),
-        word!(
-            "stamp",
-            Text,
-            "JSON path of the publication time: s, ms, µs or ns since 1970."
-        ),
+        SEQUENCE,
+        STAMP,
     ],
 };
 

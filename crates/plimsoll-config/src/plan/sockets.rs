@@ -25,7 +25,7 @@ use super::steps::Walk;
 use super::transport::Http;
 use crate::document::Shape::{Of, Template, Text};
 use crate::document::{
-    DocumentNode, DocumentReader, KeywordTable, MapFields, NodeKind, SettingKind as _, word,
+    DocumentNode, DocumentReader, KeywordTable, MapFields, NodeKind, SettingKind as _, Word, word,
 };
 use crate::login;
 
@@ -44,6 +44,19 @@ const OWN_HEADERS: [&str; 6] = [
 /// Characters of a message in its label.
 const LABEL_MAX: usize = 40;
 
+/// Where a message has its number, however it is received.
+pub(crate) const SEQUENCE: Word = word!(
+    "seq",
+    Text,
+    "JSON path of the sequence number. Without it, messages are distinguished by their content."
+);
+/// Where it has the time of its publication.
+pub(crate) const STAMP: Word = word!(
+    "stamp",
+    Text,
+    "JSON path of the publication time: s, ms, µs or ns since 1970."
+);
+
 /// How broadcasts are recognized.
 pub(crate) static SUBSCRIBE: KeywordTable = KeywordTable {
     name: "subscribe",
@@ -54,16 +67,8 @@ pub(crate) static SUBSCRIBE: KeywordTable = KeywordTable {
             Template,
             "Name of the channel. Default: the path of the URL. Reach is counted over all users of a channel."
         ),
-        word!(
-            "seq",
-            Text,
-            "JSON path of the sequence number. Without it, messages are distinguished by their content."
-        ),
-        word!(
-            "stamp",
-            Text,
-            "JSON path of the publication time: s, ms, µs or ns since 1970."
-        ),
+        SEQUENCE,
+        STAMP,
         word!(
             "where",
             Of(&AWAIT),

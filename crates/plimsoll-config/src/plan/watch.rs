@@ -54,16 +54,8 @@ pub struct WatchPlan {
 /// All errors of the file together.
 pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPlan, Diagnostics> {
     let reader = DocumentReader::new(text, surroundings);
-    let root = reader.root();
-    let watched = match &root {
-        Some(root) if !root.is_null() => watch(&reader, root).unwrap_or_default(),
-        None if !reader.is_blank() && reader.has_diagnostics() => WatchPlan::default(),
-        _ => {
-            reader.report_at(0, "the list is empty", VALID, None);
-            WatchPlan::default()
-        }
-    };
-    reader.finish(Some(watched))
+    let watched = reader.read_root(("the list is empty", VALID), |root| watch(&reader, root));
+    reader.finish(Some(watched.unwrap_or_default()))
 }
 
 const VALID: &str = "auto, none, or names, such as host: local, process: [nginx, node], haproxy: unix:/run/haproxy.sock";
