@@ -42,10 +42,10 @@ impl DurationDistribution {
             Self::Normal(mean, deviation) => in_nanoseconds(
                 deviation
                     .as_secs_f64()
-                    .mul_add(normal(random), mean.as_secs_f64()),
+                    .mul_add(standard_normal(random), mean.as_secs_f64()),
             ),
             Self::LogNormal(median, sigma) => {
-                in_nanoseconds(median.as_secs_f64() * (sigma * normal(random)).exp())
+                in_nanoseconds(median.as_secs_f64() * (sigma * standard_normal(random)).exp())
             }
         }
     }
@@ -63,7 +63,7 @@ impl DurationDistribution {
 }
 
 /// A standard normal value, by Box and Muller.
-fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+pub fn standard_normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
 }

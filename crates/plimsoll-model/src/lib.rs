@@ -17,6 +17,7 @@ pub mod distribution;
 pub mod event;
 pub mod experiment;
 pub mod finding;
+pub mod hexadecimal;
 pub mod histogram;
 pub mod history;
 pub mod journey;

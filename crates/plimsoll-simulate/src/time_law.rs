@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::distribution::DurationDistribution;
+use plimsoll_model::distribution::{DurationDistribution, standard_normal};
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -47,9 +47,11 @@ impl TimeLaw {
             Self::Fixed(ns) => ns,
             Self::Uniform(from, width) => whole_ns(width.mul_add(random.random::<f64>(), from)),
             Self::Exponential(mean) => whole_ns(exponential(mean, random)),
-            Self::Normal(mean, deviation) => whole_ns(deviation.mul_add(normal(random), mean)),
+            Self::Normal(mean, deviation) => {
+                whole_ns(deviation.mul_add(standard_normal(random), mean))
+            }
             Self::LogNormal(ln_median, sigma) => {
-                whole_ns(sigma.mul_add(normal(random), ln_median).exp())
+                whole_ns(sigma.mul_add(standard_normal(random), ln_median).exp())
             }
         }
     }
@@ -60,12 +62,6 @@ impl TimeLaw {
 pub(crate) fn exponential(mean: f64, random: &mut Xoshiro256PlusPlus) -> f64 {
     // 1 − u lies in (0, 1], so the logarithm is finite.
     -mean * (1.0 - random.random::<f64>()).ln()
-}
-
-/// A standard normal value, by Box and Muller.
-fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
-    let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
 }
 
 /// The nearest whole nanosecond, so that short times keep their mean.

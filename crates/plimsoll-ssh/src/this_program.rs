@@ -1,9 +1,9 @@
 //! The bytes of this program.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use plimsoll_model::hexadecimal::hexadecimal;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::SshError;
@@ -83,14 +83,6 @@ fn copy(path: &str, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result
             len => take(&buffer[..len])?,
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the commands share that run the trials of an experiment file.
 
-mod definition;
+pub(crate) mod definition;
 mod loads;
 
 use std::path::{Path, PathBuf};

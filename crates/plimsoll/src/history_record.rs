@@ -1,12 +1,12 @@
 //! `--history DIR` of a run: its line in a history.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_analysis::experiment::comparison::Comparison;
 use plimsoll_analysis::experiment::metrics::{ERRORS, MetricValues, RunMetrics};
 use plimsoll_analysis::experiment::trial::TrialOutcome;
 use plimsoll_lab::history;
+use plimsoll_model::hexadecimal::hexadecimal;
 use plimsoll_model::history::{HISTORY_FORMAT, HistoryEntry};
 use plimsoll_model::plan::{Facts, Plan};
 use plimsoll_model::run::Run;
@@ -138,11 +138,7 @@ fn digest(plan: &Plan, left_out: &[&str]) -> String {
         headers.retain(|header| !is_left_out(header));
     }
     let digest = Sha256::digest(value.to_string());
-    let mut digits = String::new();
-    for byte in digest.iter().take(DIGEST_LEN) {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    hexadecimal(&digest[..DIGEST_LEN])
 }
 
 /// The class of a machine, such as `4 × AMD EPYC 7763, 16 GiB, x86_64`.

@@ -1,11 +1,11 @@
 //! What an experiment is, for its log: a resumed experiment must agree with it. No secret of the file is in it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_config::plan::PLAN_LEN_MAX;
 use plimsoll_model::experiment::Experiment;
+use plimsoll_model::hexadecimal::hexadecimal;
 use plimsoll_model::redact;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -85,11 +85,7 @@ fn plans(
 
 /// A digest, as it is stored.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(bytes) {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-    }
-    text
+    format!("sha256:{}", hexadecimal(&Sha256::digest(bytes)))
 }
 
 /// Replaces secrets in all texts: a URL may have a login.

@@ -11,11 +11,11 @@ use plimsoll_lab::experiment::log::{ExperimentHeader, FORMAT};
 use plimsoll_lab::service::ExperimentServices;
 use plimsoll_model::redact;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::super::sides::Sides;
 use crate::arguments::{CommandWords, CompareArguments};
 use crate::exit::Exit;
+use crate::experiment::definition::digest;
 use crate::explain::CliError;
 use crate::plan_file;
 
@@ -89,12 +89,4 @@ fn command(words: &CommandWords) -> String {
         let _ = writeln!(text, "{word:?} {state:?}");
     }
     digest(text.as_bytes())
-}
-
-fn digest(bytes: &[u8]) -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
